@@ -1,35 +1,37 @@
-"""The activities: everything missions do outside their histories, one class per concern."""
+"""Activities: everything that missions do outside their histories, one class per concern."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from temporalio.client import Client
 
-from activities.authority import Authority
-from activities.call_origins import MissionOrigins
-from activities.catalog_activities import CatalogActivities
-from activities.hand_over_activities import HandOverActivities
-from activities.kept_messages import KeptMessages, NothingKept
-from activities.key_activities import await_key
-from activities.overcharge_activities import OverchargeActivities
-from activities.plan_activities import PlanActivities
-from activities.planning_activities import PlanningActivities
-from activities.prepare_activities import PrepareActivities
-from activities.rollback_activities import RollbackActivities
-from activities.sweep_activities import SweepActivities
-from activities.thinking_activities import ThinkingActivities
-from activities.tool_activities import ToolActivities
-from activities.wall_guard import WallGuard
+from orchestrator.activities.authority import Authority, WallGuard
+from orchestrator.activities.catalog_activities import CatalogActivities, await_key
+from orchestrator.activities.fair_slots import FairSlots
+from orchestrator.activities.kept_messages import KeptMessages, NothingKept
+from orchestrator.activities.offer_activities import OfferActivities
+from orchestrator.activities.plan_activities import PlanActivities
+from orchestrator.activities.planning_activities import (
+    BegunThoughts,
+    HandOverActivities,
+    PlanningActivities,
+    ThinkingActivities,
+)
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.activities.rollback_activities import RollbackActivities, SweepActivities
+from orchestrator.activities.tool_activities import ToolActivities
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.grant_book import GrantBook
-from orchestrator.adapters.storage.observation_store import ObservationStore
-from orchestrator.adapters.storage.route_traces import RouteTraces
+from orchestrator.adapters.storage.protocols import (
+    CatalogStore,
+    GrantBook,
+    ObservationStore,
+    RouteTraces,
+)
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.planner import Planner, plans_by_rules
+from orchestrator.planning.planner import ModelChooser, Planner
 from orchestrator.planning.walls import Walls
 from orchestrator.routing.router import Router
 
@@ -39,7 +41,7 @@ def all_activities(
     catalog: Catalog,
     catalogs: CatalogStore,
     routers: Callable[[Catalog], Router],
-    planner: Planner,
+    planner: Planner | None,
     agents: Sequence[AgentProfile],
     tools: ToolClient,
     grants: GrantBook,
@@ -48,50 +50,63 @@ def all_activities(
     policy: MissionPolicy | None = None,
     approval_keys: ApprovalKeys | None = None,
     observations: ObservationStore | None = None,
+    begun_thoughts: BegunThoughts | None = None,
+    serves_sagas: bool = False,
+    slots: int = 100,
+    check_store: Callable[[], None] = lambda: None,
 ) -> list[Callable[..., Any]]:
-    """Every activity that `orchestrator.messages.names` names, bound to what it works with.
+    """Return every activity that `orchestrator.messages.names` names, bound to its dependencies.
 
-    New missions are pinned to `catalog`; running ones find theirs in `catalogs`. No mission may do
-    more than `policy` allows; with `approval_keys` its decisions have to be signed.
+    New missions are pinned to `catalog`; running missions read their own catalog from `catalogs`.
+    No mission may do more than `policy` allows; with `approval_keys`, decisions have to be signed.
+    With `serves_sagas`, workflows other than missions may make calls, each in the name of its own
+    sagas. Without a planner, only the activities that such workflows need are returned. Providers
+    and missions share the `slots` of a task queue. `check_store` raises an error if this worker
+    cannot use its store.
     """
+    fair = FairSlots(slots)
     guard = WallGuard(Walls(agents))
-    authority = Authority(policy or MissionPolicy(), approval_keys)
+    authority = Authority(policy or MissionPolicy(), approval_keys, serves_sagas)
     kept = KeptMessages(observations or NothingKept())
+    rollback = RollbackActivities(
+        catalogs, tools, client, grants, serves_sagas=serves_sagas, slots=fair
+    )
+    sweep = SweepActivities(client, grants)
+    preparing = PrepareActivities(catalogs, tools, guard, authority, kept=kept, grants=grants)
+    calling = ToolActivities(catalogs, tools, grants, guard, authority, kept=kept, slots=fair)
+    by_rules = isinstance(planner, ModelChooser) and planner.splits_by_rules(agents)
+    stored = CatalogActivities(
+        catalog, catalogs, by_rules=by_rules, slots=fair, check_store=check_store
+    )
+    of_calls: list[Callable[..., Any]] = [
+        stored.pin_catalog,
+        stored.await_state,
+        kept.read_kept,
+        await_key,
+        OfferActivities(catalogs, routers).offer_tools,
+        preparing.prepare_call,
+        preparing.prepare_overcharge,
+        calling.invoke_tool,
+        rollback.collect_ledger,
+        rollback.compensate,
+        rollback.read_rollback,
+        rollback.conclude_mission,
+        sweep.find_stranded,
+        sweep.recover_mission,
+    ]
+    if planner is None:
+        return of_calls
     planning = PlanningActivities(
         catalogs, routers, planner, agents, traces, authority=authority, kept=kept
     )
     plans = PlanActivities(catalog, catalogs, planning, authority)
-    rollback = RollbackActivities(catalogs, tools, client, grants)
-    sweep = SweepActivities(client)
-    origins = MissionOrigins(client)
-    preparing = PrepareActivities(
-        catalogs, tools, client, guard, authority, origins=origins, kept=kept
-    )
-    stored = CatalogActivities(catalog, catalogs, by_rules=plans_by_rules(planner, agents))
     return [
-        stored.pin_catalog,
-        stored.await_state,
+        *of_calls,
         planning.split_goal,
-        planning.select_tools,
-        planning.plan_step,
-        kept.read_kept,
-        await_key,
         planning.check_model,
         planning.discover_tools,
         HandOverActivities(catalogs, agents).plan_hand_over,
         plans.preview_plan,
         plans.review_plan,
-        preparing.prepare_call,
-        ThinkingActivities(planning, preparing, kept).think,
-        OverchargeActivities(
-            catalogs, client, authority, origins=origins, kept=kept
-        ).prepare_overcharge,
-        ToolActivities(
-            catalogs, tools, grants, client, guard, authority, origins=origins, kept=kept
-        ).invoke_tool,
-        rollback.collect_legs,
-        rollback.compensate,
-        rollback.read_rollback,
-        sweep.find_stranded,
-        sweep.recover_mission,
+        ThinkingActivities(planning, preparing, kept, begun_thoughts).think,
     ]

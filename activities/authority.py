@@ -1,73 +1,177 @@
-"""What a worker's operator allows: its policy, and the keys that decisions are signed with."""
+"""The right to make a call: its workflow, its agent's wall, and the worker's policy and keys."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
+
+from temporalio import activity
 
 from orchestrator.adapters.approval_keys import ApprovalKeys
-from orchestrator.confirmation.signatures import PublicKeys
-from orchestrator.core.errors import GrantRefused, SignatureRefused
+from orchestrator.adapters.storage.protocols import StandingSpend
+from orchestrator.adapters.telemetry.instruments import (
+    RefusedAt,
+    Telemetry,
+    count_refusal,
+    default_telemetry,
+)
+from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.deciders import approver_refusal
+from orchestrator.confirmation.models import Approve, Grant, call_digest
+from orchestrator.confirmation.policy import POLICY_PREFIX, is_same_person
+from orchestrator.confirmation.signatures import PublicKeys, proved_signer
+from orchestrator.core.call_ref import CallRef
+from orchestrator.core.errors import GrantRefused, OrchestratorError, OutsideWall, SignatureRefused
 from orchestrator.core.limits import Limits
-from orchestrator.messages.begin import BeginInput, check_begin
-from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.oversight import check_grant_rules, governed
-from orchestrator.messages.plan_preview import BegunPlan
-from orchestrator.messages.spending_policy import SpendingPolicy
+from orchestrator.core.wall import Wall
+from orchestrator.messages import names
+from orchestrator.messages.mission import BegunPlan
+from orchestrator.messages.mission_policy import (
+    BeginInput,
+    MissionPolicy,
+    SpendingPolicy,
+    check_begin,
+    check_policy,
+)
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import MissionPlan
+from orchestrator.planning.walls import Walls
+from orchestrator.saga.ledger import Obligation
+
+
+def is_from_saga(call: CallRef) -> bool:
+    """Return True if a workflow that is no mission makes the call under the id of its own saga."""
+    return names.is_saga_of(call.mission_id, activity.info().workflow_id or "", call.origin)
+
+
+def check_sender(call: CallRef, *, serves_sagas: bool = False) -> None:
+    """Refuse a call that a workflow other than its mission prepares or sends.
+
+    Raises:
+        OrchestratorError: the workflow is no mission, or the ids name another mission or leg.
+    """
+    if not (serves_sagas and is_from_saga(call)):
+        _check_runs_for(names.MISSION_WORKFLOW, call.mission_id, call.call_id)
+    leg = names.leg_workflow_id(call.mission_id, call.leg_id)
+    if names.leg_of_confirmation(call.call_id) != leg:
+        raise _unowned(call.call_id, f"the id is not one of a call of {leg}")
+
+
+def check_compensation(obligation: Obligation, *, serves_sagas: bool = False) -> None:
+    """Refuse to cancel an obligation unless the rollback of its mission asks for it.
+
+    The mission itself may cancel an overcharged call.
+
+    Raises:
+        OrchestratorError: another workflow asks for the cancel.
+    """
+    mission = obligation.mission_id
+    own = activity.info().workflow_id or ""
+    is_of_saga = names.is_saga_of(mission, own, obligation.origin)
+    if obligation.overcharged is not None and serves_sagas and is_of_saga:
+        return
+    if obligation.overcharged is not None and activity.info().workflow_id == mission:
+        _check_runs_for(names.MISSION_WORKFLOW, mission, obligation.obligation_id)
+        return
+    rollback = names.rollback_workflow_id(mission)
+    _check_runs_for(names.ROLLBACK_WORKFLOW, rollback, obligation.obligation_id)
+
+
+def _check_runs_for(workflow_type: str, workflow_id: str, call_id: str) -> None:
+    info = activity.info()
+    if (info.workflow_type, info.workflow_id) != (workflow_type, workflow_id):
+        raise _unowned(
+            call_id, f"{info.workflow_type} {info.workflow_id} sent it, not {workflow_id}"
+        )
+
+
+def _unowned(call_id: str, reason: str) -> OrchestratorError:
+    return OrchestratorError(f"{call_id} was not sent: {reason}", code="CallUnowned")
+
+
+class WallGuard:
+    """The walls of a worker's agents, with a count of refused calls."""
+
+    def __init__(self, walls: Walls | None = None, telemetry: Telemetry | None = None) -> None:
+        """Take the worker's walls; without walls, only the wall sent with each call is checked."""
+        self.walls = walls or Walls()
+        self._telemetry = telemetry or default_telemetry()
+
+    def refusal(self, agent: Wall | None, tool: Tool, *, at: RefusedAt) -> str | None:
+        """Return why an agent may not call a tool; None if it may."""
+        try:
+            self.walls.check(agent, tool)
+        except OutsideWall as error:
+            self.count(at)
+            return str(error)
+        return None
+
+    def count(self, at: RefusedAt) -> None:
+        """Count one call that was refused."""
+        count_refusal(self._telemetry, at)
 
 
 @dataclass(frozen=True)
 class Authority:
-    """The operator's say over all missions of a worker; by default what any mission has."""
+    """The operator's policy and keys, which apply to all missions of a worker."""
 
     policy: MissionPolicy = field(default_factory=MissionPolicy)
     keys: ApprovalKeys | None = None
+    serves_sagas: bool = False
+    """True if workflows other than missions may make calls, each in the name of its own sagas."""
 
     def check_begin(self, mission: BeginInput) -> None:
-        """Refuse a mission that the operator's policy does not let begin.
+        """Refuse a mission that the operator's policy does not allow to begin.
 
         Raises:
-            PolicyWidened: its own policy allows more than this worker's.
-            RequesterMissing: nobody says who asks for it, and the policy goes by that.
+            PolicyWidened: the mission's policy allows more than this worker's policy.
+            UsageError: the requester is missing, and the policy depends on the requester.
         """
         check_begin(mission, self.policy)
 
+    def check_saga(self, wanted: PrepareInput) -> None:
+        """Refuse a call of a saga if the operator's policy does not allow the saga's policy.
+
+        Raises:
+            PolicyWidened, UsageError: as for a mission.
+        """
+        check_policy(wanted.policy, self.policy, requester=wanted.requester)
+
     def begun(self, plan: MissionPlan, mission: BeginInput) -> BegunPlan:
-        """A plan, and whether the mission's policy or the operator's wants it approved."""
+        """Return a plan with its limits, marked for approval if either policy requires that."""
         wanted = mission.policy.plan_first or self.policy.plan_first
         fields = {name: getattr(plan, name) for name in MissionPlan.model_fields}
         return BegunPlan(
             **fields,
             needs_approval=wanted,
             limits=self.limits(mission.policy),
-            leg_limits=mission.policy.leg_limits.beside(self.policy.leg_limits),
+            leg_limits=mission.policy.leg_limits.intersect(self.policy.leg_limits),
         )
 
     def limits(self, missions: MissionPolicy) -> Limits:
-        """The limits of a whole mission: its own and the operator's."""
-        return missions.limits.beside(self.policy.limits)
+        """Return the limits of a whole mission, intersected over both policies."""
+        return missions.limits.intersect(self.policy.limits)
 
     def spending(self, missions: MissionPolicy) -> SpendingPolicy:
-        """The rules on spending that hold for a mission: its own and the operator's."""
+        """Return the stricter spending rules of both policies."""
         return missions.spending.beside(self.policy.spending)
 
     async def over(self, prepared: PreparedCall, wanted: PrepareInput) -> PreparedCall:
-        """A prepared call with what the operator's policy adds to its card.
+        """Return a prepared call with the operator's rules applied to its card.
 
         Raises:
-            ApprovalKeysUnavailable: the keys cannot be had now.
+            ApprovalKeysUnavailable: the keys cannot be fetched now.
         """
         keys = await self._public_keys() if prepared.card is not None else None
         return governed(prepared, wanted, self.policy, keys)
 
     async def refusal_of(self, call: ToolCall, card_type: str | None) -> str | None:
-        """Why the grant of a call lets nobody send it; None when policy and keys bear it out.
+        """Return the reason to refuse the grant of a call; None if the grant is accepted.
 
         Args:
-            call: with its grant; one without has none to refuse.
-            card_type: of its tool; None: the call says what it was asked about as.
+            call: with its grant; a call without a grant is not refused here.
+            card_type: the card type of its tool; None: the type that the call states.
 
         Raises:
-            ApprovalKeysUnavailable: the keys cannot be had now.
+            ApprovalKeysUnavailable: the keys cannot be fetched now.
         """
         if call.grant is None:
             return None
@@ -78,5 +182,155 @@ class Authority:
             return str(refusal)
         return None
 
+    def standing_spend(self, call: ToolCall, card_type: str | None) -> StandingSpend | None:
+        """Return the amount that a call uses of its standing approvals; None if none counts them.
+
+        The mission's approval is part of the call; the operator's is in this worker's policy.
+        """
+        scope = {"card_type": card_type or call.card_type or "", "tool": call.tool}
+        ours = self.policy.confirmation.standing_for(**scope, amounts=call.amounts)
+        rules = tuple(one for one in (call.standing, ours) if one is not None and one.counts)
+        if not rules or not call.amounts:
+            return None
+        return StandingSpend(tuple(dict.fromkeys(rules)), call.amounts[0])
+
     async def _public_keys(self) -> PublicKeys | None:
         return None if self.keys is None else await self.keys.current()
+
+
+def governed(
+    prepared: PreparedCall,
+    wanted: PrepareInput,
+    workers: MissionPolicy,
+    keys: PublicKeys | None,
+) -> PreparedCall:
+    """Return a prepared call under the worker's policy and its mission's policy.
+
+    With `keys`, decisions on its card have to be signed.
+    """
+    call, card = prepared.call, prepared.card
+    if call is None or card is None:
+        return prepared
+    if wanted.round > max(workers.confirmation.rounds, 1):
+        return PreparedCall(problems=("this worker does not ask about a call that often",))
+    scope = {"card_type": card.card_type, "tool": call.tool}
+    own, ours = wanted.policy.confirmation, workers.confirmation
+    needed = max(p.approvals_needed(**scope, amounts=call.amounts) for p in (own, ours))
+    call = call.model_copy(update={"requester": wanted.requester, "approvals_needed": needed})
+    also = ours.approvers_of(**scope)
+    shown = card.model_copy(
+        update={
+            "opened_at": wanted.now,
+            "expires_at": wanted.now
+            + min(wanted.policy.confirmation_expiry, workers.confirmation_expiry),
+            "requester": wanted.requester,
+            "requester_may_approve": own.requester_may_approve and ours.requester_may_approve,
+            "operators_approvers": () if also == card.approvers else also,
+            "approvals_needed": needed,
+            "signed": keys is not None,
+            "digest": _digest(call, card.card_type, card.confirmation_id),
+        }
+    )
+    is_ours = ours.standing_for(**scope, amounts=call.amounts) is not None
+    return prepared.model_copy(
+        update={
+            "call": call,
+            "card": shown,
+            "approval_keys": keys,
+            "standing_approver": prepared.standing_approver if is_ours else None,
+        }
+    )
+
+
+def check_grant_rules(
+    call: ToolCall,
+    card_type: str,
+    workers: MissionPolicy,
+    keys: PublicKeys | None,
+) -> None:
+    """Refuse a call whose grant does not come from permitted approvers.
+
+    An earlier check has compared the grant's digest with the call.
+
+    Raises:
+        GrantRefused: the worker's policy does not allow this grant.
+        SignatureRefused: an approval has no valid signature.
+    """
+    grant = call.grant
+    assert grant is not None
+    scope = {"card_type": card_type, "tool": call.tool}
+    if is_standing(grant):
+        if workers.confirmation.standing_for(**scope, amounts=call.amounts) is None:
+            raise _refused(call, f"no standing approval of this worker's policy covers {call.tool}")
+        return
+    _check_expiry(call, grant, workers)
+    names = _approvers(call, grant, keys)
+    patterns = workers.confirmation.approvers_of(**scope)
+    for name in names:
+        refusal = approver_refusal(
+            name,
+            [patterns],
+            requester=call.requester,
+            requester_may_approve=workers.confirmation.requester_may_approve,
+        )
+        if refusal is not None:
+            raise _refused(call, refusal)
+    ours = workers.confirmation.approvals_needed(**scope, amounts=call.amounts)
+    if max(call.approvals_needed, ours) > 1 and not _are_two(names):
+        raise _refused(call, f"{call.tool} needs the approvals of two different people")
+
+
+def is_standing(grant: Grant) -> bool:
+    """Return True if a policy, not a person, gave the grant."""
+    return not grant.approvals and grant.approver.casefold().startswith(POLICY_PREFIX)
+
+
+def _approvers(call: ToolCall, grant: Grant, keys: PublicKeys | None) -> list[str]:
+    """Return the approvers; with keys, their names come from verified signatures."""
+    if keys is None:
+        return [one.approver for one in grant.of_people()]
+    return [
+        proved_signer(
+            Approve(
+                confirmation_id=grant.confirmation_id,
+                digest=grant.digest,
+                approver=one.approver,
+                issuer=one.issuer,
+                signature=one.signature,
+            ),
+            keys,
+            digest=grant.digest,
+            opened_at=grant.opened_at,
+            at=one.at,
+        ).subject
+        for one in grant.of_people()
+    ]
+
+
+def _check_expiry(call: ToolCall, grant: Grant, workers: MissionPolicy) -> None:
+    times: list[datetime] = [grant.granted_at, *(one.at for one in grant.approvals)]
+    opened = grant.opened_at
+    if opened is not None and max(times) > opened + workers.confirmation_expiry:
+        raise _refused(
+            call,
+            f"it was approved later than {workers.confirmation_expiry} after its card was opened, "
+            "which is what this worker's policy gives",
+        )
+
+
+def _are_two(names: list[str]) -> bool:
+    return any(not is_same_person(name, names[0]) for name in names[1:])
+
+
+def _digest(call: ToolCall, card_type: str, confirmation_id: str) -> str:
+    return call_digest(
+        call,
+        arguments=call.arguments,
+        card_type=card_type,
+        confirmation_id=confirmation_id,
+        terms=call.approval_terms,
+    )
+
+
+def _refused(call: ToolCall, reason: str) -> GrantRefused:
+    return GrantRefused(call.call_id, reason)

@@ -1,4 +1,4 @@
-"""A planner's own cancels: which are its mission's own affair, and what the others would cancel."""
+"""Review of a planner's own cancels: those that people must approve, and what each would cancel."""
 
 import asyncio
 import contextlib
@@ -6,77 +6,70 @@ from collections.abc import Collection, Sequence
 from typing import Final, cast
 
 from pydantic import JsonValue
-from temporalio.client import Client
 
-from activities.legs import mission_ledger
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.card_types import CANCELLATION, DEFAULT_CARD
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import plain_answer, plain_bodies
+from orchestrator.catalog.prices import plain_answer
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.confirmation.build import items_holding
-from orchestrator.confirmation.cancellation import AskedCancel
+from orchestrator.confirmation.build import AskedCancel, items_holding
 from orchestrator.core.errors import GrantMissing
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.trimming import trim_body
-from orchestrator.saga.cancel_arguments import answered_inputs, names_in_answers, probe_for
-from orchestrator.saga.draft import draft_cancel
-from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.cancel_arguments import (
+    answered_inputs,
+    draft_cancel,
+    names_in_answers,
+    probe_for,
+)
+from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.own_cancels import doubt_about, obligations_named
 
 _PROBE_S: Final = 3.0
-"""How long a card waits for its probe: it is drawn without an answer as well."""
+"""Seconds for a card's probe; without an answer, the card is shown all the same."""
 
 
 class CancelReview:
-    """Compares cancels with the ledgers of running missions, which the server holds."""
+    """Compares cancels with their missions' effects, as the mission's workflow states them."""
 
-    def __init__(self, tools: ToolClient, client: Client) -> None:
+    def __init__(self, tools: ToolClient) -> None:
         self._tools = tools
-        self._client = client
 
     async def asked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> AskedCancel | None:
-        """What a person must know of this call; None when it is none of theirs.
-
-        Where the server cannot be asked, this fails, and is done again: nothing is taken for the
-        mission's own that was not found to be.
-        """
+        """Return the facts about a cancel for a person; None if nobody needs to be asked."""
         if tool.effect is not Effect.CANCEL:
             return None
         cancel = draft_cancel(wanted, catalog, wanted.arguments, now=wanted.now)
-        ledger = await mission_ledger(self._client, wanted.mission_id)
+        ledger = _own(wanted.ledger.obligations, wanted.mission_id)
         doubt = doubt_about(ledger, cancel, answered_inputs(catalog, tool))
         own = len(obligations_named(ledger, cancel)) == 1
         if doubt is None and wanted.decided_by_people:
             doubt = "This mission made it; a person who was asked has changed what is cancelled"
         if doubt is None:
             return None
-        answers = plain_bodies(catalog, wanted.observations)
+        known = catalog.tools
+        answers = [plain_answer(known.get(o.tool), o.body) for o in wanted.observations]
         found = await self._found(wanted, catalog, tool, answers)
         return AskedCancel(doubt, found=found, leaves_a_consequence=not own)
 
-    async def check(self, catalog: Catalog, tool: Tool, call: ToolCall) -> None:
-        """Refuse a cancel without an approval that is not, now, of its own mission's.
-
-        It is compared as its leg wrote it down before it was sent, so that a later attempt finds
-        what the first one found.
+    def check(self, catalog: Catalog, tool: Tool, call: ToolCall) -> None:
+        """Refuse an unapproved cancel unless it clearly belongs to its own mission.
 
         Raises:
-            GrantMissing: it does not name exactly one live obligation of its mission.
+            GrantMissing: the cancel does not name exactly one live obligation of its mission.
         """
         if tool.effect is not Effect.CANCEL or call.card_type == CANCELLATION:
             return
-        ledger = await mission_ledger(self._client, call.mission_id)
-        doubt = _doubt_about_noted(ledger, call, answered_inputs(catalog, tool))
+        doubt = _doubt_about_noted(call, answered_inputs(catalog, tool))
         if doubt is not None:
             raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation: {doubt}")
 
     async def _found(
         self, wanted: PrepareInput, catalog: Catalog, tool: Tool, answers: Sequence[JsonValue]
     ) -> tuple[JsonObject, ...]:
-        """What providers say of the thing: when asked now, else in what the leg has seen."""
+        """Return the thing to be cancelled, as its probe or an earlier answer shows it."""
         named = names_in_answers(catalog, tool, wanted.arguments).items()
         answer = await self._probed(wanted, catalog, tool)
         if answer is not None:
@@ -87,12 +80,12 @@ class CancelReview:
     async def _probed(
         self, wanted: PrepareInput, catalog: Catalog, tool: Tool
     ) -> JsonObject | None:
-        """The probe's answer; None without one, for whatever reason: the card does not need it."""
+        """Return the probe's answer; None if there is no probe or the probe fails."""
         probe = probe_for(catalog, tool, wanted.arguments)
         if probe is None:
             return None
         asked, arguments = probe
-        # Whatever comes of it, also what no provider should do: the person is asked all the same.
+        # Suppress every error, also of a provider that misbehaves: the person is asked in any case.
         with contextlib.suppress(Exception):
             async with asyncio.timeout(_PROBE_S):
                 outcome = await self._tools.call(
@@ -110,16 +103,17 @@ class CancelReview:
 
 
 def approved_as(tool: Tool, call: ToolCall) -> str | None:
-    """The type of the card that a call must have been approved on; None: nobody need be asked."""
+    """Return the type of the card that a call needs; None if it needs no approval."""
     if tool.effect is Effect.CANCEL and call.card_type == CANCELLATION:
         return CANCELLATION
-    # Its contract lets it ask nobody, and it was asked about for its price: it stays with that.
+    # The contract requires no approval, but a person was asked because the price was unknown: the
+    # call keeps that card type.
     is_unpriced = tool.card_type is None and call.card_type == DEFAULT_CARD
     return DEFAULT_CARD if is_unpriced else tool.card_type
 
 
 def _about(asked: JsonObject, outcome: ToolOutcome) -> JsonObject | None:
-    """What a probe tells of what it was asked for; an answer about another reference is none."""
+    """Return the probe's answer unless it is about another reference."""
     body = trim_body(outcome.body)
     if outcome.kind != "succeeded" or not isinstance(body, dict):
         return None
@@ -127,9 +121,13 @@ def _about(asked: JsonObject, outcome: ToolOutcome) -> JsonObject | None:
     return None if about_another else body
 
 
-def _doubt_about_noted(ledger: Ledger, call: ToolCall, answered: Collection[str]) -> str | None:
-    """Why a call, as its mission has noted it, is not plainly of its own; None when it is."""
-    noted = next((c for c in ledger.cancels if c.call_id == call.call_id), None)
+def _doubt_about_noted(call: ToolCall, answered: Collection[str]) -> str | None:
+    """Return the doubt that a call, as its mission noted it, is its own; None without a doubt."""
+    noted = call.cancels
     if noted is None or (noted.tool, noted.arguments) != (call.tool, call.arguments):
         return "its mission's ledger does not hold this call"
-    return doubt_about(ledger, noted, answered)
+    return doubt_about(_own(call.named, call.mission_id), noted, answered)
+
+
+def _own(obligations: tuple[Obligation, ...], mission_id: str) -> Ledger:
+    return Ledger(obligations=tuple(o for o in obligations if o.mission_id == mission_id))

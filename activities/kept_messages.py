@@ -1,33 +1,33 @@
-"""Messages made whole again: what a leg's workers keep of it is read, and what is new is kept.
+"""Restore whole messages from stored pieces of a leg, and store new pieces.
 
-A message names all by keys that its history holds. Whatever dies here was either kept, and is kept
-again with the same content, or not, and the activity is tried again.
+A message refers to all pieces by keys in its history. If a worker dies while it stores a piece, the
+piece is either stored, and will be stored again with the same content, or it is missing, and the
+activity is retried.
 """
 
 import asyncio
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 from temporalio import activity
 
-from activities.boundary import lacking_error
-from orchestrator.adapters.storage.observation_store import ObservationStore
-from orchestrator.core.body_ref import BodyRef
+from orchestrator.activities.boundary import from_store, missing_state_error, store_deadline
+from orchestrator.adapters.storage.protocols import ObservationStore
 from orchestrator.core.errors import (
     ObservationMissing,
     ObservationsUnkept,
-    StateLacking,
+    StateMissing,
     StoreUnavailable,
 )
+from orchestrator.core.pii import is_handle
+from orchestrator.core.record import BodyRef, JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.kept import KeptMessage
-from orchestrator.messages.step import PlanStepInput
-from orchestrator.messages.telling_facts import facts_naming
+from orchestrator.messages.step import KeptMessage, PlanStepInput
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.trimming import MOST_CHARACTERS, trim_body
@@ -35,66 +35,69 @@ from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import ToolOutcome
 
 LONGEST_INLINE: Final = 600
-"""Of a body's JSON in a history, in bytes; a longer one is kept, and its history has a reference
-and a form of it that is about as short."""
+"""Size of a body as JSON, in bytes, up to which a history holds all of it.
+
+A longer body is stored, and the history has a reference and a shortened form of about this length.
+"""
+LONGEST_WHOLE: Final = 4_000
+"""Size up to which a history holds a body, in bytes, for a leg that has stored nothing else."""
 _IN_MEMORY: Final = 64_000_000
-"""Bytes of pieces that are held beside the files, so that a long leg is not read anew each step."""
+"""Bytes of pieces cached in memory, so that a long leg is not read again at each step."""
 _OBSERVATIONS: Final = TypeAdapter(tuple[Observation, ...])
 _FACTS: Final = TypeAdapter(tuple[Fact, ...])
 
 T = TypeVar("T", bound=PrepareInput)
 Seen = TypeVar("Seen", Fact, Observation)
 _Node = tuple[str, tuple[Observation, ...]]
-"""The key of the observations before these, and these."""
+"""The key of the earlier observations, and the observations of this node."""
 
 
 class NothingKept:
-    """A store for activities that are given none: whatever a message names is missing."""
+    """A store that stores nothing, for activities without a real one."""
 
     def put(self, mission_id: str, key: str, piece: bytes) -> bool:
-        """Fail as a disk does: nothing can be kept."""
+        """Raise OSError as a failing disk does: nothing can be stored."""
         raise OSError("no store of observations was given to these activities")
 
     def get(self, mission_id: str, key: str) -> bytes:
-        """Fail: nothing is kept."""
+        """Raise ObservationMissing: nothing is stored."""
         raise ObservationMissing(mission_id, "any store: these activities were given none")
 
     def missions(self) -> Mapping[str, datetime]:
-        """None."""
+        """Return no missions."""
         return {}
 
     def purge(self, *mission_ids: str) -> None:
-        """Nothing is there."""
+        """Do nothing."""
 
 
 class KeptMessages:
-    """Reads and keeps what messages name, in a store of observations."""
+    """Reads and stores the pieces that messages refer to, in a store of observations."""
 
     def __init__(self, store: ObservationStore) -> None:
         self._store = store
         self._pieces: OrderedDict[tuple[str, str], tuple[Any, int]] = OrderedDict()
-        """By mission and key: nodes, and what messages name in the place of saying it again."""
+        """Nodes and messages by mission and key."""
         self._held = 0
 
     async def context(self, message: StepContext | KeptMessage) -> StepContext:
-        """The step that a message is about, whole."""
+        """Return the whole context that a message refers to."""
         if isinstance(message, StepContext):
-            return message
+            return message.model_copy(update=await self._bodies(message))
         return await asyncio.to_thread(self._context, message)
 
     async def keep(self, message: StepContext | KeptMessage, selection: Selection) -> Selection:
-        """Keep the observations that came with a message, and what was selected by them.
+        """Store the observations of a message, and the selection made from them.
 
         Returns:
-            The selection that is kept: of several attempts the first one's, which history and the
-            planner are told alike.
+            The stored selection: the first attempt's, for both history and planner.
         """
         if not isinstance(message, KeptMessage) or not message.keep_as:
             return selection
         return await asyncio.to_thread(self._keep, message, selection)
 
     async def step(self, message: PlanStepInput | KeptMessage) -> PlanStepInput:
-        """What a planner gets for one step, whole: the selection is the last that was kept."""
+        """Return the whole step; its selection is the last stored one."""
         if isinstance(message, PlanStepInput):
             return message
         context = await self.context(message)
@@ -102,21 +105,37 @@ class KeptMessages:
         return PlanStepInput(context=context, selection=selection)
 
     async def prepared(self, message: T | KeptMessage, kind: type[T]) -> T:
-        """The call that a message wants prepared, whole; what other legs found is looked through.
+        """Return the whole call to prepare, with the facts that may name its arguments.
 
         Args:
-            message: as it came.
-            kind: PrepareInput, or what has its fields.
+            message: the message as received.
+            kind: PrepareInput, or a subclass of it.
         """
         if not isinstance(message, KeptMessage):
-            return message
+            whole = message.model_copy(update=await self._bodies(message))
+            facts = facts_naming(whole.arguments, whole.facts)
+            return whole.model_copy(update={"facts": facts})
         return await asyncio.to_thread(self._prepared, message, kind)
 
+    async def _bodies(self, message: StepContext | PrepareInput) -> dict[str, object]:
+        """Return facts and observations with their stored bodies."""
+        facts, seen, mission_id = message.facts, message.observations, message.mission_id
+        if not any([*(one.body_ref for one in facts), *(one.body_ref for one in seen)]):
+            return {}
+
+        def read() -> dict[str, object]:
+            return {
+                "facts": tuple(self._whole(one, mission_id) for one in facts),
+                "observations": tuple(self._whole(one, mission_id) for one in seen),
+            }
+
+        return await asyncio.to_thread(read)
+
     async def learn(self, message: KeptMessage) -> KeptMessage:
-        """Keep what a message brings that later ones of its kind name.
+        """Store the terms of a message that later messages of its kind refer to.
 
         Returns:
-            The same message, which names it.
+            The same message, with a reference to the stored terms.
         """
         if message.new_terms is None:
             return message
@@ -124,36 +143,42 @@ class KeptMessages:
         return message.model_copy(update={"new_terms": None})
 
     async def shortened(self, outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
-        """The outcome with a long body kept, and its place taken by a short form.
+        """Return the outcome with a long body stored, and a short form in its place.
 
-        Where it cannot be kept, it stays as it is: what a provider did must not be lost by that.
-        So it does where what its leg saw before is not: no worker would have both.
+        If the body cannot be stored, it stays in the outcome, because a provider's effect must not
+        be lost for a failed write. It also stays if the leg's earlier observations are missing
+        here: otherwise no worker would have both.
         """
         text = json.dumps(outcome.body).encode()
-        if len(text) <= LONGEST_INLINE:
+        if len(text) <= (LONGEST_INLINE if call.past else LONGEST_WHOLE):
             return outcome
         reference = BodyRef(key=hashlib.sha256(text).hexdigest(), size=len(text))
+        until = store_deadline()
         try:
-            await asyncio.to_thread(self._store.get, call.mission_id, call.past)
-            await asyncio.to_thread(self._store.put, call.mission_id, reference.key, text)
-        except (OSError, StateLacking):
+            if call.past:
+                await from_store(until, self._store.get, call.mission_id, call.past)
+            await from_store(until, self._store.put, call.mission_id, reference.key, text)
+        except (OSError, StateMissing):
             return outcome
         short = trim_body(outcome.body, most=LONGEST_INLINE)
-        if len(json.dumps(short)) > MOST_CHARACTERS:  # it is made of names, which are never cut
+        if len(json.dumps(short)) > MOST_CHARACTERS:  # made of names, which are never cut
             short = None
         return outcome.model_copy(update={"body": short, "body_ref": reference})
 
     @activity.defn(name=names.READ_KEPT)
-    async def read_kept(self, message: KeptMessage) -> None:
-        """Find out whether all that a message names can be read here, and more be kept.
+    async def read_kept(self, message: KeptMessage | StepContext | PrepareInput) -> None:
+        """Check that all pieces of a message can be read here, and that more can be stored.
 
         Raises:
-            ApplicationError: it cannot; to be tried again, until a person has mended it.
+            ApplicationError: a piece is missing; retried until a person has fixed that.
         """
         try:
-            await asyncio.to_thread(self._check, message)
-        except StateLacking as error:
-            raise lacking_error(error) from error
+            if isinstance(message, KeptMessage):
+                await asyncio.to_thread(self._check, message)
+            else:
+                await KeptMessages(self._store)._bodies(message)
+        except StateMissing as error:
+            raise missing_state_error(error) from error
 
     # -- a message --------------------------------------------------------------------------------
 
@@ -191,7 +216,7 @@ class KeptMessages:
         return {**terms, **message.changes}
 
     def _all(self, message: KeptMessage, own: tuple[Observation, ...]) -> tuple[Observation, ...]:
-        """Every observation of the leg, the oldest first."""
+        """Return every observation of the leg, the oldest first."""
         fresh = tuple(self._whole(one, message.of_mission) for one in own)
         parts = [fresh]
         key = message.past
@@ -201,9 +226,9 @@ class KeptMessages:
         return tuple(one for part in reversed(parts) for one in part)
 
     def _check(self, message: KeptMessage) -> None:
-        """Read all that any activity reads of it, from the store: memory would hide what is lost.
+        """Read all pieces of a message from the store: the cache would hide missing ones.
 
-        A look that passes over something lets its leg try again at once, and again.
+        A check that skips a piece would let its leg retry at once, again and again.
         """
         afresh = KeptMessages(self._store)
         fields = afresh._fields(message)
@@ -235,7 +260,7 @@ class KeptMessages:
             reason = error.strerror or type(error).__name__
             raise ObservationsUnkept(mission_id, "the state directory", reason) from error
 
-    # -- what is kept -----------------------------------------------------------------------------
+    # -- stored pieces ----------------------------------------------------------------------------
 
     def _node(self, mission_id: str, key: str) -> _Node:
         if (held := self._pieces.get((mission_id, key))) is not None:
@@ -250,7 +275,7 @@ class KeptMessages:
         return node
 
     def _hold(self, at: tuple[str, str], piece: Any, size: int) -> None:
-        """Hold what is kept in memory as well; the oldest make room."""
+        """Cache a stored piece in memory; the oldest pieces make room."""
         if at not in self._pieces:
             self._pieces[at] = (piece, size)
             self._held += size
@@ -263,3 +288,30 @@ class KeptMessages:
             return seen
         body = json.loads(self._store.get(mission_id, seen.body_ref.key))
         return seen.model_copy(update={"body": body, "body_ref": None})
+
+
+_LONGEST_ID = 200
+
+
+def facts_naming(arguments: JsonObject, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """Return the facts that may name a call's arguments."""
+    wanted = {value for value in _scalars(arguments) if _may_name(value)}
+    return tuple(fact for fact in facts if not wanted.isdisjoint(_scalars(fact.body)))
+
+
+def _scalars(value: JsonValue) -> Iterator[str | int | float | None]:
+    if isinstance(value, dict):
+        for held in value.values():
+            yield from _scalars(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _scalars(held)
+    else:
+        yield value
+
+
+def _may_name(value: JsonValue) -> bool:
+    """Return True if a value could be an id: no long text, no boolean."""
+    if isinstance(value, str):
+        return 0 < len(value) <= _LONGEST_ID and not is_handle(value)
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Plans that people read: shown without a mission, and put on the card that approves one."""
+"""Plans that people read: previews without a mission, and cards that ask for approval."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,52 +7,52 @@ from typing import Protocol
 
 from temporalio import activity
 
-from activities.authority import Authority
-from activities.boundary import heartbeats, translated_errors
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.activities.authority import Authority
+from orchestrator.activities.boundary import catalog_of, heartbeats, translated_errors
+from orchestrator.adapters.storage.protocols import CatalogStore
 from orchestrator.catalog.card_types import CANCELLATION, PLAN
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.card_content import CancelTerms
 from orchestrator.core.pii import as_written
 from orchestrator.messages import names
-from orchestrator.messages.begin import BeginInput
-from orchestrator.messages.mission import MissionRequest
-from orchestrator.messages.plan_answers import asks_first
-from orchestrator.messages.plan_card import as_wanted, prepared_plan
+from orchestrator.messages.mission import BegunPlan, MissionRequest
+from orchestrator.messages.mission_policy import BeginInput
 from orchestrator.messages.plan_preview import (
-    BegunPlan,
     PlanInput,
     PlannedLeg,
     PlannedTool,
     PlanPreview,
     PlanReview,
     PlanReviewInput,
+    as_wanted,
+    asks_first,
     is_shown,
     plan_digest,
+    prepared_plan,
 )
 from orchestrator.planning.models import LegPlan, MissionPlan, StepContext
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
 _SHOWN_AS = "plan"
-"""What a planner is told for the id of a mission that there is not."""
+"""The mission id for a plan that is only shown."""
 
 
 class Plans(Protocol):
-    """What plans missions: the activities of the planner, or a test's."""
+    """The activities that plan missions, or a fake of them."""
 
     async def split_goal(self, mission: BeginInput) -> BegunPlan:
-        """The legs of a goal, checked."""
+        """Return the checked plan of a goal."""
         ...
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
-        """What the first step of a leg would be forwarded; nothing of it is recorded."""
+        """Return the tools of a leg's first step, without recording them."""
         ...
 
 
 class PlanActivities:
-    """Shows plans as this worker makes them, and has them approved under its policy."""
+    """Shows plans as this worker makes them, and checks their approval under its policy."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class PlanActivities:
         plans: Plans,
         authority: Authority | None = None,
     ) -> None:
-        """Take the catalog of new missions, and what plans over any that is kept."""
+        """Take the catalog of new missions, and the planner for any stored catalog."""
         self._catalog = catalog
         self._catalogs = catalogs
         self._plans = plans
@@ -69,14 +69,14 @@ class PlanActivities:
 
     @activity.defn(name=names.PREVIEW_PLAN)
     async def preview_plan(self, wanted: PlanInput) -> PlanPreview:
-        """What a mission of this request would do here; none is begun, and nothing recorded."""
+        """Return the plan of a request; no mission begins, and nothing is recorded."""
         request, now = wanted.request, wanted.now or activity.info().scheduled_time
         async with heartbeats():
             with translated_errors():
                 return await self._preview_of(request, now)
 
     async def _preview_of(self, request: MissionRequest, now: datetime) -> PlanPreview:
-        # As it keeps it from its start on: a planner reads catalogs by their digests.
+        # Store the catalog as at the start of a mission: a planner reads catalogs by their digests.
         await asyncio.to_thread(self._catalogs.put, self._catalog)
         begin = BeginInput(
             mission_id=request.mission_id or _SHOWN_AS,
@@ -101,9 +101,9 @@ class PlanActivities:
 
     @activity.defn(name=names.REVIEW_PLAN)
     async def review_plan(self, wanted: PlanReviewInput) -> PlanReview:
-        """The card of a mission's plan, under both policies; or whether its approval holds.
+        """Return the card of a mission's plan under both policies, or check its approval.
 
-        No standing approval covers a plan: those are for calls.
+        No standing approval covers a plan: standing approvals are for calls.
         """
         async with heartbeats():
             with translated_errors():
@@ -112,19 +112,19 @@ class PlanActivities:
                 return await self._asking(wanted)
 
     async def _asking(self, wanted: PlanReviewInput) -> PlanReview:
-        catalog = await asyncio.to_thread(self._catalogs.get, wanted.catalog_digest)
+        catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
         shown = await self._preview(wanted.plan, _begun(wanted), catalog)
         prepared = await self._authority.over(prepared_plan(wanted, shown), as_wanted(wanted))
         if prepared.card is None:
             return PlanReview(refusal="; ".join(prepared.problems))
         ends = [m for m in (prepared.card.expires_at, wanted.ends_at) if m is not None]
-        # What is approved is the plan: its own digest, as `mission plan` shows it.
+        # The approval is for the plan's own digest, as `mission plan` shows it.
         changes = {"digest": shown.digest, "expires_at": min(ends, default=None)}
         card = prepared.card.model_copy(update=changes)
         return PlanReview(shown=shown, card=card, approval_keys=prepared.approval_keys)
 
     async def _refusal(self, wanted: PlanReviewInput) -> str | None:
-        """Why an approval does not hold for this plan; None when it does."""
+        """Return the reason to refuse an approval of this plan; None if the approval is valid."""
         grant, shown = wanted.grant, wanted.shown
         assert grant is not None
         if shown is None or grant.digest != shown.digest or not is_shown(wanted.plan, shown):
@@ -167,7 +167,6 @@ class PlanActivities:
             tools=tuple(_tool(tool) for tool in tools if is_inside(tool, (leg.agent.wall,))),
             orders=leg.orders,
             serves=leg.serves,
-            needs=leg.needs,
         )
 
 
@@ -182,7 +181,7 @@ def _begun(wanted: PlanReviewInput) -> BeginInput:
 
 
 def _stages(legs: Sequence[LegPlan]) -> dict[str, int]:
-    """How many legs come one after the other up to each, itself included."""
+    """Return the position of each leg in its longest chain of dependencies, from 1."""
     by_id = {leg.leg_id: leg for leg in legs}
     found: dict[str, int] = {}
 
@@ -217,18 +216,18 @@ def _tool(tool: Tool) -> PlannedTool:
         title=tool.title,
         is_side_effect=tool.is_side_effect,
         card_type=_card_type(tool),
-        undo=_undo(tool) if tool.is_side_effect else "",
+        cancellation=_cancellation(tool) if tool.is_side_effect else "",
     )
 
 
 def _card_type(tool: Tool) -> str | None:
-    """The card that a call waits at; of a cancel, that for what is not the mission's own."""
+    """Return the card type of a call; for a cancel, the type for effects of another mission."""
     if tool.effect is Effect.CANCEL:
         return tool.card_type or CANCELLATION
     return tool.card_type if tool.is_side_effect else None
 
 
-def _undo(tool: Tool) -> str:
+def _cancellation(tool: Tool) -> str:
     contract = tool.compensation
     if contract is None or tool.irreversible:
         return CancelTerms(irreversible=tool.irreversible).sentence()

@@ -1,20 +1,25 @@
-"""Thinking: split the goal, select tools, plan a step, discover more; recorded, never replayed."""
+"""Planning: split the goal, plan a step, find tools; results are recorded and never replayed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from inspect import isawaitable
-from typing import Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from temporalio import activity
 
-from activities.authority import Authority
-from activities.boundary import translated_errors
-from activities.kept_messages import KeptMessages, NothingKept
-from activities.metered import metered
-from activities.model_troubles import spent_on, translated_troubles
-from activities.wall_guard import WallGuard
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteTraces
+from orchestrator.activities.authority import Authority, WallGuard
+from orchestrator.activities.boundary import (
+    catalog_of,
+    heartbeats,
+    metered,
+    spent_on,
+    translated_errors,
+    translated_troubles,
+)
+from orchestrator.activities.kept_messages import KeptMessages, NothingKept
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.adapters.storage.protocols import CatalogStore, RouteTraces
 from orchestrator.adapters.telemetry.instruments import (
     Telemetry,
     count_selection,
@@ -28,34 +33,45 @@ from orchestrator.core.errors import (
     ModelUnavailable,
     OutsideWall,
     PlanInvalid,
+    ThoughtCutOff,
     ToolNotFound,
 )
 from orchestrator.core.limits import left_of_limits
-from orchestrator.core.model_errors import usage_in
+from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
+from orchestrator.language.intent import IntentFrame
 from orchestrator.messages import names
-from orchestrator.messages.begin import BeginInput
-from orchestrator.messages.kept import KeptMessage
-from orchestrator.messages.model_trouble import ModelCheck
-from orchestrator.messages.plan_preview import BegunPlan
-from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.planning.decision_size import within_size
-from orchestrator.planning.done_at_once import calls_of, inside_wall
-from orchestrator.planning.finishing import doubt_about_finish, nothing_read, unheld_ids
-from orchestrator.planning.handing_over import colleagues_of
-from orchestrator.planning.metering import Meter
+from orchestrator.messages.failure_details import ModelCheck
+from orchestrator.messages.mission import BegunPlan
+from orchestrator.messages.mission_policy import BeginInput
+from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
+from orchestrator.messages.step import (
+    DiscoverInput,
+    DiscoverOutput,
+    KeptMessage,
+    PlanStepInput,
+    PlanStepOutput,
+    ThinkInput,
+    Thought,
+)
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput
+from orchestrator.planning.effects import doubt_about_finish, nothing_read, unheld_ids
+from orchestrator.planning.metering import Meter, usage_in
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
+    Colleague,
     Finish,
     GoalBrief,
+    LegPlan,
     MissionPlan,
     StepContext,
     StepDecision,
 )
 from orchestrator.planning.one_call import plan_of_call, selection_of_call, step_of_call
+from orchestrator.planning.one_step import calls_of, inside_wall, within_size
+from orchestrator.planning.per_agent import who_decides
 from orchestrator.planning.planner import (
-    MeteredPlanner,
     ModelChooser,
     PlannedStep,
     Planner,
@@ -64,10 +80,15 @@ from orchestrator.planning.planner import (
     check_orders,
     check_plan,
 )
-from orchestrator.planning.profile_limits import within_profiles
 from orchestrator.planning.route_context import route_context, route_text, with_ordered
-from orchestrator.planning.walls import Walls, is_inside
-from orchestrator.routing.discovery import DiscoveryIndexes, Match
+from orchestrator.planning.walls import (
+    Walls,
+    colleagues_of,
+    handed_over_orders,
+    is_inside,
+    within_profiles,
+)
+from orchestrator.routing.discovery import DiscoveryIndex, Match
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import Selection
@@ -76,7 +97,7 @@ from orchestrator.saga.outcome import FollowUp
 
 _T = TypeVar("_T")
 _ATTEMPTS_TO_SPLIT: Final = 3
-"""How often a model that is away is asked to split a goal."""
+"""Attempts to split a goal while the model is unavailable."""
 
 
 class PlanningActivities:
@@ -103,12 +124,12 @@ class PlanningActivities:
         self._planner = planner
         self._agents = tuple(agents)
         self._guard = WallGuard(Walls(self._agents), self._telemetry)
-        self._indexes = DiscoveryIndexes()
+        self._index_of = read_once(DiscoveryIndex, most=8)
         self._turn = asyncio.Lock()
 
     @activity.defn(name=names.SPLIT_GOAL)
     async def split_goal(self, mission: BeginInput) -> BegunPlan:
-        """The legs of a goal, checked; the worker's policy has to let its mission begin."""
+        """Return the checked plan of a goal, if the worker's policy lets it begin."""
         return self._authority.begun(await self._split(mission), mission)
 
     async def _split(self, mission: BeginInput) -> MissionPlan:
@@ -117,7 +138,7 @@ class PlanningActivities:
                 self._authority.check_begin(mission)
                 left = left_of_limits(self._authority.limits(mission.policy), mission.used)
                 brief = mission.brief.model_copy(update={"allowance": left.of_models()})
-                catalog = await asyncio.to_thread(self._catalogs.get, brief.catalog_digest)
+                catalog = await catalog_of(self._catalogs, brief.catalog_digest)
                 plan = await self._planned(brief, catalog)
                 check_plan(plan)
                 check_orders(plan, catalog, read_only=brief.read_only)
@@ -126,10 +147,10 @@ class PlanningActivities:
                 return plan.model_copy(update={"usage": _taken(meter, plan.usage)})
 
     async def _planned(self, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
-        """The planner's plan; without its model, where that stays away.
+        """Return the planner's plan; plan without the model if it stays unavailable.
 
-        No mission is lost because a model was away at its start: nothing was done yet, and what the
-        rules cannot split either is one leg, which waits for its model where everybody sees it.
+        No mission is lost because a model was unavailable at its start: there are no effects yet,
+        and a goal that the rules cannot split becomes one leg, which waits visibly for its model.
         """
         if brief.call is not None:
             return plan_of_call(brief.call, brief, catalog, self._agents)
@@ -142,28 +163,19 @@ class PlanningActivities:
         return await _awaited(self._planner.split_goal(alone, catalog, self._agents))
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
-        """What the first step of a leg would be forwarded; nothing of it is recorded."""
+        """Return the tools of a leg's first step, without recording them."""
         walls = self._guard.walls.around(context.agent.wall)
         async with self._turn:
             selection = await asyncio.to_thread(self._route, context, catalog, walls)
         return _inside(selection, catalog, walls)
 
-    @activity.defn(name=names.SELECT_TOOLS)
-    async def select_tools(self, wanted: StepContext | KeptMessage) -> Selection:
-        """The tools of this step; a router that fails forwards them all and says so.
-
-        All of those that the agent may touch: whatever routes them, nothing else leaves here.
-        """
-        with translated_errors():
-            return await self.selected(await self._kept.context(wanted), wanted)
-
     async def selected(self, context: StepContext, wanted: StepContext | KeptMessage) -> Selection:
-        """The tools of a step, which is what a message is about; traced, and kept with it."""
-        catalog = await asyncio.to_thread(self._catalogs.get, context.catalog_digest)
+        """Return the tools of a step, traced and stored with its message."""
+        catalog = await catalog_of(self._catalogs, context.catalog_digest)
         walls = self._guard.walls.around(context.agent.wall)
-        # In a thread: a catalog's first request builds its router, and an embedder is waited for.
-        # One at a time: they share the interpreter, so that several at once would only use up each
-        # other's time.
+        # In a thread: a catalog's first request builds its router, and the embedder may block. One
+        # at a time: threads share the interpreter, so several at once would only slow each other
+        # down.
         async with self._turn:
             selection = await asyncio.to_thread(self._route, context, catalog, walls)
         selection = _inside(selection, catalog, walls)
@@ -181,16 +193,15 @@ class PlanningActivities:
         selection = _with_discovered(selection, context, catalog, walls)
         return await self._kept.keep(wanted, selection)
 
-    @activity.defn(name=names.PLAN_STEP)
     async def plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
-        """What to do next, checked against what the planner was shown."""
+        """Return the next decision, checked against the forwarded tools."""
         async with metered(self._telemetry) as meter:
             with translated_errors(), translated_troubles():
                 step = await self._kept.step(wanted)
-                catalog = await asyncio.to_thread(self._catalogs.get, step.context.catalog_digest)
+                catalog = await catalog_of(self._catalogs, step.context.catalog_digest)
                 walls = self._guard.walls
-                step = _shown(step, catalog, walls.around(step.context.agent.wall))
-                step = self._among_colleagues(step)
+                colleagues = colleagues_of(step.context.agent, self._agents)
+                step = _shown(step, catalog, walls.around(step.context.agent.wall), colleagues)
                 try:
                     planned = as_planned(await self._decide(step, catalog))
                 except DecisionInvalid as error:
@@ -218,7 +229,7 @@ class PlanningActivities:
                 return standing.model_copy(update=said)
 
     async def _note_called(self, decision: StepDecision, context: StepContext) -> None:
-        """Join what is called, the first of several, to the selection that it was chosen from."""
+        """Record the first call of a decision with the selection that it was chosen from."""
         for call in calls_of(decision)[:1]:
             await asyncio.to_thread(
                 self._traces.called,
@@ -228,37 +239,20 @@ class PlanningActivities:
                 tool=call.tool,
             )
 
-    def _among_colleagues(self, step: PlanStepInput) -> PlanStepInput:
-        """The step with the agents to which its leg may hand parts over, as this worker has it."""
-        context = step.context
-        others = colleagues_of(context.agent, self._agents)
-        changed = context.model_copy(update={"colleagues": others})
-        return step.model_copy(update={"context": changed})
-
-    def _router_or_none(self, catalog: Catalog) -> Router | None:
-        try:
-            return self._routers(catalog)
-        except Exception:  # a search goes by words alone, where a catalog cannot be indexed
-            return None
-
-    async def _decide(
-        self, step: PlanStepInput, catalog: Catalog
-    ) -> PlannedStep | tuple[StepDecision, Usage | None] | StepDecision:
+    async def _decide(self, step: PlanStepInput, catalog: Catalog) -> PlannedStep | StepDecision:
         if step.context.call is not None:
             return step_of_call(step.context.call, step.context, catalog)
-        if isinstance(self._planner, MeteredPlanner):
-            return await _awaited(self._planner.plan_metered(step.context, step.selection, catalog))
         return await _awaited(self._planner.plan_step(step.context, step.selection, catalog))
 
     def _discovered(
         self, wanted: DiscoverInput, catalog: Catalog, walls: Sequence[Wall]
     ) -> list[Match]:
-        router = self._router_or_none(catalog)
-        return self._indexes.of(catalog).search(
-            wanted.query,
-            limit=wanted.limit,
-            walls=walls,
-            similarity=router.similarity if router else None,
+        try:
+            similarity = self._routers(catalog).similarity
+        except Exception:  # without an index, the search uses words alone
+            similarity = None
+        return self._index_of(catalog).search(
+            wanted.query, limit=wanted.limit, walls=walls, similarity=similarity
         )
 
     def _route(self, context: StepContext, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
@@ -266,7 +260,7 @@ class PlanningActivities:
             return selection_of_call(context.call, catalog)
         try:
             router = self._routers(catalog)
-        except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
+        except Exception as error:  # without an index, the whole catalog is forwarded
             return fail_open(catalog, f"{type(error).__name__} while indexing the catalog", walls)
         text = route_text(context, catalog)
         made = router.route(text, route_context(context, *walls), now=context.now)
@@ -274,35 +268,35 @@ class PlanningActivities:
 
     @activity.defn(name=names.CHECK_MODEL)
     async def check_model(self, wanted: ModelCheck) -> ModelCheck:
-        """Whether a model can be asked from this worker, as far as that is known beforehand."""
+        """Return the check with the reason why the model cannot be asked here, if any."""
         if not isinstance(self._planner, ModelChooser):
-            told = "the planner of this worker takes no model by its name"
-            return wanted.model_copy(update={"problem": told})
+            problem = "the planner of this worker takes no model by its name"
+            return wanted.model_copy(update={"problem": problem})
         with translated_errors():
             problem = self._planner.model_problem(wanted.model)
         return wanted.model_copy(update={"problem": problem})
 
     @activity.defn(name=names.DISCOVER_TOOLS)
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
-        """Tools that fit the query, of all that the agent may touch."""
+        """Return the tools that match the query, among those that the agent may touch."""
         with translated_errors():
-            catalog = await asyncio.to_thread(self._catalogs.get, wanted.catalog_digest)
+            catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
             walls = self._guard.walls.around(wanted.agent)
             matches = await asyncio.to_thread(self._discovered, wanted, catalog, walls)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
 
 
-def _taken(meter: Meter, told: Usage) -> Usage:
-    """What models took in all attempts; of a planner that counts nothing, what it tells."""
+def _taken(meter: Meter, own_figure: Usage) -> Usage:
+    """Return the metered usage; for a planner without metering, its own figure."""
     if not meter.counted:
-        meter.count(told)
+        meter.count(own_figure)
     return meter.usage
 
 
 def _standing(
     decision: StepDecision, context: StepContext, catalog: Catalog, usage: Usage | None
 ) -> PlanStepOutput:
-    """A decision that was checked; an ending is refused once where nothing proves it."""
+    """Return a checked decision; refuse once to finish without proof."""
     if not isinstance(decision, Finish):
         return PlanStepOutput(decision=decision, usage=usage)
     doubt = doubt_about_finish(decision, context)
@@ -318,7 +312,7 @@ def _standing(
 
 
 def _after_reading(context: StepContext, catalog: Catalog) -> tuple[FollowUp, ...]:
-    """What the last answer of a leg makes possible; after a consequence its receipt says it."""
+    """Return the follow-ups of a leg's last read; the receipt of an effect has its own."""
     seen = [one for one in context.observations if one.outcome == "succeeded"]
     tool = catalog.tools.get(seen[-1].tool) if seen else None
     if tool is None or tool.is_side_effect:
@@ -335,10 +329,10 @@ def _after_reading(context: StepContext, catalog: Catalog) -> tuple[FollowUp, ..
 
 
 async def _awaited(answer: Awaitable[_T]) -> _T:
-    """What a planner answers.
+    """Return a planner's answer.
 
     Raises:
-        PlanInvalid: it answers at once, so that its next long thought would stop all missions.
+        PlanInvalid: the method is not a coroutine, so a long call would block all missions.
     """
     if not isawaitable(answer):
         raise PlanInvalid("the planner's methods are to be coroutines: write `async def`")
@@ -346,7 +340,7 @@ async def _awaited(answer: Awaitable[_T]) -> _T:
 
 
 def _outside(call: CallTool, step: PlanStepInput, catalog: Catalog, walls: Walls) -> str | None:
-    """Why the agent may not make one of several calls; None when it may."""
+    """Return the reason why the agent may not make one of several calls; None if it may."""
     tool = catalog.tools.get(call.tool)
     try:
         if tool is not None:
@@ -357,7 +351,7 @@ def _outside(call: CallTool, step: PlanStepInput, catalog: Catalog, walls: Walls
 
 
 def _refused(planned: PlannedStep, reason: str) -> PlanStepOutput:
-    """A call that is not made; what was to go with it was checked by nobody, and is not kept."""
+    """Return the refusal of a call, without arguments that were not checked."""
     bare = planned.decision.model_copy(update={"arguments": {}})
     return PlanStepOutput(
         decision=bare,
@@ -369,18 +363,15 @@ def _refused(planned: PlannedStep, reason: str) -> PlanStepOutput:
 
 
 def _inside(selection: Selection, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
-    """A selection without the tools that the agent may not touch."""
+    """Return a selection without the tools outside the walls."""
     kept = _names_inside(selection.tools, catalog, walls)
     if kept == selection.tools:
         return selection
-    prerequisites = tuple(name for name in selection.prerequisites if name in kept)
-    scores = {name: score for name, score in selection.scores.items() if name in kept}
-    padding = tuple(name for name in selection.padding if name in kept)
     changes = {
         "tools": kept,
-        "prerequisites": prerequisites,
-        "padding": padding,
-        "scores": scores,
+        "prerequisites": tuple(name for name in selection.prerequisites if name in kept),
+        "padding": tuple(name for name in selection.padding if name in kept),
+        "scores": {name: score for name, score in selection.scores.items() if name in kept},
     }
     return selection.model_copy(update=changes)
 
@@ -390,12 +381,20 @@ def _names_inside(names: Iterable[str], catalog: Catalog, walls: Sequence[Wall])
     return tuple(name for name in names if name in tools and is_inside(tools[name], walls))
 
 
-def _shown(step: PlanStepInput, catalog: Catalog, walls: Sequence[Wall]) -> PlanStepInput:
-    """The step as its planner sees it: what was selected or discovered outside is not there."""
-    discovered = _names_inside(step.context.discovered, catalog, walls)
-    forwarded = _names_inside(step.context.forwarded, catalog, walls)
-    seen = {"discovered": discovered, "forwarded": forwarded}
-    context = step.context.model_copy(update=seen)
+def _shown(
+    step: PlanStepInput,
+    catalog: Catalog,
+    walls: Sequence[Wall],
+    colleagues: tuple[Colleague, ...],
+) -> PlanStepInput:
+    """Return the step without tools outside the walls, with this worker's agents."""
+    context = step.context.model_copy(
+        update={
+            "discovered": _names_inside(step.context.discovered, catalog, walls),
+            "forwarded": _names_inside(step.context.forwarded, catalog, walls),
+            "colleagues": colleagues,
+        }
+    )
     selection = _inside(step.selection, catalog, walls)
     return step.model_copy(update={"context": context, "selection": selection})
 
@@ -403,9 +402,146 @@ def _shown(step: PlanStepInput, catalog: Catalog, walls: Sequence[Wall]) -> Plan
 def _with_discovered(
     selection: Selection, context: StepContext, catalog: Catalog, walls: Sequence[Wall]
 ) -> Selection:
-    """Discovered tools join every later step of the leg."""
+    """Add the discovered tools, which join every later step of the leg."""
     found = _names_inside(context.discovered, catalog, walls)
     extra = tuple(name for name in found if name not in selection.tools)
     if not extra:
         return selection
     return selection.model_copy(update={"tools": (*selection.tools, *extra)})
+
+
+class HandOverActivities:
+    """Makes legs of hand-overs, using this worker's profiles."""
+
+    def __init__(self, catalogs: CatalogStore, agents: Sequence[AgentProfile]) -> None:
+        """Take the catalogs and the worker's profiles."""
+        self._catalogs = catalogs
+        self._agents = tuple(agents)
+
+    @activity.defn(name=names.PLAN_HAND_OVER)
+    async def plan_hand_over(self, wanted: HandOverInput) -> HandOverPlan:
+        """Return the leg for a hand-over, or the reason for refusing it."""
+        return await asyncio.to_thread(self.planned, wanted)
+
+    def planned(self, wanted: HandOverInput) -> HandOverPlan:
+        """Return the plan of the hand-over, computed in the calling thread."""
+        asked, asking = wanted.asked, wanted.asking
+        allowed = {one.name for one in colleagues_of(asking.agent, self._agents)}
+        if asked.agent not in allowed:
+            may = ", ".join(sorted(allowed)) or "nobody"
+            return HandOverPlan(
+                refusal=f"{asking.agent.name} may hand over to {may}, not to {asked.agent}"
+            )
+        agent = next(one for one in self._agents if one.name == asked.agent)
+        own = {"planner": asking.agent.planner, "model": asking.agent.model}
+        if agent.planner is None and agent.model is None:
+            agent = agent.model_copy(update=own)
+        with translated_errors():
+            catalog = self._catalogs.get(wanted.catalog_digest)
+        orders = [one for one in asked.orders if one.is_part_of(asking.orders)]
+        leg = LegPlan(
+            leg_id=wanted.new_leg_id,
+            goal=asked.goal,
+            agent=agent,
+            depends_on=asking.depends_on,
+            orders=handed_over_orders(orders, agent, catalog),
+            handed_over_by=asking.leg_id,
+            planned_by=who_decides(agent) or asking.planned_by,
+        )
+        return HandOverPlan(leg=leg)
+
+
+_TRACED: Final[dict[str, Any]] = {"frame": IntentFrame(), "scores": {}, "chances": ()}
+"""Fields of a selection that its trace has and no leg reads, set to empty values."""
+_BEGUN_AT_MOST: Final = 2
+"""Number of times that a thought may begin in a workflow task without ending.
+
+A machine that is switched off kills one worker; if two workers die, the thought is the likely
+cause.
+"""
+
+
+class BegunThoughts(Protocol):
+    """A record of begun thoughts that outlives the worker."""
+
+    def begin(self, mission_id: str, leg_id: str, step: int) -> int:
+        """Note that a thought begins; return how many began without an end, including this one."""
+        ...
+
+    def end(self, mission_id: str, leg_id: str, step: int) -> None:
+        """Note that the thought ended, with any outcome."""
+        ...
+
+
+class ThinkingActivities:
+    """Selects, plans and prepares, one after the other."""
+
+    def __init__(
+        self,
+        planning: PlanningActivities,
+        preparing: PrepareActivities,
+        kept: KeptMessages,
+        begun: BegunThoughts | None = None,
+    ) -> None:
+        self._planning = planning
+        self._preparing = preparing
+        self._kept = kept
+        self._begun = begun
+
+    @activity.defn(name=names.THINK)
+    async def think(self, wanted: ThinkInput) -> Thought:
+        """Select tools, plan the step, and prepare the call that it decides on."""
+        async with heartbeats():
+            with translated_errors():
+                context = await self._kept.context(wanted.step)
+            async with self._noted(context):
+                with translated_errors():
+                    selection = await self._planning.selected(context, wanted.step)
+                    kept = wanted.call
+                    if isinstance(kept, KeptMessage):
+                        kept = await self._kept.learn(kept)
+                step = PlanStepInput(context=context, selection=selection)
+                planned = await self._planning.plan_step(step)
+                prepared = await self._prepared(kept, planned)
+        return Thought(
+            selection=selection.model_copy(update=_TRACED), planned=planned, prepared=prepared
+        )
+
+    @asynccontextmanager
+    async def _noted(self, context: StepContext) -> AsyncIterator[None]:
+        """Count the thoughts that do not end.
+
+        A workflow task is retried for ever, so a thought that kills its worker would kill each
+        worker that takes it. As a normal activity it has few attempts, and then the leg waits for a
+        person.
+
+        Raises:
+            ApplicationError: ThoughtCutOff, in a workflow task, if the thought has killed workers.
+        """
+        if self._begun is None or not activity.info().is_local:
+            yield
+            return
+        thought = context.mission_id, context.leg_id, context.step
+        count = await asyncio.to_thread(self._begun.begin, *thought)
+        if count > _BEGUN_AT_MOST:
+            with translated_errors():
+                raise ThoughtCutOff(*thought, times=count - 1)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self._begun.end, *thought)
+
+    async def _prepared(
+        self, message: PrepareInput | KeptMessage, planned: PlanStepOutput
+    ) -> PreparedCall | None:
+        call = planned.decision
+        if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
+            return None
+        if isinstance(message, PrepareInput):
+            decided = {"tool": call.tool, "arguments": call.arguments, "reason": call.reason}
+            return await self._preparing.prepare_forward(message.model_copy(update=decided))
+        decided = call.model_dump(mode="json", include={"tool", "arguments", "reason"})
+        changes = {**message.changes, **decided}
+        return await self._preparing.prepare_forward(
+            message.model_copy(update={"changes": changes})
+        )

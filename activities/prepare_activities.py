@@ -1,26 +1,25 @@
-"""Preparing calls: complete and check one, and draw up its card and its entry in the ledger."""
+"""Prepare calls: complete and check a call, and create its card and its ledger entry."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from temporalio import activity
-from temporalio.client import Client
 
-from activities.authority import Authority
-from activities.boundary import translated_errors
-from activities.call_origins import CallOrigins, MissionOrigins
-from activities.call_readiness import readied
-from activities.cancel_review import CancelReview
-from activities.kept_messages import KeptMessages, NothingKept
-from activities.unknown_prices import UnknownPrices, UnpricedCall
-from activities.wall_guard import WallGuard
+from orchestrator.activities.authority import Authority, WallGuard, check_sender, is_from_saga
+from orchestrator.activities.boundary import catalog_of, translated_errors
+from orchestrator.activities.cancel_review import CancelReview
+from orchestrator.activities.kept_messages import KeptMessages, NothingKept
+from orchestrator.adapters.http.personal_arguments import PinnedArguments, foreign_problems
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.protocols import CatalogStore, GrantBook
 from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.card_types import DEFAULT_CARD, OVERCHARGE
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.declared_prices import share_of
 from orchestrator.catalog.prices import (
+    may_be_overcharged,
     plain_answer,
     plain_arguments,
     takes_money,
@@ -28,83 +27,212 @@ from orchestrator.catalog.prices import (
 from orchestrator.catalog.stated_prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import (
+    AskedCancel,
     CardContext,
     build_card,
     call_price,
     doubts_about_price,
     quoted_items,
 )
-from orchestrator.confirmation.cancellation import AskedCancel
 from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
 from orchestrator.confirmation.named_things import EarlierAnswer, find_things, main_first
-from orchestrator.core.budget import Money
-from orchestrator.core.pii import as_written
+from orchestrator.confirmation.overcharge import overcharge_card
+from orchestrator.confirmation.policy import StandingApproval
+from orchestrator.core.budget import Money, rest_text
+from orchestrator.core.errors import DocumentInvalid, EgressRefused, PiiGone
+from orchestrator.core.pii import Handle, as_written, handle_of
 from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
+from orchestrator.core.spending_limit import Overcharge, limit_of
 from orchestrator.messages import names
-from orchestrator.messages.kept import KeptMessage
-from orchestrator.messages.spending_policy import SpendingPolicy
-from orchestrator.messages.spending_rules import limited
-from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.messages.mission_policy import SpendingPolicy
+from orchestrator.messages.step import KeptMessage
+from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.effects import READ_ONLY, is_covered, longest_list, why_unordered
 from orchestrator.planning.models import Fact, Observation
 from orchestrator.saga.agreed_days import agreed_days
-from orchestrator.saga.draft import draft_cancel, draft_obligation
+from orchestrator.saga.cancel_arguments import draft_cancel, draft_obligation
+from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.orders import Order
 
+
+async def readied(
+    tools: ToolClient,
+    catalog: Catalog,
+    tool: Tool,
+    arguments: JsonObject,
+    wanted: PrepareInput,
+) -> tuple[PinnedArguments, PreparedCall | None]:
+    """Return the arguments with handles resolved to versions, and missing state if any.
+
+    Raises:
+        UsageError: the vault cannot be opened.
+        StateMissing: the store of the files that the call would send cannot be read now.
+    """
+    pinned = await tools.pin(
+        catalog, tool, arguments, mission_id=wanted.mission_id, brought=_brought(wanted)
+    )
+    problems = (*foreign_problems(pinned.foreign), *pinned.unsendable)
+    if problems:
+        return pinned, PreparedCall(problems=problems)
+    try:
+        obstacles = await tools.obstacles(catalog, tool)
+    except (DocumentInvalid, EgressRefused) as error:
+        return pinned, PreparedCall(problems=(str(error),))
+    if pinned.gone:
+        obstacles = (str(PiiGone(pinned.gone)), *obstacles)
+    if pinned.missing or obstacles:
+        return pinned, PreparedCall(missing_personal=pinned.missing, obstacles=obstacles)
+    return pinned, None
+
+
+def _brought(wanted: PrepareInput) -> list[Handle]:
+    return [handle for text in wanted.brought if (handle := handle_of(text)) is not None]
+
+
+@dataclass(frozen=True)
+class UnpricedCall:
+    """A call of unknown price in a mission with a budget."""
+
+    doubt: str
+    """The warning on its card."""
+    is_refused: bool
+
+    @property
+    def problem(self) -> str:
+        """The reason to refuse the call, if the policy refuses such calls."""
+        return (
+            f"{self.doubt}, and the policy refuses such a call (spending.unknown_price): find what "
+            "states its price first"
+        )
+
+    @staticmethod
+    def asking(tool: Tool) -> Tool:
+        """Return the tool with a card, even if its contract requires no approval."""
+        if tool.needs_confirmation:
+            return tool
+        return tool.model_copy(update={"card_type": DEFAULT_CARD})
+
+
+def unpriced_call(
+    wanted: PrepareInput, tool: Tool, price: Money | None, rules: SpendingPolicy
+) -> UnpricedCall | None:
+    """Return the doubt about a call of unknown price; None if its price is known or irrelevant."""
+    if wanted.budget is None or price is not None or rules.unknown_price == "allow":
+        return None
+    if not may_be_overcharged(tool):
+        return None
+    doubt = unknown_price(wanted.budget, wanted.budget_left, wanted.spent.unpriced)
+    return UnpricedCall(doubt, is_refused=rules.unknown_price == "refuse")
+
+
+def unknown_price(budget: Money, left: Money | None, unpriced: int = 0) -> str:
+    """Return the warning about a call of unknown price that follows `unpriced` similar calls."""
+    if left is None:
+        return f"price unknown: it may exceed the budget of {budget}"
+    left_of_it = rest_text(left, unpriced).rstrip(",")
+    return f"price unknown: it may exceed what is left of the budget, {left_of_it}"
+
+
+def limited(prepared: PreparedCall, wanted: PrepareInput, rules: SpendingPolicy) -> PreparedCall:
+    """Return a prepared call with the limit for its charge, if its price is known.
+
+    A budget counts the expected price. Without a budget, a standing approval covers up to its
+    amount.
+    """
+    if prepared.price is None or not prepared.spends or prepared.cancel is not None:
+        return prepared
+    rule = prepared.call.standing if prepared.call is not None else None
+    counts = wanted.budget is None and prepared.standing_approver is not None
+    limit = limit_of(
+        prepared.price,
+        tolerance=rules.overcharge_tolerance,
+        standing=rule.max_amount if rule is not None and counts else None,
+        on_overcharge=rules.on_overcharge,
+    )
+    return prepared.model_copy(update={"limit": limit})
+
+
 _LARGEST: Final = 500_000
-"""Characters of a prepared call: most of it is in its leg's ledger too, and in other messages."""
+"""Limit in characters of a prepared call, as its leg's ledger and other messages repeat it."""
 
 
 class PrepareActivities:
-    """Catalogs with the contracts of calls, and the vault that their personal fields are in."""
+    """Prepares calls by the contracts of stored catalogs, with a vault for personal fields."""
 
     def __init__(
         self,
         catalogs: CatalogStore,
         tools: ToolClient,
-        client: Client,
         guard: WallGuard | None = None,
         authority: Authority | None = None,
         *,
-        origins: CallOrigins | None = None,
         kept: KeptMessages | None = None,
+        grants: GrantBook | None = None,
     ) -> None:
         self._kept = kept or KeptMessages(NothingKept())
+        self._grants = grants
         self._catalogs = catalogs
         self._tools = tools
-        self._cancels = CancelReview(tools, client)
+        self._cancels = CancelReview(tools)
         self._guard = guard or WallGuard()
         self._authority = authority or Authority()
-        self._prices = UnknownPrices(client)
-        self._origins = origins or MissionOrigins(client)
+
+    async def prepare_forward(self, message: PrepareInput | KeptMessage) -> PreparedCall | None:
+        """Prepare a call that needs no ledger; return None for a cancel, which needs one."""
+        with translated_errors():
+            wanted = await self._kept.prepared(message, PrepareInput)
+            catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
+            if catalog.tool(wanted.tool).effect is Effect.CANCEL:
+                return None
+        return await self.prepare_call(wanted)
 
     @activity.defn(name=names.PREPARE_CALL)
     async def prepare_call(self, message: PrepareInput | KeptMessage) -> PreparedCall:
-        """Fill what the orchestrator fills, check the arguments, draw up card and obligation.
+        """Fill the orchestrator's fields, check the arguments, and create the card and obligation.
 
-        Whatever else would keep it from being sent is found here, before a person approves it.
+        Every other reason not to send the call is found here, before a person approves it.
         """
         with translated_errors():
             wanted = await self._kept.prepared(message, PrepareInput)
-            catalog = await asyncio.to_thread(self._catalogs.get, wanted.catalog_digest)
+            check_sender(wanted, serves_sagas=self._authority.serves_sagas)
+            is_of_saga = is_from_saga(wanted)
+            if is_of_saga:
+                self._authority.check_saga(wanted)
+            catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
             if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
                 return PreparedCall(problems=(refusal,))
-            await self._origins.check(wanted, tool)
-            return _fitted(await self._checked(wanted, catalog, tool))
+            prepared = await self._checked(wanted, catalog, tool)
+            return _fitted(_owned(prepared) if is_of_saga else prepared)
+
+    @activity.defn(name=names.PREPARE_OVERCHARGE)
+    async def prepare_overcharge(self, message: OverchargeInput | KeptMessage) -> PreparedCall:
+        """Return the card on which people keep or cancel an overcharged call; send nothing.
+
+        No standing approval covers the overcharge: it was given for a price up to an amount.
+
+        Raises:
+            ApplicationError: CallUnowned if a workflow other than the call's mission asks.
+        """
+        with translated_errors():
+            wanted = await self._kept.prepared(message, OverchargeInput)
+            check_sender(wanted, serves_sagas=self._authority.serves_sagas)
+            catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
+            tool = catalog.tool(wanted.tool)
+            return await self._authority.over(_asking(wanted, tool, catalog), wanted)
 
     async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
-        """A call that this leg may make: its arguments, what it lacks, whom it has to ask."""
+        """Check and complete a call, and find out who has to approve it."""
         arguments = dict(wanted.arguments)
         for name in tool.reference_inputs:
-            arguments.setdefault(name, wanted.call_id)
+            arguments.setdefault(name, wanted.key)
         problems = check_arguments(catalog, tool, arguments)
         if problems:
             return PreparedCall(problems=problems)
-        pinned, lacking = await readied(self._tools, catalog, tool, arguments, wanted)
-        if lacking is not None:
-            return lacking
+        pinned, missing = await readied(self._tools, catalog, tool, arguments, wanted)
+        if missing is not None:
+            return missing
         arguments = pinned.arguments
         wanted = wanted.model_copy(update={"arguments": arguments})
         asked = await self._cancels.asked(wanted, catalog, tool)
@@ -118,47 +246,62 @@ class PrepareActivities:
                 tool, arguments, wanted.orders, wanted.effects, most_each=_most_each(wanted)
             )
             tool = UnpricedCall.asking(tool) if unordered else tool
-        # In a thread, as whatever takes the longer the more a leg has seen.
+        # In a thread, like all work whose duration grows with the observations of a leg.
         answers = await asyncio.to_thread(answers_of, wanted, catalog)
         quoted = _quoted(wanted, answers, asked)
         things = main_first(find_things(arguments, answers, tool.input_schema))
         price = call_price(tool, arguments, quoted, things)
         certain = None if doubts_about_price(tool, arguments, things) else price
-        if wanted.budget is not None and wanted.changed_by_people:
-            # What a planner wants has its reservation before a person reads the card: only what
-            # people change can exceed what other legs have left of the budget.
-            left = await self._prices.left(wanted) or wanted.budget_left
-            spent = wanted.spent.model_copy(
-                update={"unpriced": await self._prices.unpriced(wanted)}
-            )
-            wanted = wanted.model_copy(update={"budget_left": left, "spent": spent})
         rules = self._authority.spending(wanted.policy)
-        unpriced = await self._prices.found(wanted, tool, price, rules)
+        unpriced = unpriced_call(wanted, tool, price, rules)
         if unpriced is not None:
             if unpriced.is_refused:
                 return PreparedCall(problems=(unpriced.problem,))
             tool = unpriced.asking(tool)
-        fee = _fee(tool, price, rules) if asked is None else None
-        prepared = _prepared(
-            wanted,
-            catalog,
-            tool,
-            quoted,
+        draft = _Draft(
+            wanted=wanted,
+            catalog=catalog,
+            tool=tool,
+            quoted=quoted,
             answers=answers,
             asked=asked,
             unpriced=unpriced,
             price=price,
             amounts=_amounts(wanted, tool, certain, quoted),
-            fee=fee,
+            fee=_fee(tool, price, rules) if asked is None else None,
             files=pinned.files,
         )
-        prepared = prepared.model_copy(update={"meaning": _meaning(tool, arguments)})
+        prepared = draft.prepared().model_copy(update={"meaning": _meaning(tool, arguments)})
         prepared = _under_orders(prepared, wanted, unordered)
-        return limited(await self._authority.over(prepared, wanted), wanted, rules)
+        prepared = await self._with_room(await self._authority.over(prepared, wanted))
+        return limited(prepared, wanted, rules)
+
+    async def _with_room(self, prepared: PreparedCall) -> PreparedCall:
+        """Return the call without its standing approval if earlier calls have used that up."""
+        call, card = prepared.call, prepared.card
+        if self._grants is None or call is None or card is None:
+            return prepared
+        if prepared.standing_approver is None:
+            return prepared
+        spend = self._authority.standing_spend(call, card.card_type)
+        full = await asyncio.to_thread(self._grants.refusal, spend) if spend is not None else None
+        if full is None:
+            return prepared
+        warned = card.model_copy(update={"warnings": (*card.warnings, full)})
+        return prepared.model_copy(update={"standing_approver": None, "card": warned})
+
+
+def _owned(prepared: PreparedCall) -> PreparedCall:
+    """Return the call with its workflow in the obligation, as a saga's id does not name it."""
+    if prepared.obligation is None:
+        return prepared
+    workflow_id = activity.info().workflow_id or ""
+    owned = prepared.obligation.model_copy(update={"workflow_id": workflow_id})
+    return prepared.model_copy(update={"obligation": owned})
 
 
 def _under_orders(prepared: PreparedCall, wanted: PrepareInput, unordered: str) -> PreparedCall:
-    """The call with what its card says of orders; a standing approval covers orders only."""
+    """Return the call with its card's line on orders; standing approvals cover orders only."""
     if prepared.card is None or prepared.call is None:
         return prepared
     tool, most = prepared.call.tool, _most_each(wanted)
@@ -171,14 +314,14 @@ def _under_orders(prepared: PreparedCall, wanted: PrepareInput, unordered: str) 
 
 
 def _most_each(wanted: PrepareInput) -> int:
-    """How many effects an `each` order may have: the things that were read, and what is allowed."""
+    """Return the most effects of an `each` order: the number of things read, up to a limit."""
     read = [o.body for o in wanted.observations if o.outcome == "succeeded" and not o.side_effect]
     read += [fact.body for fact in wanted.facts if not fact.side_effect]
     return min(longest_list(read), wanted.most_each)
 
 
 def _fitted(prepared: PreparedCall) -> PreparedCall:
-    """The call, unless a message with all that belongs to it would be too large to be sent."""
+    """Return the call, or a problem if its message would be too large."""
     size = len(prepared.model_dump_json())
     if size <= _LARGEST:
         return prepared
@@ -189,82 +332,138 @@ def _fitted(prepared: PreparedCall) -> PreparedCall:
 def _quoted(
     wanted: PrepareInput, answers: Sequence[EarlierAnswer], asked: AskedCancel | None
 ) -> tuple[JsonObject, ...]:
-    """What earlier answers, or a probe, say of what a call is about, the newest first."""
+    """Return the items about the call's object from earlier answers or a probe, newest first."""
     if asked is not None:
         return asked.found
     return tuple(quoted_items(wanted.arguments, [answer.body for answer in answers]))
 
 
-def _prepared(
-    wanted: PrepareInput,
-    catalog: Catalog,
-    tool: Tool,
-    quoted: Sequence[JsonObject],
-    *,
-    answers: tuple[EarlierAnswer, ...],
-    asked: AskedCancel | None,
-    unpriced: UnpricedCall | None,
-    price: Money | None,
-    amounts: tuple[Money, ...] | None,
-    fee: Money | None,
-    files: tuple[ReceivedFile, ...],
-) -> PreparedCall:
-    """A call whose arguments are complete and valid."""
-    arguments, effect, now = wanted.arguments, tool.effect, wanted.now
-    obliges = effect in (Effect.OBLIGATION, Effect.WRITE)
-    if asked is not None:
-        obliges = asked.leaves_a_consequence
-    doubt = unpriced.doubt if unpriced is not None else ""
-    card = None
-    if tool.needs_confirmation:
-        card = _card(wanted, tool, quoted, answers, doubt, fee, files)
-    if asked is not None and card is not None:
-        card = asked.on(card)
-    spends = takes_money(tool)
-    return PreparedCall(
-        call=ToolCall(
+@dataclass(frozen=True, kw_only=True)
+class _Draft:
+    """A call whose arguments are complete and valid, with all that its card shows."""
+
+    wanted: PrepareInput
+    catalog: Catalog
+    tool: Tool
+    quoted: Sequence[JsonObject]
+    answers: tuple[EarlierAnswer, ...]
+    asked: AskedCancel | None
+    unpriced: UnpricedCall | None
+    price: Money | None
+    amounts: tuple[Money, ...] | None
+    fee: Money | None
+    files: tuple[ReceivedFile, ...]
+
+    def prepared(self) -> PreparedCall:
+        """Return the call with its card and its ledger entries."""
+        wanted, tool = self.wanted, self.tool
+        card = self._card() if tool.needs_confirmation else None
+        if self.asked is not None and card is not None:
+            card = self.asked.on(card)
+        is_cancel = tool.effect is Effect.CANCEL
+        standing = self._standing()
+        call = ToolCall(
             **wanted.ref,
             agent=wanted.agent,
-            arguments=arguments,
+            arguments=wanted.arguments,
             card_type=tool.card_type,
             timeout_s=wanted.policy.call_timeout.total_seconds(),
-            amounts=amounts if tool.needs_confirmation else None,
+            amounts=self.amounts if tool.needs_confirmation else None,
             price=card.price if card is not None else None,
-        ),
-        title=tool.title,
-        side_effect=tool.is_side_effect,
-        spends=spends,
-        repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
-        price=price if spends else None,
-        fee=fee,
-        card=card,
-        standing_approver=_standing_approver(wanted, tool, amounts) if unpriced is None else None,
-        obligation=draft_obligation(
+            standing=standing,
+        )
+        return PreparedCall(
+            call=call,
+            title=tool.title,
+            side_effect=tool.is_side_effect,
+            spends=takes_money(tool),
+            repeatable=not tool.is_side_effect or tool.idempotency_key is not None,
+            price=self.price if takes_money(tool) else None,
+            fee=self.fee,
+            card=card,
+            standing_approver=standing.approver if standing is not None else None,
+            obligation=self._obligation(),
+            cancel=draft_cancel(wanted, self.catalog, wanted.arguments, now=wanted.now)
+            if is_cancel
+            else None,
+        )
+
+    def _standing(self) -> StandingApproval | None:
+        """Return the standing approval, found here and not in the workflow: history holds it."""
+        tool = self.tool
+        if self.unpriced is not None or tool.card_type is None:
+            return None
+        return self.wanted.policy.confirmation.standing_for(
+            card_type=tool.card_type, tool=tool.name, amounts=self.amounts
+        )
+
+    def _obligation(self) -> Obligation | None:
+        wanted, obliges = self.wanted, self.tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+        if self.asked is not None:
+            obliges = self.asked.leaves_a_consequence
+        if not obliges:
+            return None
+        return draft_obligation(
+            wanted,
+            self.tool,
+            wanted.arguments,
+            now=wanted.now,
+            verify_cancel=wanted.policy.verify_cancels,
+            fee=self.fee,
+            agreed=self._agreed() if self.asked is None else None,
+            has_price=any(True for _ in self._all_amounts()),
+        )
+
+    def _all_amounts(self) -> Iterator[Money]:
+        """Yield the amounts of the call and of the thing that it is about."""
+        return amounts_in([plain_arguments(self.tool, self.wanted.arguments), *self.quoted[:1]])
+
+    def _agreed(self) -> JsonObject:
+        """Return the dates of the call: its own, and those of searches that found its things."""
+        arguments = self.wanted.arguments
+        things = main_first(find_things(arguments, self.answers, self.tool.input_schema))
+        found = [
+            (held.item, answer.arguments) for one in things for held, answer in one.sources[:1]
+        ]
+        return agreed_days(as_written(arguments), reversed(found))
+
+    def _card(self) -> ConfirmationCard:
+        wanted, tool, policy = self.wanted, self.tool, self.wanted.policy
+        own = [order for order in wanted.orders if tool.name in order.tools]
+        approvers = policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name)
+        return build_card(
             wanted,
             tool,
-            arguments,
-            now=now,
-            verify_cancel=wanted.policy.verify_cancels,
-            fee=fee,
-            agreed=_agreed(tool, arguments, answers) if asked is None else None,
+            wanted.arguments,
+            quoted=self.quoted,
+            expires_at=wanted.now + policy.confirmation_expiry,
+            approvers=approvers,
+            confirmation_id=names.confirmation_id(wanted.call_id, wanted.round),
+            asked=wanted.round,
+            context=CardContext(
+                goal=wanted.goal,
+                clause=wanted.clause,
+                agent=wanted.agent.agent if wanted.agent is not None else "",
+                reason=wanted.reason,
+                answers=self.answers,
+                given=tuple(str(value) for value in wanted.given.values()),
+                left=wanted.budget_left if tool.spends else None,
+                unpriced=wanted.spent.unpriced,
+                doubt=self.unpriced.doubt if self.unpriced is not None else "",
+                fee=self.fee,
+                files=self.files,
+                asked=wanted.asked,
+                proposals=wanted.proposals,
+                changed_by_people=wanted.changed_by_people,
+                said_at=wanted.said_at,
+                order="; ".join(dict.fromkeys(_unconditional(order) for order in own)),
+                count=sum(order.count for order in own),
+            ),
         )
-        if obliges
-        else None,
-        cancel=draft_cancel(wanted, catalog, arguments, now=now)
-        if effect is Effect.CANCEL
-        else None,
-    )
-
-
-def _agreed(tool: Tool, arguments: JsonObject, answers: Sequence[EarlierAnswer]) -> JsonObject:
-    """The days that a call is about: its own, and those that the things it names were asked by."""
-    things = main_first(find_things(arguments, answers, tool.input_schema))
-    found = [(held.item, answer.arguments) for one in things for held, answer in one.sources[:1]]
-    return agreed_days(as_written(arguments), reversed(found))
 
 
 def _fee(tool: Tool, price: Money | None, rules: SpendingPolicy) -> Money | None:
-    """What undoing a call may cost: as its document says, else the share of the policy."""
+    """Return the fee of the cancel as its document states, else the policy's share of the price."""
     if tool.compensation is None:
         return None
     declared = tool.compensation.fee
@@ -273,14 +472,14 @@ def _fee(tool: Tool, price: Money | None, rules: SpendingPolicy) -> Money | None
 
 
 def answers_of(wanted: PrepareInput, catalog: Catalog) -> tuple[EarlierAnswer, ...]:
-    """What earlier calls answered, of other legs and then of this one, the newest last."""
+    """Return earlier answers, those of other legs first, the newest last."""
     own = [o for o in wanted.observations if o.outcome == "succeeded"]
     seen: list[Fact | Observation] = [*wanted.facts, *own]
     return tuple(_answer(one, catalog) for one in seen)
 
 
 def _answer(seen: Fact | Observation, catalog: Catalog) -> EarlierAnswer:
-    """One answer with its money plain, as the document says that it comes from."""
+    """Return one answer with its amounts as plain money."""
     tool = catalog.tools.get(seen.tool)
     if tool is None:
         return EarlierAnswer(body=seen.body, arguments=seen.arguments, title=seen.tool, at=seen.at)
@@ -293,7 +492,7 @@ def _answer(seen: Fact | Observation, catalog: Catalog) -> EarlierAnswer:
 
 
 def _meaning(tool: Tool, arguments: JsonObject) -> str:
-    """What a planner wants, as a digest: without our own references, and what goes unsaid."""
+    """Return a digest of the call without the orchestrator's references and default values."""
     unsaid = [(n, shape["default"]) for n, shape in tool.properties.items() if "default" in shape]
     wanted = {
         name: value
@@ -303,68 +502,60 @@ def _meaning(tool: Tool, arguments: JsonObject) -> str:
     return canonical_digest({"tool": tool.name, "arguments": wanted})
 
 
-def _card(
-    wanted: PrepareInput,
-    tool: Tool,
-    quoted: Sequence[JsonObject],
-    answers: tuple[EarlierAnswer, ...],
-    doubt: str,
-    fee: Money | None,
-    files: tuple[ReceivedFile, ...],
-) -> ConfirmationCard:
-    policy = wanted.policy
-    own = [order for order in wanted.orders if tool.name in order.tools]
-    return build_card(
-        wanted,
-        tool,
-        wanted.arguments,
-        quoted=quoted,
-        expires_at=wanted.now + policy.confirmation_expiry,
-        approvers=policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name),
-        confirmation_id=names.confirmation_id(wanted.call_id, wanted.round),
-        asked=wanted.round,
-        context=CardContext(
-            goal=wanted.goal,
-            clause=wanted.clause,
-            agent=wanted.agent.agent if wanted.agent is not None else "",
-            reason=wanted.reason,
-            answers=answers,
-            given=tuple(str(value) for value in wanted.given.values()),
-            left=wanted.budget_left if tool.spends else None,
-            unpriced=wanted.spent.unpriced,
-            doubt=doubt,
-            fee=fee,
-            files=files,
-            asked=wanted.asked,
-            proposals=wanted.proposals,
-            changed_by_people=wanted.changed_by_people,
-            said_at=wanted.said_at,
-            order="; ".join(dict.fromkeys(_unconditional(order) for order in own)),
-            count=sum(order.count for order in own),
-        ),
-    )
-
-
 def _unconditional(order: Order) -> str:
-    """The words that an order is stated by, without those that it depends on."""
+    """Return the clause of an order without its condition."""
     return " ".join(order.clause.replace(order.when, " ").split()) if order.when else order.clause
-
-
-def _standing_approver(
-    wanted: PrepareInput, tool: Tool, amounts: tuple[Money, ...] | None
-) -> str | None:
-    """Evaluated here and not in the workflow, so that history holds what came of it."""
-    if tool.card_type is None:
-        return None
-    return wanted.policy.confirmation.standing_approver(
-        card_type=tool.card_type, tool=tool.name, amounts=amounts
-    )
 
 
 def _amounts(
     wanted: PrepareInput, tool: Tool, certain: Money | None, quoted: Sequence[JsonObject]
 ) -> tuple[Money, ...] | None:
-    """The price of a call and every other amount on its card; None when its price is uncertain."""
+    """Return all amounts on a call's card, price first; None if its price is uncertain."""
     if certain is None:
         return None
     return certain, *amounts_in([plain_arguments(tool, wanted.arguments), *quoted[:1]])
+
+
+def _asking(wanted: OverchargeInput, tool: Tool, catalog: Catalog) -> PreparedCall:
+    overcharge = wanted.obligation.overcharge
+    if overcharge is None:
+        return PreparedCall(problems=(f"{wanted.call_id} cost no more than was approved",))
+    charged = overcharge.charged
+    return PreparedCall(
+        call=ToolCall(
+            **wanted.ref,
+            arguments=wanted.obligation.arguments,
+            card_type=OVERCHARGE,
+            amounts=(charged,),
+            price=charged,
+        ),
+        title=tool.title,
+        price=charged,
+        card=_overcharge_card(wanted, tool, overcharge, catalog),
+    )
+
+
+def _overcharge_card(
+    wanted: OverchargeInput, tool: Tool, overcharge: Overcharge, catalog: Catalog
+) -> ConfirmationCard:
+    policy = wanted.policy
+    card = overcharge_card(
+        wanted,
+        tool,
+        overcharge,
+        arguments=wanted.obligation.arguments,
+        answer=wanted.obligation.response,
+        confirmation_id=names.overcharge_id(wanted.call_id, wanted.round),
+        asked=wanted.round,
+        context=CardContext(
+            goal=wanted.goal,
+            clause=wanted.clause,
+            agent=wanted.agent.agent if wanted.agent is not None else "",
+            answers=answers_of(wanted, catalog),
+            left=wanted.budget_left,
+        ),
+    )
+    approvers = policy.confirmation.approvers_of(card_type=OVERCHARGE, tool=tool.name)
+    return card.model_copy(
+        update={"expires_at": wanted.now + policy.confirmation_expiry, "approvers": approvers}
+    )

@@ -1,7 +1,7 @@
-"""Calling tools: send a call, if it is one that may be sent."""
+"""Call tools: check that a call may be sent, send it, and note its outcome."""
 
-import asyncio
 import hashlib
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,46 +9,53 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from temporalio import activity
-from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
-from activities.authority import Authority
-from activities.boundary import heartbeats, lacking_error, translated_errors, was_tried
-from activities.call_origins import CallOrigins, MissionOrigins
-from activities.call_readiness import check_pinned
-from activities.cancel_review import CancelReview, approved_as
-from activities.kept_messages import KeptMessages, NothingKept
-from activities.reserved_money import ReservedMoney
-from activities.unproved_answers import cleared_up, settled_by_probe
-from activities.wall_guard import WallGuard
+from orchestrator.activities.authority import Authority, WallGuard, check_sender, is_standing
+from orchestrator.activities.boundary import (
+    ServerTime,
+    catalog_of,
+    from_store,
+    heartbeats,
+    missing_state_error,
+    spread_wait,
+    store_deadline,
+    translated_errors,
+    was_tried,
+)
+from orchestrator.activities.cancel_review import CancelReview, approved_as
+from orchestrator.activities.fair_slots import FairSlots
+from orchestrator.activities.kept_messages import KeptMessages, NothingKept
+from orchestrator.activities.unproved_answers import AnsweredCall
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.grant_book import GrantBook
+from orchestrator.adapters.storage.protocols import CatalogStore, Claim, GrantBook, SentCall
+from orchestrator.catalog.arguments import needed_handles
+from orchestrator.catalog.card_types import CANCELLATION
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.models import call_digest
 from orchestrator.core.errors import (
     ArgumentsInvalid,
-    DeadlinePassed,
+    ConfirmationError,
     DocumentInvalid,
     EgressRefused,
     GrantMissing,
-    GrantUsed,
-    MissionSilent,
-    NotReserved,
-    OrchestratorError,
+    GrantRefused,
+    NotInTime,
     PiiMissing,
     SecretMissing,
-    StateLacking,
+    StateMissing,
     TokenRefused,
     TransportFailed,
     UsageError,
 )
+from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.trimming import trim_body
-from orchestrator.saga.cancel_arguments import cancel_arguments
+from orchestrator.saga.cancel_arguments import answered_inputs, cancel_arguments
 from orchestrator.saga.follow_ups import follow_ups
+from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.saga.outcome import ToolOutcome, is_not_worked_on
 
 _TAKEN_BACK: Final = "not sent: a rollback has begun to take this call back"
@@ -62,61 +69,74 @@ NOTHING_SENT = (
     TokenRefused,
     UsageError,
 )
-"""Errors of an attempt that ended before the wire."""
+"""Errors of an attempt that ended before the request was sent."""
+
+_NOTED_S: Final = 1.0
+"""Seconds that an outcome waits for the store: the activity's timeout must not lose the outcome."""
+
+LONGEST_VALUE: Final = 4_096
+"""Largest size in bytes, as JSON, of one value that a ledger takes from an answer."""
 
 _BREACHED_ATTEMPTS: Final = 3
-"""How often the same key is asked for an answer that honours its contract: a gateway's page passes,
-a provider that has another idea of its answers stays with it."""
+"""Attempts for an answer that follows its contract.
+
+A gateway's error page passes after a while; a provider whose answers differ from the contract keeps
+sending them.
+"""
 
 
 class ToolActivities:
-    """A tool client over stored catalogs."""
+    """Sends calls of stored catalogs."""
 
     def __init__(
         self,
         catalogs: CatalogStore,
         tools: ToolClient,
         grants: GrantBook,
-        client: Client,
         guard: WallGuard | None = None,
         authority: Authority | None = None,
         *,
-        origins: CallOrigins | None = None,
         kept: KeptMessages | None = None,
+        slots: FairSlots | None = None,
     ) -> None:
+        self._slots = slots or FairSlots()
         self._kept = kept or KeptMessages(NothingKept())
         self._catalogs = catalogs
         self._tools = tools
         self._grants = grants
-        self._cancels = CancelReview(tools, client)
+        self._cancels = CancelReview(tools)
         self._guard = guard or WallGuard()
         self._authority = authority or Authority()
-        self._origins = origins or MissionOrigins(client)
-        self._reserved = ReservedMoney(client)
 
     @activity.defn(name=names.INVOKE_TOOL)
     async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
         """Send one call.
 
-        The process may die anywhere in here: before the wire nothing happened; after it the same
-        call goes out again with the same key, and the provider answers what it answered before. A
-        side effect that takes no key is scheduled with a single attempt: when that one cannot have
-        left, the call is settled and not unclear.
+        The process may die anywhere in this method. Before the request is sent, nothing has
+        happened; after that, the same call is sent again with the same key, and the provider
+        repeats its answer. A side effect without a key is scheduled with a single attempt: if that
+        attempt cannot have been sent, the call is settled and not unclear.
 
         Raises:
-            ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
-                when the call is not exactly the one that was approved, GrantUsed when another
-                execution has used its grant, and CallUnowned or LegUnowned when it is not of a leg
-                that its mission started.
+            ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing if
+                the call is not exactly the approved one, GrantUsed if another execution has used
+                its grant, and CallUnowned if a workflow other than its mission sends it.
         """
-        # All of it: what looks at a store that hangs lives, and must not be taken for dead.
+        # Around all of it: an attempt that waits for a store that hangs must not be taken for dead.
         async with heartbeats():
-            return await self._invoked(call)
+            until, clock = store_deadline(), ServerTime()
+            with translated_errors(), postponed(call):
+                clock.check()
+                check_sender(call, serves_sagas=self._authority.serves_sagas)
+                catalog = await catalog_of(self._catalogs, call.catalog_digest, until)
+                tool = catalog.tool(call.tool)
+            with postponed(call), self._slots.taken(tool, call.mission_id):
+                return await self._invoked(catalog, tool, call, until, clock)
 
-    async def _invoked(self, call: ToolCall) -> ToolOutcome:
-        with translated_errors(), held_back(call):
-            catalog = await asyncio.to_thread(self._catalogs.get, call.catalog_digest)
-            tool = catalog.tool(call.tool)
+    async def _invoked(
+        self, catalog: Catalog, tool: Tool, call: ToolCall, until: float, clock: ServerTime
+    ) -> ToolOutcome:
+        with translated_errors(), postponed(call):
             refusal = self._guard.refusal(call.agent, tool, at="sending")
             refusal = refusal or await self._authority.refusal_of(call, approved_as(tool, call))
             if refusal is not None:
@@ -125,37 +145,37 @@ class ToolActivities:
             if _is_sent_once(tool) and _an_earlier_may_have_arrived(call):
                 return _refused(_ONCE, earlier_attempts=True)
             try:
-                await self._origins.check(call, tool)
-                await self._reserved.check(call)
-            except NotReserved as no_money:
-                return _not_sent(no_money, earlier_attempts=_an_earlier_may_have_arrived(call))
-            except MissionSilent as silent:
-                if _is_the_only_attempt(call):
-                    return _not_sent(silent, earlier_attempts=False)
-                raise
+                self._cancels.check(catalog, tool, call)
+                await self._check_owner(tool, call, until)
+                await self._claim(tool, call, until)
+            except (GrantMissing, GrantRefused) as doubt:
+                # Another leg may have cancelled the obligation first, or used up the standing
+                # approval: the planner reads that nothing is left.
+                return _refused(str(doubt), earlier_attempts=_an_earlier_may_have_arrived(call))
+            if tool.is_side_effect:
+                is_cancelled = await from_store(until, self._grants.is_cancelled, call.key)
+                if is_cancelled:
+                    # Only a server that was restored from an older copy still asks to send it.
+                    return _refused(_TAKEN_BACK, earlier_attempts=True)
+            left = _time_left(call, clock)  # checked last: the process may be paused anywhere above
+        with postponed(call):
             try:
-                await self._cancels.check(catalog, tool, call)
-            except GrantMissing as doubt:
-                # Another leg may have cancelled it first: nothing left, and the planner is told.
-                return _not_sent(doubt, earlier_attempts=_an_earlier_may_have_arrived(call))
-            if approved_as(tool, call) is not None:
-                await self._use_grant(call)
-            if tool.is_side_effect and await asyncio.to_thread(
-                self._grants.is_taken_back, call.call_id
-            ):
-                # Only a server that was restored from an older copy still wants it sent.
-                return _refused(_TAKEN_BACK, earlier_attempts=True)
-            left = _time_left(call)  # the last look: a process may be paused anywhere above
-        with held_back(call):
-            outcome = await self._sent(catalog, tool, call, left)
-        if not call.past:
-            return outcome
+                outcome = await self._sent(catalog, tool, call, left)
+            except StateMissing as missing:
+                if not _an_earlier_may_have_arrived(call):
+                    await self._note(
+                        call, ToolOutcome(kind="rejected", reason=f"not sent: {missing}")
+                    )
+                raise
+        if outcome.answered_at is not None:  # rollback depends on the order of these times
+            outcome = outcome.model_copy(update={"answered_at": clock.now()})
+        await self._note(call, outcome)
         return await self._kept.shortened(outcome, call)
 
     async def _sent(
         self, catalog: Catalog, tool: Tool, call: ToolCall, within_s: float
     ) -> ToolOutcome:
-        """What one request came to, cleared up as far as it can be now."""
+        """Send one request, and clear up its outcome as far as is possible now."""
         until = time.monotonic() + within_s
         try:
             check_pinned(catalog, tool, call.arguments)
@@ -164,85 +184,181 @@ class ToolActivities:
                 tool,
                 call.arguments,
                 call_id=call.call_id,
-                idempotency_key=call.call_id if tool.idempotency_header else None,
+                idempotency_key=tool.key_of(call.key),
                 timeout_s=within_s,
                 mission_id=call.mission_id,
             )
-        except StateLacking:  # of personal values, before the wire
+        except StateMissing:  # personal values are missing; the request was not sent
             raise
         except NOTHING_SENT as error:
-            return _not_sent(error, earlier_attempts=_an_earlier_may_have_arrived(call))
+            return _refused(str(error), earlier_attempts=_an_earlier_may_have_arrived(call))
         except TransportFailed as error:
-            if not error.may_have_arrived and _is_the_only_attempt(call):
+            if not error.may_have_arrived and _is_the_last_attempt(call):
                 return ToolOutcome(kind="rejected", reason=str(error))
             _note_arrival(call, may_have_arrived=error.may_have_arrived)
             raise ApplicationError(str(error), type=type(error).__name__) from error
-        outcome = with_cancel_arguments(tool, call, outcome)
+        answered = AnsweredCall(self._tools, catalog, tool, call, until)
+        outcome = with_cancel_arguments(catalog, tool, call, outcome)
         outcome = with_follow_ups(catalog, tool, call, outcome)
-        if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
-            return _kept(await cleared_up(self._tools, catalog, tool, call, outcome, until=until))
-        if tool.is_side_effect and _an_earlier_may_have_arrived(call) and _is_refusal(outcome):
-            told = await settled_by_probe(self._tools, catalog, tool, call, outcome, until=until)
-            if told is None:
+        is_final = outcome.accepted or outcome.doubted or _is_last_for_a_breach()
+        is_whole = outcome.kind == "succeeded" or outcome.doubted or outcome.accepted
+        if is_whole and tool.is_side_effect and not _an_earlier_may_have_arrived(call):
+            # The first attempt got a complete answer, so no other attempt can be on its way.
+            outcome = outcome.model_copy(update={"alone": True})
+        if outcome.is_unproved and is_final:
+            return _kept(await answered.cleared_up(outcome))
+        is_refusal = outcome.kind == "rejected" and outcome.status is not None
+        if tool.is_side_effect and is_refusal and _an_earlier_may_have_arrived(call):
+            settled = await answered.settled(outcome)
+            if settled is None:
                 raise _left_unclear(outcome)
-            outcome = told
+            outcome = settled
         return _settled(outcome, call)
 
-    async def _use_grant(self, call: ToolCall) -> None:
-        """Use the grant of a call, which only one execution of an activity ever may.
-
-        A later attempt of that execution is the same call: its digest covers the call's id, and so
-        the idempotency key by which the provider knows it again. A tool that takes no key is never
-        attempted twice. Whatever else comes with the same grant is another call that nobody
-        approved: a second execution, a leg that was reset, a copied input.
+    async def _check_owner(self, tool: Tool, call: ToolCall, until: float) -> None:
+        """Refuse a cancel without its own card if its id belongs to another mission.
 
         Raises:
-            GrantUsed: something else has used it.
+            GrantMissing: a provider answered a call of this mission with the other mission's id.
         """
-        assert call.grant is not None
+        if tool.effect is not Effect.CANCEL or approved_as(tool, call) == CANCELLATION:
+            return
+        for named in call.named:
+            if owner := await from_store(until, self._grants.owner_of, named):
+                why = f"{tool.name} would name what mission {owner} was answered with"
+                raise GrantMissing(call.call_id, why)
+
+    async def _claim(self, tool: Tool, call: ToolCall, until: float) -> None:
+        """Use up the grant of a call, and note its possible effect, before the request is sent.
+
+        Only one execution of an activity may ever send a call. A later attempt of that execution is
+        the same call: its digest covers the call's id, and so the idempotency key by which the
+        provider recognises it. A tool without a key is never attempted twice. Anything else with
+        the same grant or id is another call: a second execution, a mission that was reset, a copied
+        input. Without a grant, the very same call may be sent again under its key.
+
+        Raises:
+            GrantUsed: something else has used the grant, or sent a call of this id.
+            GrantRefused: other calls have used up its standing approval.
+        """
+        needs_grant = approved_as(tool, call) is not None
+        ledger = Ledger().sending(call.obligation, call.cancels)
+        if not needs_grant and ledger == Ledger():
+            return
         info = activity.info()
         user = f"{info.workflow_id} {info.workflow_run_id} {info.activity_id}"
-        before = await asyncio.to_thread(self._grants.claim, call.grant.digest, user)
-        is_used = _is_anothers(before, user)
-        if call.held_back:
-            # This run knows that it was not sent: the grant is its own still, and each time that it
-            # is sent anew is used up once, as the first is.
-            run = f"{info.workflow_id} {info.workflow_run_id} "
-            is_used = before is not None and not before.startswith(run)
-            is_used = is_used or await self._was_sent_anew(call, user)
-        if is_used:
-            raise GrantUsed(call.call_id, f"the grant for {call.tool} has been used for a call")
+        grant = call.grant if needs_grant else None
+        grants = (grant.digest,) if grant is not None else ()
+        spend = None
+        if grant is not None and is_standing(grant):
+            spend = self._authority.standing_spend(call, approved_as(tool, call))
+        sent = SentCall(call.key, call.mission_id, user, grants, ledger, spend)
+        claim = await from_store(until, self._grants.send, sent)
+        if _is_used(claim, call, user) or await self._was_sent_later(call, sent, until):
+            raise ConfirmationError(
+                call.call_id,
+                f"the grant for {call.tool} has been used for a call",
+                code="GrantUsed",
+            )
+        if _was_sent(claim, tool, call, user):
+            raise ConfirmationError(
+                call.call_id, f"another execution has sent a call of {call.tool}", code="GrantUsed"
+            )
+        if call.postponed and claim.sent_by is not None:
+            await from_store(until, self._grants.settle, call.key, ledger)
 
-    async def _was_sent_anew(self, call: ToolCall, user: str) -> bool:
-        """Whether the sending after so many that were held back has been used."""
-        assert call.grant is not None
-        nth = hashlib.sha256(f"{call.grant.digest} {call.held_back}".encode()).hexdigest()
-        return _is_anothers(await asyncio.to_thread(self._grants.claim, nth, user), user)
+    async def _was_sent_later(self, call: ToolCall, sent: SentCall, until: float) -> bool:
+        """Return True if something else has already sent the call after this many postponements."""
+        if not (sent.grants and call.postponed):
+            return False
+        nth = hashlib.sha256(f"{sent.grants[0]} {call.postponed}".encode()).hexdigest()
+        later = sent._replace(grants=(nth,), ledger=Ledger())
+        claim = await from_store(until, self._grants.send, later)
+        return any(_is_anothers(one, sent.user) for one in claim.used_by)
+
+    async def _note(self, call: ToolCall, outcome: ToolOutcome) -> None:
+        """Note the outcome of a call next to the obligation that the call may leave.
+
+        If the store fails, the provider's effect remains: the call stays unclear in the store, and
+        a rollback asks the provider.
+        """
+        ledger = Ledger().sending(call.obligation, call.cancels)
+        if ledger == Ledger():
+            return
+        at = outcome.answered_at or datetime.now(UTC)
+        settled = ledger.answered(call.obligation, call.cancels, outcome, at=at, limit=call.limit)
+        try:
+            await from_store(store_deadline(_NOTED_S), self._grants.settle, call.key, settled)
+        except (OSError, StateMissing) as error:
+            activity.logger.warning("the outcome of %s is not noted: %s", call.call_id, error)
+
+
+def _is_used(claim: Claim, call: ToolCall, user: str) -> bool:
+    """Return True if something else has used the grant of a call.
+
+    A postponed call still has its grant if its own run used it, which knows that nothing was sent,
+    or if a note says so. Each later sending can be used once, like the first.
+    """
+    before = next(iter(claim.used_by), None)
+    if not call.postponed:
+        return _is_anothers(before, user)
+    return before is not None and not (_is_of_this_run(before) or _was_not_sent(claim))
+
+
+def _was_sent(claim: Claim, tool: Tool, call: ToolCall, user: str) -> bool:
+    """Return True if something else has sent a call of this id: this one may be a second."""
+    before = claim.sent_by
+    if before is None or not _is_anothers(before, user):
+        return False
+    if call.postponed and (_is_of_this_run(before) or _was_not_sent(claim)):
+        return False
+    sent = [(o.tool, o.arguments) for o in claim.ledger.obligations]
+    sent += [(c.tool, c.arguments) for c in claim.ledger.cancels]
+    same = (call.tool, call.arguments) in sent
+    return not same or _is_sent_once(tool)
+
+
+def _was_not_sent(claim: Claim) -> bool:
+    """Return True if the notes say that the previous sending had no effect."""
+    came = {o.state is not ObligationState.VOID for o in claim.ledger.obligations}
+    came |= {c.outcome != "rejected" for c in claim.ledger.cancels}
+    return came == {False}
+
+
+def _is_of_this_run(user: str) -> bool:
+    info = activity.info()
+    return user.startswith(f"{info.workflow_id} {info.workflow_run_id} ")
 
 
 def _is_anothers(before: str | None, user: str) -> bool:
-    """Whether a grant was used by something else than an earlier attempt of this execution."""
+    """Return True if the grant was used by anything but an earlier attempt of this execution."""
     return before is not None and (before != user or activity.info().attempt == 1)
 
 
-def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome with the cancel arguments that it fills, read before a long answer is cut."""
-    if outcome.kind != "succeeded" and not outcome.is_unproved:
+def with_cancel_arguments(
+    catalog: Catalog, tool: Tool, call: ToolCall, outcome: ToolOutcome
+) -> ToolOutcome:
+    """Return the outcome with its cancel arguments, read before a long answer is cut."""
+    cancel = catalog.tools.get(tool.compensation.cancel.tool) if tool.compensation else None
+    if cancel is None or (outcome.kind != "succeeded" and not outcome.is_unproved):
         return outcome
     known = cancel_arguments(
         tool,
         call.arguments,
-        idempotency_key=call.call_id if tool.idempotency_header else None,
+        idempotency_key=tool.key_of(call.key),
         response_body=outcome.body,
         response_headers=outcome.headers,
+        called=cancel,
     )
-    return outcome.model_copy(update={"undo_arguments": known})
+    answered = answered_inputs(catalog, cancel)
+    ids = {name: value for name, value in known.items() if name in answered}
+    return outcome.model_copy(update={"cancel_inputs": known, "answered_ids": ids})
 
 
 def with_follow_ups(
     catalog: Catalog, tool: Tool, call: ToolCall, outcome: ToolOutcome
 ) -> ToolOutcome:
-    """The outcome of a consequence with what can be done next, read where the answer is whole."""
+    """Return the outcome of an effect with its follow-ups, read from the whole answer."""
     if outcome.kind != "succeeded" or not tool.is_side_effect:
         return outcome
     listed = follow_ups(
@@ -251,7 +367,7 @@ def with_follow_ups(
         call_id=call.call_id,
         arguments=call.arguments,
         body=outcome.body,
-        cancel_inputs=outcome.undo_arguments,
+        cancel_inputs=outcome.cancel_inputs,
         price=outcome.price,
         at=datetime.now(UTC),
     )
@@ -259,10 +375,10 @@ def with_follow_ups(
 
 
 def check_grant(tool: Tool, call: ToolCall) -> None:
-    """Refuse a call that needs an approval and does not carry one for exactly this call.
+    """Refuse a call that needs an approval and carries none for exactly this call.
 
     Raises:
-        GrantMissing: no grant, or one whose digest is not that of what is about to be sent.
+        GrantMissing: there is no grant, or its digest differs from the call's.
     """
     card_type = approved_as(tool, call)
     if card_type is None:
@@ -282,54 +398,52 @@ def check_grant(tool: Tool, call: ToolCall) -> None:
         )
 
 
-def _time_left(call: ToolCall) -> float:
-    """Seconds this attempt may take: a side effect never leaves after its deadline.
+def _time_left(call: ToolCall, clock: ServerTime) -> float:
+    """Return the seconds left to this attempt: a side effect is never sent after its deadline.
 
-    Rollback acts once the deadline has passed; a request sent later would land behind its cancel.
+    Rollback acts once the deadline has passed; a request sent later would arrive after its cancel.
+
+    Raises:
+        NotInTime: the deadline has passed; the call is sent later, with another deadline.
     """
     if call.deadline is None:
         return call.timeout_s
-    left = call.deadline - datetime.now(UTC)
+    left = call.deadline - clock.now()
     if left <= timedelta(0):
-        raise DeadlinePassed(call.tool)
+        raise NotInTime(f"{call.tool}: its deadline has passed; nothing was sent")
     return min(call.timeout_s, left.total_seconds())
 
 
-def _is_refusal(outcome: ToolOutcome) -> bool:
-    return outcome.kind == "rejected" and outcome.status is not None
-
-
 def _left_unclear(refused: ToolOutcome) -> ApplicationError:
-    """A later attempt's refusal: whatever it says, it leaves an unclear first one unclear.
+    """Return the failure for a refused repetition: the first attempt stays unclear.
 
-    It is not tried again: such a refusal outlasts the seconds that are left.
+    The failure is not retried: the provider will still refuse in the seconds that are left.
     """
-    reason = refused.reason or f"HTTP {refused.status}"
     return ApplicationError(
-        f"{reason}; an earlier attempt may have succeeded",
+        f"{refused.why}; an earlier attempt may have succeeded",
         type=names.PROVIDER_BUSY,
         non_retryable=True,
     )
 
 
 @contextmanager
-def held_back(call: ToolCall) -> Iterator[None]:
-    """Tell of state that is lacking before the wire, and whether any attempt got further.
+def postponed(call: ToolCall) -> Iterator[None]:
+    """Report state that is missing before the request, and whether an earlier attempt was sent.
 
-    The call is sent later, when its workflow knows of a worker that has it all.
+    The call is sent later, when its workflow knows of a worker that has all the state.
     """
     try:
         yield
-    except StateLacking as error:
+    except StateMissing as error:
         nothing_sent = not _an_earlier_may_have_arrived(call)
         _note_arrival(call, may_have_arrived=False)
-        raise lacking_error(error, is_last=was_tried(), nothing_sent=nothing_sent) from error
+        raise missing_state_error(error, is_last=was_tried(), nothing_sent=nothing_sent) from error
 
 
 def _an_earlier_may_have_arrived(call: ToolCall) -> bool:
-    """Whether the provider may have worked on an attempt before this one.
+    """Return True if the provider may have worked on an earlier attempt.
 
-    It cannot when the last one noted that none did. A note that was lost counts as none.
+    The provider cannot have done so if the last attempt noted that; a lost note counts as none.
     """
     if call.may_have_arrived:
         return True
@@ -338,54 +452,110 @@ def _an_earlier_may_have_arrived(call: ToolCall) -> bool:
 
 
 def _note_arrival(call: ToolCall, *, may_have_arrived: bool) -> None:
-    """Note for the next attempt when no one up to this was worked on by the provider."""
+    """Note for the next attempt if the provider worked on no attempt up to this one."""
     if not may_have_arrived and not _an_earlier_may_have_arrived(call):
         activity.heartbeat(activity.info().attempt)
 
 
 def _is_last_for_a_breach() -> bool:
-    """Whether an answer that breaks its contract is not asked for once more, with the same key."""
+    """Return True if an answer that breaks its contract is not requested again."""
     info = activity.info()
     most = info.retry_policy.maximum_attempts if info.retry_policy is not None else 0
     return info.attempt >= min(most or _BREACHED_ATTEMPTS, _BREACHED_ATTEMPTS)
 
 
-def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:
-    """An attempt that ended before the wire settles the call only if no earlier one got further."""
-    return _refused(str(error), earlier_attempts=earlier_attempts)
-
-
 def _refused(reason: str, *, earlier_attempts: bool) -> ToolOutcome:
+    """Return the outcome of an attempt that was not sent; an earlier attempt may have been."""
     return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=reason)
 
 
 def _is_sent_once(tool: Tool) -> bool:
-    """Whether a second request would be a second effect."""
-    return tool.is_side_effect and tool.idempotency_header is None
+    """Return True if a second request would be a second effect."""
+    return tool.is_side_effect and tool.idempotency_key is None
 
 
-def _is_the_only_attempt(call: ToolCall) -> bool:
-    """Whether none came before and none will follow: what it knows is all there is to know."""
-    policy = activity.info().retry_policy
-    is_alone = policy is not None and policy.maximum_attempts == 1
-    return is_alone and not call.may_have_arrived
+def _is_the_last_attempt(call: ToolCall) -> bool:
+    """Return True if no attempt will follow, and no earlier attempt may have arrived."""
+    info = activity.info()
+    policy = info.retry_policy
+    is_last = policy is not None and info.attempt == policy.maximum_attempts
+    return is_last and not _an_earlier_may_have_arrived(call)
 
 
 def _settled(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
-    """The outcome to keep; an unclear one is raised, so that Temporal tries again."""
+    """Return the outcome to keep; raise for an unclear outcome, so that Temporal tries again."""
     if outcome.kind != "unknown":
         return _kept(outcome)
-    delay = None if outcome.retry_after_s is None else timedelta(seconds=outcome.retry_after_s)
-    _note_arrival(call, may_have_arrived=not is_not_worked_on(outcome.status))
+    wait_s = spread_wait(outcome.retry_after_s)
+    if _is_deferred(outcome) and _is_waited_for(outcome, call):
+        later = {"kind": "rejected", "deferred": True, "retry_after_s": wait_s}
+        return _kept(outcome.model_copy(update=later))
+    delay = None if wait_s is None else timedelta(seconds=wait_s)
+    _note_arrival(call, may_have_arrived=not _is_deferred(outcome))
     raise ApplicationError(
-        outcome.reason or f"HTTP {outcome.status}",
+        outcome.why,
         type=names.PROVIDER_BUSY,
         next_retry_delay=delay,
     )
 
 
+def _is_deferred(outcome: ToolOutcome) -> bool:
+    return outcome.deferred or is_not_worked_on(outcome.status)
+
+
+def _is_waited_for(outcome: ToolOutcome, call: ToolCall) -> bool:
+    """Return True if the workflow waits before the next attempt, which then costs none.
+
+    Neither this attempt nor an earlier one had an effect. If there is no time to wait for, and
+    attempts are left, the next attempt follows soon anyway.
+    """
+    if _an_earlier_may_have_arrived(call):
+        return False
+    is_last = bool(call.postponed) or _is_the_last_attempt(call)
+    return outcome.retry_after_s is not None or is_last
+
+
 def _kept(outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome as history keeps it."""
-    return outcome.model_copy(
+    """Return the outcome as history keeps it."""
+    return _bounded(outcome).model_copy(
         update={"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}
     )
+
+
+def _bounded(outcome: ToolOutcome) -> ToolOutcome:
+    """Return the outcome without values too large for a ledger; the call is then unclear.
+
+    Rollback asks for the call again under its key, and cancels by the values of that answer.
+    """
+    held = {**outcome.headers, **outcome.cancel_inputs}
+    too_long = {name for name, value in held.items() if len(json.dumps(value)) > LONGEST_VALUE}
+    if not too_long:
+        return outcome
+    kept = {
+        field: {name: value for name, value in values.items() if name not in too_long}
+        for field, values in (
+            ("headers", outcome.headers),
+            ("cancel_inputs", outcome.cancel_inputs),
+            ("answered_ids", outcome.answered_ids),
+        )
+    }
+    named = ", ".join(sorted(too_long))
+    why = f"its answer fills {named} with more than {LONGEST_VALUE:,} bytes, which no record holds"
+    unclear = {"kind": "unknown", "reason": why} if outcome.kind == "succeeded" else {}
+    return outcome.model_copy(update={**kept, **unclear, "follow_ups": ()})
+
+
+def check_pinned(catalog: Catalog, tool: Tool, arguments: JsonObject) -> None:
+    """Refuse a side effect if one of its handles does not state its version.
+
+    An approval is for exact values, and a second attempt must send the same values as the first.
+
+    Raises:
+        ArgumentsInvalid: names the fields.
+    """
+    loose = [h.field for h in needed_handles(catalog, tool, arguments) if h.version is None]
+    if loose and tool.is_side_effect:
+        raise ArgumentsInvalid(
+            tool.name,
+            [f"which value of {', '.join(loose)} is meant was not settled when it was prepared"],
+        )

@@ -1,8 +1,4 @@
-"""Answers that prove nothing of a call: cleared up by a probe, as far as it can.
-
-An accepted call is waited for; one whose answer breaks its contract, or whose repetition is
-refused, is looked for once.
-"""
+"""Answers that prove nothing about a call, cleared up by a probe as far as possible."""
 
 import asyncio
 import contextlib
@@ -14,18 +10,21 @@ from typing import Final, Literal
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.call_templates import fill_template
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import charged_price
+from orchestrator.catalog.expressions import all_hold, parse_conditions
+from orchestrator.catalog.prices import charged_price, named_amounts
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject
-from orchestrator.messages import call_limits
+from orchestrator.messages.mission_policy import FIRST_PAUSE, LONGEST_PAUSE
 from orchestrator.messages.tool_call import ToolCall
-from orchestrator.saga.cancel_arguments import cancel_arguments, probe_for
+from orchestrator.saga.cancel_arguments import answered_inputs, cancel_arguments, probe_for
+from orchestrator.saga.contradictions import contradiction, ended_state, still_as_made
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.probe_answer import ProbeAnswer, own_names, read_probe
 
+_SHOWN: Final = 200
 _LEAST_S: Final = 0.5
-"""A probe that is left less time than this is not asked."""
+"""Shortest time, in seconds, that is enough for a probe."""
 
 
 @dataclass(frozen=True)
@@ -39,141 +38,163 @@ class _Question:
     wanted: Literal["held", "gone"]
 
 
-async def cleared_up(
-    tools: ToolClient,
-    catalog: Catalog,
-    tool: Tool,
-    call: ToolCall,
-    outcome: ToolOutcome,
-    *,
-    until: float,
-) -> ToolOutcome:
-    """The outcome of a call after its probe was asked; the same where that settles nothing.
+@dataclass(frozen=True)
+class AnsweredCall:
+    """A call that was sent, with the client for its probe; `until` is by `time.monotonic`."""
 
-    Args:
-        tools: what probes are called with.
-        catalog: the tool's.
-        tool: what was called.
-        call: as it was sent.
-        outcome: unknown, though it was answered with a status of success.
-        until: by `time.monotonic`; how long an accepted call is waited for.
-    """
-    question = _question(catalog, tool, call)
-    if question is None:
+    tools: ToolClient
+    catalog: Catalog
+    tool: Tool
+    call: ToolCall
+    until: float
+
+    async def cleared_up(self, outcome: ToolOutcome) -> ToolOutcome:
+        """Return the outcome after the probe; the same outcome if the probe settles nothing.
+
+        For an accepted call, the probe is repeated until it shows the call as done or as over; any
+        other call is probed once.
+        """
+        question = self._question()
+        if question is None:
+            return outcome
+        for pause in _pauses() if outcome.accepted else (0.0,):
+            await asyncio.sleep(pause)
+            if self._left_s < _LEAST_S:
+                break
+            said = await self._asked(question)
+            over = self._failed(said) if said is not None else None
+            if over is not None and outcome.accepted:
+                reason = f"accepted, and then not done: by {question.probe.name} {over}"
+                return outcome.model_copy(update={"reason": reason, "accepted": False})
+            if said is None or said.says != question.wanted or over is not None:
+                continue
+            if self._settles(outcome, said, question):
+                return self._proved(outcome, said)
         return outcome
-    for pause in _pauses() if outcome.accepted else (0.0,):
-        await asyncio.sleep(pause)
-        left = until - time.monotonic()
-        if left < _LEAST_S:
-            break
-        said = await _asked(tools, catalog, call, question, timeout_s=left)
-        if said is not None and said.says == question.wanted:
-            return _proved(tool, call, outcome, said)
-    return outcome
 
+    async def settled(self, refused: ToolOutcome) -> ToolOutcome | None:
+        """Return the outcome of a refused call whose earlier attempt was unclear.
 
-async def settled_by_probe(
-    tools: ToolClient,
-    catalog: Catalog,
-    tool: Tool,
-    call: ToolCall,
-    refused: ToolOutcome,
-    *,
-    until: float,
-) -> ToolOutcome | None:
-    """What a call came to of which an earlier attempt was unclear, and this one refused.
+        A probe that finds nothing proves nothing: the earlier attempt may still be on its way. If
+        the probe shows this very call, the attempt has arrived and the call stands or has failed.
+        None: unclear.
+        """
+        question = self._question()
+        if question is None or self._left_s < _LEAST_S:
+            return None
+        said = await self._asked(question)
+        if said is None:
+            return None
+        if said.says == question.wanted:
+            return self._proved(refused, said)
+        return refused if said.says == "gone" and said.names_it else None
 
-    Its probe is asked once. That nothing is there proves nothing: the earlier attempt may be on its
-    way still. Where the probe shows the very call, it has arrived: it stands, or came to nothing.
+    @property
+    def _left_s(self) -> float:
+        return self.until - time.monotonic()
 
-    Args:
-        tools: what probes are called with.
-        catalog: the tool's.
-        tool: what was called.
-        call: as it was sent.
-        refused: this attempt's outcome.
-        until: by `time.monotonic`; how long the probe may take.
+    def _failed(self, said: ProbeAnswer) -> str | None:
+        """Return the reason why a probe shows a call as failed; None if it shows no failure."""
+        if self.tool.effect is Effect.CANCEL:
+            return None
+        if said.says == "gone":
+            return said.why if said.names_it else None
+        if self.tool.success_when:
+            return ended_state(self.tool, said.body)
+        return contradiction(self.tool, _SHOWN, said.body)
 
-    Returns:
-        None: it stays unclear.
-    """
-    question, left = _question(catalog, tool, call), until - time.monotonic()
-    if question is None or left < _LEAST_S:
+    def _settles(self, outcome: ToolOutcome, said: ProbeAnswer, question: _Question) -> bool:
+        """Return True if the probe's answer turns an answer that proves nothing into a success.
+
+        A call whose own answer is a failure by its document does not become a success because the
+        thing exists. An accepted call has not succeeded while it is shown in the state in which it
+        was accepted, or while the condition of its document does not hold for the probe's answer.
+        """
+        if self.tool.effect is Effect.CANCEL:
+            return True
+        conditions = parse_conditions(self.tool.success_when)
+        if not outcome.accepted:
+            return not (outcome.doubted and conditions)
+        held, _ = all_hold(conditions, status=_SHOWN, headers=said.headers, body=said.body)
+        known = {**question.known, **question.arguments, **outcome.cancel_inputs}
+        return held is not False and (
+            bool(conditions and held) or still_as_made(outcome.body, said.body, known) is None
+        )
+
+    def _question(self) -> _Question | None:
+        """Return the probe to ask; None if there is none."""
+        tool, arguments = self.tool, self.call.arguments
+        if tool.effect is Effect.CANCEL:
+            found = probe_for(self.catalog, tool, arguments)
+            made_by = self.catalog.tools.get(tool.cancel_for or "")
+            if found is None or made_by is None:
+                return None
+            return _Question(made_by, *found, known=arguments, wanted="gone")
+        if tool.compensation is None or tool.compensation.probe is None:
+            return None
+        template, key = tool.compensation.probe, tool.key_of(self.call.key)
+        probe = self.catalog.tool(template.tool)
+        asked = fill_template(
+            template,
+            tool=tool,
+            arguments=arguments,
+            idempotency_key=key,
+            response_body=None,
+            response_headers={},
+            called=probe,
+        )
+        known = cancel_arguments(tool, arguments, idempotency_key=key)
+        return _Question(tool, probe, asked, known, "held")
+
+    async def _asked(self, question: _Question) -> ProbeAnswer | None:
+        """Return the probe's answer; None if the probe could not be asked now."""
+        made_by = question.made_by
+        assert made_by.compensation is not None
+        own = own_names(self.catalog, made_by, asked=question.arguments, known=question.known)
+        with contextlib.suppress(OrchestratorError):
+            outcome = await self.tools.call(
+                self.catalog,
+                question.probe,
+                question.arguments,
+                call_id=f"{self.call.call_id}.probe",
+                idempotency_key=None,
+                timeout_s=self._left_s,
+                mission_id=self.call.mission_id,
+            )
+            return read_probe(outcome, own, made_by.compensation)
         return None
-    said = await _asked(tools, catalog, call, question, timeout_s=left)
-    if said is None:
-        return None
-    if said.says == question.wanted:
-        return _proved(tool, call, refused, said)
-    return refused if said.says == "gone" and said.names_it else None
+
+    def _proved(self, outcome: ToolOutcome, said: ProbeAnswer) -> ToolOutcome:
+        """Return the outcome of a call that its probe has found to be done."""
+        tool, arguments = self.tool, self.call.arguments
+        update: dict[str, object] = {
+            "kind": "succeeded",
+            "reason": None,
+            "contract_breach": None,
+            "accepted": False,
+        }
+        if tool.effect is Effect.CANCEL:
+            return outcome.model_copy(update=update)
+        key = tool.key_of(self.call.key)
+        filled: JsonObject = {}
+        for body in (said.body, said.found):
+            filled |= cancel_arguments(tool, arguments, idempotency_key=key, response_body=body)
+        cancel = (
+            self.catalog.tools.get(tool.compensation.cancel.tool) if tool.compensation else None
+        )
+        answered = answered_inputs(self.catalog, cancel) if cancel is not None else frozenset()
+        update |= {
+            "body": said.body,
+            "price": charged_price(tool, arguments, said.body),
+            "named": named_amounts(tool, arguments, said.body),
+            "cancel_inputs": filled,
+            "answered_ids": {name: filled[name] for name in filled if name in answered},
+        }
+        return outcome.model_copy(update=update)
 
 
 def _pauses() -> Iterator[float]:
-    pause = call_limits.FIRST_PAUSE.total_seconds()
+    pause = FIRST_PAUSE.total_seconds()
     while True:
         yield pause
-        pause = min(2 * pause, call_limits.LONGEST_PAUSE.total_seconds())
-
-
-def _question(catalog: Catalog, tool: Tool, call: ToolCall) -> _Question | None:
-    """What to ask about a call; None where nothing can be asked."""
-    if tool.effect is Effect.CANCEL:
-        found = probe_for(catalog, tool, call.arguments)
-        made_by = catalog.tools.get(tool.cancel_for or "")
-        if found is None or made_by is None:
-            return None
-        return _Question(made_by, *found, known=call.arguments, wanted="gone")
-    if tool.compensation is None or tool.compensation.probe is None:
-        return None
-    template, key = tool.compensation.probe, call.call_id if tool.idempotency_header else None
-    asked = fill_template(
-        template,
-        tool=tool,
-        arguments=call.arguments,
-        idempotency_key=key,
-        response_body=None,
-        response_headers={},
-    )
-    known = cancel_arguments(tool, call.arguments, idempotency_key=key)
-    return _Question(tool, catalog.tool(template.tool), asked, known, "held")
-
-
-async def _asked(
-    tools: ToolClient, catalog: Catalog, call: ToolCall, question: _Question, *, timeout_s: float
-) -> ProbeAnswer | None:
-    """What the probe says; None when it could not be asked now."""
-    contract = question.made_by.compensation
-    assert contract is not None
-    own = own_names(catalog, question.made_by, asked=question.arguments, known=question.known)
-    with contextlib.suppress(OrchestratorError):
-        outcome = await tools.call(
-            catalog,
-            question.probe,
-            question.arguments,
-            call_id=f"{call.call_id}.probe",
-            idempotency_key=None,
-            timeout_s=timeout_s,
-            mission_id=call.mission_id,
-        )
-        return read_probe(outcome, own, contract)
-    return None
-
-
-def _proved(tool: Tool, call: ToolCall, outcome: ToolOutcome, said: ProbeAnswer) -> ToolOutcome:
-    """The outcome of a call that its probe has found to be done."""
-    update: dict[str, object] = {"kind": "succeeded", "reason": None, "contract_breach": None}
-    update["accepted"] = False
-    if tool.effect is Effect.CANCEL:
-        return outcome.model_copy(update=update)
-    key = call.call_id if tool.idempotency_header else None
-    filled: JsonObject = {}
-    for body in (said.body, said.found):
-        filled |= cancel_arguments(tool, call.arguments, idempotency_key=key, response_body=body)
-    return outcome.model_copy(
-        update={
-            **update,
-            "body": said.body,
-            "price": charged_price(tool, call.arguments, said.body),
-            "undo_arguments": filled,
-        }
-    )
+        pause = min(2 * pause, LONGEST_PAUSE.total_seconds())

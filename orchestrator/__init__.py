@@ -7,14 +7,17 @@ The public names, each imported from its module when it is first used:
                 with its MissionStatus
     decisions   sign_decision proves whose one is, with a SigningKey, over its decision_claims
     errors      OrchestratorError is the base of all; the others are in `orchestrator.core.errors`
-    tools       Catalog compiles OpenAPI documents to Tools; Router chooses a Selection of them
+    tools       Catalog compiles OpenAPI documents to Tools; Router chooses a Selection of them;
+                tool makes one of an async Python function, which raises Rejected
     workers     run_worker serves missions, as its Settings say
     planners    Planner is the protocol: a GoalBrief becomes a MissionPlan, one LegPlan for each
                 AgentProfile that has work; a StepContext with its Selection becomes a StepDecision,
-                which is CallTool, DiscoverTools, AskUser, Finish or GiveUp; PlannerParts is what
-                the factory of one is given
-    agents      AgentPlanner makes a planner of an agent of another framework: PydanticAIAgent,
-                OpenAIAgent or LangGraphAgent, each with an extra of its own
+                which is CallTool, DiscoverTools, AskUser, Finish or GiveUp, or a PlannedStep that
+                says what deciding it took; PlannerParts is what the factory of one is given
+    workflows   ToolSaga makes guarded calls in a workflow of one's own, with a SagaState between
+                two runs of it; one that fails raises ToolCallFailed. A worker serves it with an
+                OrchestratorPlugin
+    agents      ReadTools are for an agent without a workflow; in one, ToolSaga has tools for agents
     pruning     prune leaves those tools of a model's request that fit it; PruningTransport and
                 AsyncPruningTransport do so inside of an httpx client
     embedders   Embedder is the protocol: texts become vectors, for the Router
@@ -25,6 +28,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestrator.catalog.catalog import Catalog as Catalog
+    from orchestrator.catalog.python_functions import Rejected as Rejected
+    from orchestrator.catalog.python_functions import tool as tool
     from orchestrator.catalog.tool import Tool as Tool
     from orchestrator.client.mission_client import MissionClient as MissionClient
     from orchestrator.client.mission_handle import MissionHandle as MissionHandle
@@ -38,12 +43,6 @@ if TYPE_CHECKING:
     from orchestrator.messages.mission import MissionResult as MissionResult
     from orchestrator.messages.mission import MissionStatus as MissionStatus
     from orchestrator.messages.mission_policy import MissionPolicy as MissionPolicy
-    from orchestrator.planning.frameworks.agent_planner import AgentPlanner as AgentPlanner
-    from orchestrator.planning.frameworks.langgraph_agent import LangGraphAgent as LangGraphAgent
-    from orchestrator.planning.frameworks.openai_agent import OpenAIAgent as OpenAIAgent
-    from orchestrator.planning.frameworks.pydantic_ai_agent import (
-        PydanticAIAgent as PydanticAIAgent,
-    )
     from orchestrator.planning.models import AgentProfile as AgentProfile
     from orchestrator.planning.models import AskUser as AskUser
     from orchestrator.planning.models import CallTool as CallTool
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from orchestrator.planning.models import MissionPlan as MissionPlan
     from orchestrator.planning.models import StepContext as StepContext
     from orchestrator.planning.models import StepDecision as StepDecision
+    from orchestrator.planning.planner import PlannedStep as PlannedStep
     from orchestrator.planning.planner import Planner as Planner
     from orchestrator.proxy.pruners import prune as prune
     from orchestrator.proxy.pruning_transport import AsyncPruningTransport as AsyncPruningTransport
@@ -65,9 +65,15 @@ if TYPE_CHECKING:
     from orchestrator.runtime.extensions import PlannerParts as PlannerParts
     from orchestrator.runtime.worker import run_worker as run_worker
     from orchestrator.settings import Settings as Settings
+    from orchestrator.temporal.orchestrator_plugin import OrchestratorPlugin as OrchestratorPlugin
+    from orchestrator.temporal.read_tools import ReadTools as ReadTools
+    from orchestrator.workflows.tool_saga import SagaState as SagaState
+    from orchestrator.workflows.tool_saga import ToolCallFailed as ToolCallFailed
+    from orchestrator.workflows.tool_saga import ToolSaga as ToolSaga
 
 _HOMES = {
     "catalog.catalog": ("Catalog",),
+    "catalog.python_functions": ("Rejected", "tool"),
     "catalog.tool": ("Tool",),
     "client.mission_client": ("MissionClient",),
     "client.mission_handle": ("MissionHandle",),
@@ -77,15 +83,11 @@ _HOMES = {
     "core.errors": ("OrchestratorError",),
     "messages.mission": ("MissionRequest", "MissionResult", "MissionStatus"),
     "messages.mission_policy": ("MissionPolicy",),
-    "planning.frameworks.agent_planner": ("AgentPlanner",),
-    "planning.frameworks.langgraph_agent": ("LangGraphAgent",),
-    "planning.frameworks.openai_agent": ("OpenAIAgent",),
-    "planning.frameworks.pydantic_ai_agent": ("PydanticAIAgent",),
     "planning.models": (
         *("AgentProfile", "AskUser", "CallTool", "DiscoverTools", "Finish", "GiveUp", "GoalBrief"),
         *("LegPlan", "MissionPlan", "StepContext", "StepDecision"),
     ),
-    "planning.planner": ("Planner",),
+    "planning.planner": ("PlannedStep", "Planner"),
     "proxy.pruners": ("prune",),
     "proxy.pruning_transport": ("AsyncPruningTransport", "PruningTransport"),
     "routing.router": ("Router",),
@@ -94,6 +96,9 @@ _HOMES = {
     "runtime.extensions": ("PlannerParts",),
     "runtime.worker": ("run_worker",),
     "settings": ("Settings",),
+    "temporal.orchestrator_plugin": ("OrchestratorPlugin",),
+    "temporal.read_tools": ("ReadTools",),
+    "workflows.tool_saga": ("SagaState", "ToolCallFailed", "ToolSaga"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

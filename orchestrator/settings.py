@@ -1,7 +1,8 @@
-"""What can be configured from outside, read once at the edge and passed on as values."""
+"""Settings from the environment, read once at the edge and passed on as values."""
 
 import json
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -16,12 +17,10 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from orchestrator.core.errors import DocumentUnreadable, ProfilesInvalid, UsageError
-from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.new_requests import wait_fault
+from orchestrator.core.errors import DocumentUnreadable, UsageError
+from orchestrator.messages.mission_policy import MissionPolicy, wait_fault
 from orchestrator.planning.models import AgentProfile
-from orchestrator.routing.deadline import STEP_LIMIT_S, STEP_VECTORS_S
-from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.profile import STEP_LIMIT_S, STEP_VECTORS_S, RoutingProfile
 
 T = TypeVar("T")
 
@@ -30,8 +29,8 @@ MODEL_VARIABLE = "ORCHESTRATOR_PLANNER_MODEL"
 
 
 def bundled_specs() -> Path:
-    """The folder of example documents, beside the packages both in a checkout and installed."""
-    return Path(__file__).parents[1] / "specs"
+    """Return the folder of example documents, in a checkout as in an installed package."""
+    return (Path(__file__).parent / "specs").resolve()
 
 
 def _split_at(separator: str) -> BeforeValidator:
@@ -44,6 +43,7 @@ def _split_at(separator: str) -> BeforeValidator:
 _Paths = Annotated[tuple[Path, ...], NoDecode, _split_at(os.pathsep)]
 _Hosts = Annotated[tuple[str, ...], NoDecode, _split_at(",")]
 """Commas and not colons, for IPv6 addresses are full of them."""
+_Names = Annotated[tuple[str, ...], NoDecode, _split_at(",")]
 
 OWN_FOLDER: Final = ".orchestrator"
 """Of an account, below its home: where its state is unless it says otherwise."""
@@ -52,56 +52,16 @@ OWN_FOLDER: Final = ".orchestrator"
 class Settings(BaseSettings):
     """Settings from ORCHESTRATOR_* variables; the Temporal address comes from TEMPORAL_* ones.
 
-    Examples:
-        ORCHESTRATOR_SPECS=crm.yaml:billing/      files and folders of OpenAPI documents
-        ORCHESTRATOR_OVERLAYS=crm-tools.yaml      overlays over them, applied in this order
-        ORCHESTRATOR_STATE_DIR=/var/lib/missions  what is kept, of all workers on one machine
-        ORCHESTRATOR_STORE=postgresql://missions:...@db/missions   (or ..._FILE=path) catalogs,
-                                                  grants, vault of workers on many machines; unset,
-                                                  a SQLite file in the state directory
-        ORCHESTRATOR_BUILD_ID=2026-11-23.1        of this worker's code, for rolling upgrades; its
-                                                  ORCHESTRATOR_DEPLOYMENT is the task queue
-        ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
-        ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
-        ORCHESTRATOR_MISSION_POLICY=policy.yaml   for missions that bring no policy of their own;
-                                                  of a worker: what no mission may go beyond
-        ORCHESTRATOR_APPROVAL_KEYS=jwks.json      or an https URL: decisions have to be signed
-        ORCHESTRATOR_PLANNER=mine                 an entry point, or as module:factory; chaining
-                                                  (by rules) or llm (a model is needed) of ours
-        ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    for agents that name none; its key as its
-                                                  provider reads it; unset, no model plans
-        ORCHESTRATOR_SPLIT_BY=none                who splits goals where a model plans: model,
-                                                  the default; none: one leg has a whole goal
-        ORCHESTRATOR_PLANNER_TIMEOUT_S=90         for one request to a model; _TEMPERATURE and
-                                                  _MAX_TOKENS: as its provider has them
-        ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
-        ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   the router's vectors, in place of the
-                                                  built-in ones; or https://HOST/v1#MODEL, or as
-                                                  for planners; none: no vectors
-        ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
-        ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   hosts of tools, as their URLs name
-                                                  them, that may be called though not public
-        ORCHESTRATOR_SWEEP_INTERVAL=PT1M          or seconds; how often missions that were stopped
-                                                  from outside are looked for, 0 for never
-        ORCHESTRATOR_PII_KEY=...                  the key of the vault of personal values (or
-                                                  ..._FILE=path); unset, a file beside the vault
-        ORCHESTRATOR_PII_RETENTION=P30D           or seconds; how long values that a mission brought
-                                                  and what it has seen are kept after its end
-        ORCHESTRATOR_KEEP_RESULTS=P365D           or seconds; how long results stay in the store, 0
-                                                  for not at all
-        ORCHESTRATOR_PAYLOAD_KEYS=2026-11:...  what is recorded in Temporal is encrypted with the
-                                                  first, and read with each (or ..._FILE=path)
-        ORCHESTRATOR_ONLY_HOSTS=127.0.0.1:8700    tools are called there and nowhere else, whatever
-                                                  their documents say; `dev` sets it
-        ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls; HTTP_PROXY is not read
-        ORCHESTRATOR_SEND_TRACE=false             providers are sent no `traceparent`
-        ORCHESTRATOR_LOG_FORMAT=json              of a worker: an object per line
-
-    `orchestrator settings` prints all of them, each with what it holds now and what it is for: the
+    `orchestrator settings` prints all of them, each with its present value and its meaning: the
     text below each field.
     """
 
-    model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ORCHESTRATOR_",
+        frozen=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
 
     specs: _Paths = Field(default_factory=lambda: (bundled_specs(),))
     """Files and folders of OpenAPI documents, separated by the system's path separator; unset, the
@@ -125,14 +85,19 @@ class Settings(BaseSettings):
     build_id: str | None = Field(default=None, max_length=200)
     """The build of this worker's code, for rolling upgrades: a mission stays with the build on
     which it started, and new ones go to the current build. Unset, workers take any task."""
-    server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
-    """A JSON object with values for the variables of the documents' server URLs."""
+    server_variables: Annotated[dict[str, dict[str, str]], NoDecode] = Field(
+        default_factory=dict, repr=False
+    )
+    """A JSON object with values for the variables of server URLs, by document."""
     agents: Path | None = None
     """A YAML or JSON file with a list of agent profiles; unset, every agent may use every tool."""
+    agent_queues: _Names = ()
+    """Task queues of agents, separated by commas, that this worker serves in addition to its own,
+    or none; unset, those of all agents in its file of profiles."""
     mission_policy: Path | None = None
     """A YAML or JSON file. On a client: the policy of missions that bring none. On a worker: the
     policy that missions may only tighten."""
-    approval_keys: str | None = None
+    approval_keys: str | None = Field(default=None, repr=False)
     """A JWK set, as a file or an https URL: every decision has to be signed by one of its keys."""
     planner: str | None = None
     """Who plans: chaining (by rules), llm (a model), an entry point, or module:factory of your own;
@@ -146,8 +111,8 @@ class Settings(BaseSettings):
     """How long one request to a model may take, all in all; a step asks at most twice."""
     planner_temperature: float | None = Field(default=None, ge=0)
     """Of a model's answers; unset, as its provider has it."""
-    planner_max_tokens: int | None = Field(default=None, ge=1)
-    """Of one answer of a model; unset, as its provider has it."""
+    planner_max_tokens: int = Field(default=16_000, ge=1)
+    """Of one answer of a model; more than it writes in the time of a request."""
     planner_thinking: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     """How much a model reasons before it answers, where it can; None: as its provider has it."""
     allowed_private_hosts: _Hosts = ()
@@ -155,7 +120,7 @@ class Settings(BaseSettings):
     which are not public."""
     only_hosts: _Hosts = ()
     """Hosts, with or without a port, to which calls are limited; unset, all that are declared."""
-    proxy: str | None = None
+    proxy: SecretStr | None = None
     """An HTTP proxy for all tool calls; HTTP_PROXY is ignored, because a proxy sees every call."""
     max_file_bytes: int = Field(default=10_000_000, ge=0, le=100_000_000)
     """The largest file of an answer that is stored; larger ones are only described. 0: store
@@ -185,7 +150,7 @@ class Settings(BaseSettings):
     nothing is encrypted."""
     payload_keys_file: Path | None = None
     """A file with these keys."""
-    payload_store: str | None = None
+    payload_store: str | None = Field(default=None, repr=False)
     """The place of payloads larger than PAYLOAD_STORE_OVER: `store` (the workers' store), a folder
     that all workers and clients share, or module:factory of an SDK storage driver. With several,
     separated by commas, the first is written and all are read. Unset, Temporal records them."""
@@ -196,7 +161,7 @@ class Settings(BaseSettings):
     """A file written by `orchestrator route calibrate`; unset, the fitted defaults."""
     routing_timeout_ms: float = Field(default=STEP_LIMIT_S * 1000, gt=0)
     """The time that a step waits for its routing; after it all tools are forwarded."""
-    embedder: str | None = None
+    embedder: str | None = Field(default=None, repr=False)
     """The router's vectors: local:MODEL, https://HOST/v1#MODEL, module:factory, or none; unset, the
     built-in ones."""
     embedder_timeout_ms: float = Field(default=STEP_VECTORS_S * 1000, gt=0)
@@ -231,7 +196,7 @@ class Settings(BaseSettings):
 
     @property
     def encrypts(self) -> bool:
-        """Whether what is recorded in Temporal is encrypted."""
+        """True if payloads recorded in Temporal are encrypted."""
         return self.payload_keys is not None or self.payload_keys_file is not None
 
     @field_validator("deployment", "build_id", mode="before")
@@ -253,7 +218,10 @@ class Settings(BaseSettings):
     @classmethod
     def _read_json(cls, value: Any) -> Any:
         """Read here and not by the library, so that a mistake names its variable."""
-        return json.loads(value) if isinstance(value, str) else value
+        read = json.loads(value) if isinstance(value, str) else value
+        if isinstance(read, dict) and not all(isinstance(one, dict) for one in read.values()):
+            raise ValueError('name the document: {"crm": {"port": "9000"}}')
+        return read
 
 
 def _own_folder() -> Path:
@@ -289,7 +257,7 @@ def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
 
     Raises:
         DocumentUnreadable: the file is missing, or is no list.
-        ProfilesInvalid: one of the profiles is not written as it should be.
+        UsageError: one of the profiles is not written as it should be.
     """
     if path is None:
         return ()
@@ -297,8 +265,15 @@ def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
 
     profiles, faults = read_profiles(read_profiles_file(path))
     if faults:
-        raise ProfilesInvalid(str(path), tuple(map(str, faults)))
+        raise profiles_invalid(path, faults)
     return profiles
+
+
+def profiles_invalid(path: Path, faults: Sequence[object]) -> UsageError:
+    """Return the error for a file of agent profiles with these faults."""
+    more = len(faults) - 1
+    see = f" ({more} more; see: orchestrator agents check {path})" if more else ""
+    return UsageError(f"{path}: {faults[0]}{see}", code="ProfilesInvalid")
 
 
 def read_profiles_file(path: Path) -> list[Any]:
@@ -335,7 +310,7 @@ def load_routing_profile(path: Path | None) -> RoutingProfile | None:
 
 
 def _read(path: Path, kind: TypeAdapter[T], name: str) -> T:
-    """What a YAML or JSON file holds.
+    """Return the validated content of a YAML or JSON file.
 
     A key that is not known is refused too: mistyped, a rule on who may decide would silently hold
     for nobody. So is one that is there twice: one of the two walls, or rules, would not hold.

@@ -22,7 +22,7 @@ _LONG: Final = (
     "tests/integration/test_quickstart.py",
     "tests/workflow/test_events.py",
     "tests/workflow/test_limits.py",
-    "tests/workflow/test_lacking_state.py",
+    "tests/workflow/test_stored_state.py",
     "tests/test_architecture.py",
 )
 """Files of a minute, on a machine of two cores: they begin first, so that none ends alone."""

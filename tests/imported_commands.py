@@ -4,7 +4,6 @@ import rich.markdown  # noqa: F401  help texts are written in it
 import tokenizers  # noqa: F401  routers import it when they are made
 
 import orchestrator.adapters.http.operation_contract
-import orchestrator.adapters.http.pinned_document
 import orchestrator.adapters.storage.store
 import orchestrator.client.mission_client
 import orchestrator.runtime.process_telemetry
@@ -14,7 +13,7 @@ import orchestrator.runtime.worker_logs
 import orchestrator.sandbox.sandbox_server  # noqa: F401  commands import these when they are run
 from orchestrator.cli.main import COMMANDS, load_command
 from orchestrator.language.values import warm_up
-from orchestrator.runtime.own_build import own_build_id
+from orchestrator.runtime.worker import own_build_id
 
 for _name in COMMANDS:
     load_command(_name)

@@ -6,12 +6,11 @@ Which of two rooms is the upper one is said in one place, the layers in pyprojec
 """
 
 import ast
-import json
 import sys
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
@@ -26,7 +25,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Arrow:
-    """One room imports another, in so many files."""
+    """Imports of one room by another, in so many files."""
 
     source: str
     target: str
@@ -35,18 +34,16 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Structure:
-    """What was counted; lengths are in lines."""
+    """The counts; lengths are in lines."""
 
     rooms: Mapping[str, int]
     arrows: list[Arrow]
     upward: list[Arrow]
     duplicate_files: dict[str, list[str]]
-    duplicate_types: dict[str, list[str]]
     functions: int
     function_median: float
     function_p90: float
     function_longest: tuple[str, int]
-    documented_share: float
     modules: int
     module_median: float
     module_longest: tuple[str, int]
@@ -54,7 +51,7 @@ class Structure:
 
 
 def measure(root: Path = ROOT) -> Structure:
-    """The structure of the three packages below a folder."""
+    """Measure the three packages below a folder."""
     files = {
         path.relative_to(root): path.read_text(encoding="utf-8")
         for top in TOPS
@@ -70,7 +67,6 @@ def measure(root: Path = ROOT) -> Structure:
         for node in _functions(tree)
     ]
     spans = [span for _, span in functions]
-    public = [node for tree in trees.values() for node in _public_functions(tree)]
     return Structure(
         rooms=_room_sizes(lengths),
         arrows=arrows,
@@ -78,17 +74,10 @@ def measure(root: Path = ROOT) -> Structure:
         duplicate_files=_repeated(
             (path.name, str(path)) for path in files if path.name not in CONVENTIONAL
         ),
-        duplicate_types=_repeated(
-            (node.name, str(path))
-            for path, tree in trees.items()
-            for node in tree.body
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-        ),
         functions=len(functions),
         function_median=median(spans),
         function_p90=quantiles(spans, n=10)[-1],
         function_longest=max(functions, key=lambda found: found[1]),
-        documented_share=sum(1 for node in public if ast.get_docstring(node)) / len(public),
         modules=len(files),
         module_median=median(lengths.values()),
         module_longest=max(
@@ -99,7 +88,7 @@ def measure(root: Path = ROOT) -> Structure:
 
 
 def room_of(module: str) -> str:
-    """The room that a dotted module name belongs to; the package's own face is no room.
+    """Return the room of a dotted module name; the package itself is not a room.
 
     Examples:
         orchestrator.catalog.lint.linter -> catalog
@@ -128,7 +117,7 @@ def _module(path: Path) -> str:
 
 
 def _arrows(trees: Mapping[Path, ast.Module]) -> list[Arrow]:
-    """All imports count, those for type checkers and those inside functions too."""
+    """Return the arrows of all imports, including those inside functions and for types."""
     users: defaultdict[tuple[str, str], set[Path]] = defaultdict(set)
     for path, tree in trees.items():
         source = room_of(_module(path))
@@ -149,7 +138,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def floors(root: Path) -> dict[str, int]:
-    """How high each room stands: 0 for the lowest layer of the import contract."""
+    """Return the height of each room: 0 for the lowest layer of the import contract."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     layers = next(c["layers"] for c in contracts if c["id"] == "arrows-point-inward")
@@ -162,15 +151,6 @@ def floors(root: Path) -> dict[str, int]:
 
 def _functions(tree: ast.AST) -> Iterator[Function]:
     return (node for node in ast.walk(tree) if isinstance(node, Function))
-
-
-def _public_functions(tree: ast.Module) -> Iterator[Function]:
-    """Functions and methods that can be reached by names without a leading underscore."""
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield from (f for f in node.body if isinstance(f, Function) and f.name[0] != "_")
-        elif isinstance(node, Function) and node.name[0] != "_":
-            yield node
 
 
 def _repeated(named: Iterator[tuple[str, str]]) -> dict[str, list[str]]:
@@ -190,16 +170,12 @@ def _text(found: Structure) -> Iterator[str]:
     yield from (f"  {room} -> {', '.join(ends)}" for room, ends in targets.items())
     yield f"upward arrows: {len(found.upward)}"
     yield from (f"  {a.source} -> {a.target} ({a.files} files)" for a in found.upward)
-    for title, repeated in (
-        ("duplicate file names", found.duplicate_files),
-        ("duplicate type names", found.duplicate_types),
-    ):
-        yield f"{title}: {len(repeated)}"
-        yield from (f"  {name}: {', '.join(places)}" for name, places in repeated.items())
+    yield f"duplicate file names: {len(found.duplicate_files)}"
+    yield from (f"  {name}: {', '.join(at)}" for name, at in found.duplicate_files.items())
     yield (
         f"functions: {found.functions}, median {found.function_median:g} lines, "
         f"p90 {found.function_p90:g}, longest {found.function_longest[1]} "
-        f"({found.function_longest[0]}); {found.documented_share:.0%} of public ones documented"
+        f"({found.function_longest[0]})"
     )
     yield (
         f"modules: {found.modules}, median {found.module_median:g} lines, "
@@ -208,14 +184,5 @@ def _text(found: Structure) -> Iterator[str]:
     yield f"lines: {found.lines}"
 
 
-def main() -> None:
-    """Print the structure; with --json as one document."""
-    found = measure()
-    if "--json" in sys.argv[1:]:
-        sys.stdout.write(json.dumps(asdict(found), indent=2) + "\n")
-    else:
-        sys.stdout.writelines(f"{line}\n" for line in _text(found))
-
-
 if __name__ == "__main__":
-    main()
+    sys.stdout.writelines(f"{line}\n" for line in _text(measure()))

@@ -33,7 +33,7 @@ _VIOLATIONS: Final = (
     ("core-is-pure", "orchestrator/saga/ledger.py", "import httpx"),
     ("core-is-pure", "orchestrator/catalog/__init__.py", "import temporalio.workflow"),
     ("core-is-pure", "orchestrator/planning/__init__.py", "import orchestrator.settings"),
-    ("workflows-do-no-io", "workflows/__init__.py", "import activities"),
+    ("workflows-do-no-io", "workflows/__init__.py", "import orchestrator.activities"),
     ("workflows-do-no-io", "orchestrator/core/record.py", "import openapi_core"),
     ("workflows-do-not-compute", "workflows/__init__.py", "import orchestrator.routing"),
     ("workflows-do-not-compute", "orchestrator/messages/names.py", "import orchestrator.catalog"),
@@ -48,11 +48,11 @@ _VIOLATIONS: Final = (
         "orchestrator/chaos/verdicts/__init__.py",
         "import orchestrator.client",
     ),
-    ("io-knows-no-workflow", "activities/__init__.py", "import workflows"),
-    ("io-knows-no-workflow", "orchestrator/adapters/__init__.py", "import workflows"),
+    ("io-knows-no-workflow", "activities/__init__.py", "import orchestrator.workflows"),
+    ("io-knows-no-workflow", "orchestrator/adapters/__init__.py", "import orchestrator.workflows"),
     (
         "routing-goes-one-way",
-        "orchestrator/routing/indexes/__init__.py",
+        "orchestrator/routing/sparse_index.py",
         "import orchestrator.routing.cards.capability_card",
     ),
     (
@@ -191,7 +191,10 @@ def _copy_packages(target: Path) -> None:
     shutil.copy(_ROOT / _PYPROJECT, target)
     for package in _PACKAGES:
         shutil.copytree(
-            _ROOT / package, target / package, ignore=shutil.ignore_patterns("__pycache__")
+            _ROOT / package,
+            target / package,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("__pycache__"),
         )
 
 

@@ -1,30 +1,27 @@
-"""The durable part: missions, legs and rollbacks, replayed from their histories for ever.
+"""The durable ring: mission and rollback workflows, deterministic under replay.
 
-    mission_workflow    the goal, from plan to result; plan_talk.py asks about the plan first, and
-                        reservations.py keeps its budget
-    leg_workflow        select, plan, do: progress.py is its state, leg_view.py what others see of
-                        it; call.py makes a call, which reservations.py pays for, approval.py has
-                        decided (confirmation.py holds the open card) and sending.py sends;
-                        questions.py asks for what is missing
-    plan_workflow       a plan that is only shown
-    rollback_workflow   takes back what they left
-    scheduled_mission   starts the mission that a schedule has due, and sees its end
-    sweep_workflow      starts rollbacks that nobody else did
+    mission_workflow    the goal, from plan to result; plan_talk.py asks about the plan first
+    legs, leg_task      the legs of a mission as tasks of its workflow: think (thinking.py), then
+                        act; progress.py holds a leg's state; the legs share mission_budget.py and
+                        mission_limits.py
+    call                one tool call: approval.py obtains the decision (confirmation.py holds the
+                        open card), sending.py records and sends the call
+    rollback_workflow   cancels the effects of a mission, newest first
+    sweep_workflow      starts the rollbacks that nothing else started
+    plan_workflow       previews a plan without running it
+    scheduled_mission   starts the mission that is due on a schedule and waits for its end
 
-All of them reach activities through calls.py only, and show themselves through ui.py; waiting.py
-and failures.py serve them all.
+All of them reach activities through calls.py only, and publish their state through ui.py.
 """
 
-from workflows.leg_workflow import LegWorkflow
-from workflows.mission_workflow import MissionWorkflow
-from workflows.plan_workflow import PlanWorkflow
-from workflows.rollback_workflow import RollbackWorkflow
-from workflows.scheduled_mission import ScheduledMissionWorkflow
-from workflows.sweep_workflow import SweepWorkflow
+from orchestrator.workflows.mission_workflow import MissionWorkflow
+from orchestrator.workflows.plan_workflow import PlanWorkflow
+from orchestrator.workflows.rollback_workflow import RollbackWorkflow
+from orchestrator.workflows.scheduled_mission import ScheduledMissionWorkflow
+from orchestrator.workflows.sweep_workflow import SweepWorkflow
 
 ALL_WORKFLOWS = (
     MissionWorkflow,
-    LegWorkflow,
     RollbackWorkflow,
     SweepWorkflow,
     PlanWorkflow,
@@ -33,7 +30,6 @@ ALL_WORKFLOWS = (
 
 __all__ = [
     "ALL_WORKFLOWS",
-    "LegWorkflow",
     "MissionWorkflow",
     "PlanWorkflow",
     "RollbackWorkflow",

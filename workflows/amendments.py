@@ -1,7 +1,7 @@
-"""What an amendment may say: it is refused before it enters history, for that keeps what it says.
+"""Check amendments before they enter the history, which keeps their values for ever.
 
-Whether the amended call is valid is found by an activity, and so only once the amendment is kept;
-what could be a person's in the wrong place has to be refused here.
+An activity validates the amended call, and therefore only after the amendment is in the history. A
+value that could be personal and is in the wrong place has to be refused here.
 """
 
 from temporalio import workflow
@@ -9,9 +9,9 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.catalog.card_types import OVERCHARGE, PLAN
     from orchestrator.confirmation.models import Amend, ConfirmationCard
-    from orchestrator.core.errors import AmendmentInvalid, PersonalValueSent
+    from orchestrator.core.errors import ConfirmationError
     from orchestrator.core.pii import bare_personal, handle_for
-    from workflows.failures import refuse
+    from orchestrator.workflows.failures import refuse
 
 
 def check_amendment(amend: Amend, card: ConfirmationCard) -> None:
@@ -21,22 +21,23 @@ def check_amendment(amend: Amend, card: ConfirmationCard) -> None:
         ApplicationError: typed AmendmentInvalid or PersonalValueSent; neither quotes a value.
     """
     if card.card_type == OVERCHARGE:
-        problem = "what was done and charged cannot be amended: approve keeps it, reject undoes it"
-        raise refuse(AmendmentInvalid(amend.confirmation_id, problem))
+        problem = "what was done and charged cannot be amended: approve keeps it, reject cancels it"
+        raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
     if card.card_type == PLAN:
         problem = (
             "a plan is not amended: say the whole goal otherwise (orchestrator confirm respond "
             f"{amend.confirmation_id} --text ...)"
         )
-        raise refuse(AmendmentInvalid(amend.confirmation_id, problem))
+        raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
     _check_names(amend, card)
     bare = bare_personal(amend.changes, card.personal)
     if bare:
         raise refuse(
-            PersonalValueSent(
+            ConfirmationError(
                 amend.confirmation_id,
                 f"{', '.join(bare)} is personal and must not be sent as it is; store it "
                 f"(orchestrator pii set {bare[0]}) and amend with {bare[0]}={handle_for(bare[0])}",
+                code="PersonalValueSent",
             )
         )
 
@@ -46,18 +47,19 @@ def _check_names(amend: Amend, card: ConfirmationCard) -> None:
         strange = [name for name in amend.changes if name not in card.inputs]
         if strange:
             problem = f"{card.tool} takes no {', '.join(strange)}; it takes {_listed(card.inputs)}"
-            raise refuse(AmendmentInvalid(amend.confirmation_id, problem))
+            raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
         return
     for name in sorted(amend.changes.keys() - card.arguments.keys() - set(card.personal)):
-        with workflow.unsafe.imports_passed_through():  # tables of phone numbers, for few
+        with workflow.unsafe.imports_passed_through():  # loads phone number tables, rarely needed
             from orchestrator.core.personal_look import personal_look
         look = personal_look(amend.changes[name])
         if look is not None:
             raise refuse(
-                PersonalValueSent(
+                ConfirmationError(
                     amend.confirmation_id,
                     f"{name} is no declared input of {card.tool}, and its value looks like {look}: "
                     "it would be kept in the open",
+                    code="PersonalValueSent",
                 )
             )
 

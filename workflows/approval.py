@@ -1,4 +1,4 @@
-"""The decision about a call: by a standing approval, or by people as often as the policy asks."""
+"""Obtain the decision on a call: a standing approval, or people asked as the policy says."""
 
 from temporalio import workflow
 
@@ -19,74 +19,107 @@ with workflow.unsafe.imports_passed_through():
         Verdict,
         record_of,
     )
-    from orchestrator.confirmation.signatures import PublicKeys
-    from orchestrator.core.errors import AmendmentInvalid, CardDecided, PiiMissing
+    from orchestrator.core.errors import ConfirmationError, PiiMissing
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegStatus
+    from orchestrator.messages.leg import LegStatus, OpenCard
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
-    from workflows import calls
-    from workflows.confirmation import ConfirmationGate
-    from workflows.failures import LegLost, refuse
-    from workflows.progress import Progress
+    from orchestrator.workflows import calls
+    from orchestrator.workflows.confirmation import gate_of
+    from orchestrator.workflows.failures import LegLost, refuse
+    from orchestrator.workflows.progress import Progress
 
 
 class NotConfirmed(LegLost):
-    """Nobody decided in time; its text is a sentence."""
+    """Nobody decided in time; the message is a sentence."""
 
 
 class Approvals:
-    """Has one call at a time decided about, and takes the decisions on it."""
+    """Obtains the decision on one call at a time, and accepts decisions from people."""
 
     def __init__(self, progress: Progress) -> None:
-        """Take the leg that calls; what was decided in the run before stays decided."""
+        """Take the leg that makes the calls; decisions of the previous run stay valid."""
         self._progress = progress
         self._policy = progress.leg.policy.confirmation
-        before = progress.state.decisions
-        closed = {d.confirmation_id: d.kind for d in before if d.kind != "amended"}
-        self.gate = ConfirmationGate(closed, on_reminder=self._remind)
+        self.gate = gate_of(
+            progress.state.decisions, on_reminder=self._remind, on_change=self._keep
+        )
         self._call: PreparedCall | None = None
         self._reason = ""
         self._meanings: tuple[str, ...] = ()
         self._amended_inputs: tuple[str, ...] = ()
+        self.resumed = progress.state.card
+        """The card that the previous run opened, until the leg waits for it again."""
+        if self.resumed is not None:
+            self._reopen(self.resumed)
+
+    def _reopen(self, shown: OpenCard) -> None:
+        """Reopen the card at once: the first event of a new run may be a decision on it."""
+        self._call, self._reason = shown.call, shown.reason
+        self._meanings, self._amended_inputs = shown.meanings, shown.amended_inputs
+        self.gate.reopen(
+            _card_of(shown.call),
+            shown.call.approval_keys,
+            approvals=shown.approvals,
+            reminded=shown.reminded,
+        )
 
     async def decide_on(
         self, call: PreparedCall, reason: str = ""
     ) -> tuple[Grant | Verdict, PreparedCall]:
-        """What was decided, and on which call: amendments change it.
+        """Return the decision on a call, and the call as amended.
 
         Args:
-            call: the call as it was proposed.
-            reason: why its planner wants it.
+            call: the call as proposed.
+            reason: why the planner wants the call.
 
         Raises:
-            NotConfirmed: nobody decided, however often they were asked.
+            NotConfirmed: nobody decided, in any of the rounds.
         """
-        self._call, self._reason = call, reason
-        self._meanings, self._amended_inputs = (call.meaning,), ()
+        if self.resumed is not None:
+            verdict = await self._by_people(self._asked_about())
+            self._note(verdict)
+            return verdict, self._asked_about()
+        self._reason = reason
+        self._call, self._meanings, self._amended_inputs = call, (call.meaning,), ()
         if (standing := self._standing(call)) is not None:
             return standing, call
         verdict = await self._by_people(call)
         self._note(verdict)
-        return verdict, self._call
+        return verdict, self._asked_about()
+
+    def _keep(self) -> None:
+        """Store the open card in the leg's state, from which a new run continues."""
+        card, call = self.gate.card, self._call
+        shown = None
+        if card is not None and call is not None:
+            shown = OpenCard(
+                card=card,
+                call=call,
+                approvals=self.gate.approvals,
+                reminded=self.gate.reminded,
+                meanings=self._meanings,
+                amended_inputs=self._amended_inputs,
+                reason=self._reason,
+            )
+        self._progress.show_card(shown)
 
     def _note(self, verdict: Grant | Verdict) -> None:
-        """Keep what was decided about the call, for the cards that come after it."""
-        assert self._call is not None
-        assert self._call.card is not None
+        """Record the decision on the call, for the cards that follow."""
+        call = self._asked_about()
         fate, words = fate_of(verdict)
-        asked = self._call.card.as_asked(fate, by=verdict.approver, words=words)
+        asked = _card_of(call).as_asked(fate, by=verdict.approver, words=words)
         self._progress.remember_asked(
             asked.model_copy(
                 update={
                     "meanings": tuple(m for m in self._meanings if m),
-                    "cancels": self._call.cancel is not None,
+                    "cancels": call.cancel is not None,
                     "at": workflow.now(),
                 }
             )
         )
 
     def _standing(self, call: PreparedCall) -> Grant | None:
-        """The approval that a standing one gives to this call, recorded like a person's."""
+        """Return the grant of a standing approval, recorded like a person's approval."""
         if call.card is None or call.standing_approver is None:
             return None
         approve = Approve(
@@ -105,17 +138,25 @@ class Approvals:
         )
 
     async def _by_people(self, call: PreparedCall) -> Grant | Verdict:
-        for asked in range(1, self._policy.rounds + 1):
-            self._call = call if asked == 1 else await self._again(asked)
-            assert self._call.card is not None
-            verdict = await self.ask(self._call.card, self._call.approval_keys)
+        first = 1 if self.resumed is None else self.resumed.card.round
+        for asked in range(first, self._policy.rounds + 1):
+            self._call = call if asked == first else await self._again(asked)
+            verdict = await self.ask(_card_of(self._call), self._call)
             if verdict is not None:
                 return verdict
         raise NotConfirmed(f"nobody confirmed it in time: {call.title}")
 
-    async def ask(self, card: ConfirmationCard, keys: PublicKeys | None) -> Grant | Verdict | None:
-        """What people decide on a card, or on what amendments make of it; None: it expired."""
-        self.gate.open(card, keys)
+    async def ask(self, card: ConfirmationCard, call: PreparedCall) -> Grant | Verdict | None:
+        """Return people's decision on a card or its amended successor; None: the card expired.
+
+        Args:
+            card: the call's card; a card of the previous run is open already.
+            call: the call that the card asks about.
+        """
+        self._call = call
+        if self.resumed is None:
+            self.gate.open(card, call.approval_keys)
+        self.resumed = None
         self._progress.show(LegStatus.AWAITING_CONFIRMATION)
         verdict = await self.gate.wait(self._policy.reminders)
         self._progress.show(LegStatus.RUNNING)
@@ -132,8 +173,8 @@ class Approvals:
         return verdict
 
     async def _again(self, asked: int) -> PreparedCall:
-        """The same call, as it was last amended, with a card of its own."""
-        call = self._asked_about()
+        """Prepare the same call again, as last amended, with a new card."""
+        call = _call_of(self._asked_about())
         prepared = await calls.prepare_call(
             self._progress,
             call.tool,
@@ -151,20 +192,18 @@ class Approvals:
         return prepared
 
     def _before(self, fate: Fate, by: str = "") -> AskedCall:
-        """The card that the next one follows on."""
-        assert self._call is not None
-        assert self._call.card is not None
-        return self._call.card.as_asked(fate, by=by)
+        """Return the summary of the current card, for the card that follows."""
+        return _card_of(self._asked_about()).as_asked(fate, by=by)
 
-    def _asked_about(self) -> ToolCall:
-        assert self._call is not None
-        assert self._call.call is not None
-        return self._call.call
+    def _asked_about(self) -> PreparedCall:
+        if self._call is None:
+            raise RuntimeError("nothing is asked about")
+        return self._call
 
     # -- decisions --------------------------------------------------------------------------------
 
     async def take(self, decision: Decision) -> DecisionReceipt:
-        """Take a decision that the gate's `check` let through."""
+        """Apply a decision that the gate's `check` accepted."""
         await self.gate.is_open(decision.confirmation_id)
         amended = await self._amended(decision) if isinstance(decision, Amend) else None
         record = self.gate.decide(decision, workflow.now())
@@ -175,8 +214,6 @@ class Approvals:
             self._amended_inputs = _with_names(self._amended_inputs, decision)
             self.gate.open(amended.card, amended.approval_keys)
         card = self.gate.card
-        if card is not None:
-            self._progress.draw()
         return DecisionReceipt(
             confirmation_id=decision.confirmation_id,
             accepted=PAST[decision.kind],
@@ -185,22 +222,21 @@ class Approvals:
         )
 
     async def _amended(self, amend: Amend) -> PreparedCall:
-        """The call as the amendment makes it.
+        """Return the call with the amendment applied.
 
         Raises:
-            ApplicationError: typed AmendmentInvalid, or as `check` says when something else was
-                decided while it was being checked.
+            ApplicationError: typed AmendmentInvalid, or an error of `check` if the card was decided
+                while the amendment was being checked.
         """
-        before, call = self._call, self._asked_about()
-        assert before is not None
-        assert before.card is not None
+        before = self._asked_about()
+        call = _call_of(before)
         changed = {**call.arguments, **amend.changes}
         by = as_named(amend, before.approval_keys).approver
         prepared = await calls.prepare_call(
             self._progress,
             call.tool,
             changed,
-            asked=before.card.round,
+            asked=_card_of(before).round,
             decided_by_people=True,
             reason=self._reason,
             before=self._before("amended", by),
@@ -208,26 +244,26 @@ class Approvals:
         )
         if prepared.card is None:
             problem = f"the amended call is not valid: {_faults(prepared)}"
-            raise refuse(AmendmentInvalid(amend.confirmation_id, problem))
+            raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
         self.gate.decidable(amend.confirmation_id)
         if self._call is not before:
             problem = "it was amended while this amendment was being checked"
-            raise refuse(CardDecided(amend.confirmation_id, problem))
+            raise refuse(ConfirmationError(amend.confirmation_id, problem, code="CardDecided"))
         return prepared
 
     def _remind(self) -> None:
-        """Somebody should decide: seen in the Temporal UI, the log and a metric."""
+        """Remind people of an open card: in the Temporal UI, the log and a metric."""
         card = self.gate.card
-        assert card is not None
+        if card is None:
+            return
         workflow.logger.warning("confirmation %s still waits", card.confirmation_id)
         workflow.metric_meter().create_counter(
             names.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
         ).add(1, {"card_type": card.card_type})
-        self._progress.draw()
 
 
 def fate_of(verdict: Grant | Verdict) -> tuple[Fate, str]:
-    """What became of a card, and in whose words it came to nothing."""
+    """Return the fate of a card, and the words of the person who refused it."""
     match verdict:
         case Reject(reason=words):
             return "rejected", words
@@ -237,13 +273,25 @@ def fate_of(verdict: Grant | Verdict) -> tuple[Fate, str]:
 
 
 def _with_names(known: tuple[str, ...], decision: Decision) -> tuple[str, ...]:
-    """The inputs that people have changed, each once."""
+    """Return the names of the inputs that people have changed, without duplicates."""
     changes = decision.changes if isinstance(decision, Amend) else {}
     return tuple(dict.fromkeys([*known, *changes]))
 
 
+def _card_of(call: PreparedCall) -> ConfirmationCard:
+    if call.card is None:
+        raise RuntimeError(f"{call.title} asks nobody")
+    return call.card
+
+
+def _call_of(prepared: PreparedCall) -> ToolCall:
+    if prepared.call is None:
+        raise RuntimeError(f"{prepared.title} cannot be called")
+    return prepared.call
+
+
 def _faults(prepared: PreparedCall) -> str:
-    """Why a call cannot be made, in one text."""
+    """Return why a call cannot be made, as one text."""
     if prepared.missing_personal:
         return str(PiiMissing(prepared.missing_personal))
     return "; ".join([*prepared.problems, *prepared.obstacles])

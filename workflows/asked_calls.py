@@ -1,30 +1,28 @@
-"""What people were asked about in a leg, and when a planner is stopped instead of asking again."""
+"""Track the calls that people were asked about, and stop a planner that repeats them."""
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.asked_before import AskedCall, Fate, in_vain
+    from orchestrator.confirmation.asked_before import AskedCall, Fate, unsuccessful_in_a_row
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.saga.outcome import ToolOutcome
-    from workflows.failures import LegLost, LegSkipped
-    from workflows.progress import Progress
+    from orchestrator.workflows.failures import LegLost, LegSkipped
+    from orchestrator.workflows.progress import Progress
 
 _BY_PEOPLE = frozenset({"rejected", "responded"})
 _FATES: dict[str, Fate] = {"succeeded": "done", "rejected": "refused"}
-_TOLD_FIRST = "told-of-a-refusal-before-the-end"
-"""Legs from before this end at the first repeat."""
 
 
 class CallRefused(Exception):
-    """The budget or a person is against the call; its text is a sentence."""
+    """The budget or a person refused the call; the message is a sentence."""
 
     def __init__(
         self, sentence: str, *, by: str = "", hint: str = "", sent_back: bool = False
     ) -> None:
-        """Take who refused it, and what they said; nobody for a budget."""
+        """Take the name and the words of the person who refused; a budget refusal has neither."""
         super().__init__(sentence)
         self.seen = {"refused_by": by, "hint": hint, "sent_back": sent_back}
-        """For the planner's observation."""
+        """Fields for the planner's observation."""
 
 
 class AskedCalls:
@@ -34,14 +32,15 @@ class AskedCalls:
         self._progress = progress
 
     def check(self, prepared: PreparedCall) -> None:
-        """Stop a planner that wants again what it was refused, before a person is asked again.
+        """Stop a planner that repeats a refused call, before a person is asked again.
 
-        A worker of an older release prepares calls without a meaning: nothing is compared then.
+        A worker of an older release prepares calls without a meaning; such calls are not compared.
 
         Raises:
-            CallRefused: this very call was refused before; its planner is told so once.
-            LegLost: it was told before, or too much was proposed in vain.
-            LegSkipped: it would only have undone something that a person wants to keep.
+            CallRefused: the same call was refused before; reported to the planner once.
+            LegLost: the planner had been informed of the refusal, or made too many unsuccessful
+                proposals.
+            LegSkipped: the call would only have cancelled something that a person wants to keep.
         """
         if prepared.card is None or not prepared.meaning:
             return
@@ -51,24 +50,24 @@ class AskedCalls:
         if before is not None and before.fate == "refused":
             self._tell_or_stop(before)
         most = self._progress.leg.policy.confirmation.max_proposals
-        if in_vain(self._progress.state.asked) >= most:
+        if unsuccessful_in_a_row(self._progress.state.asked) >= most:
             raise LegLost(
                 f"{most} proposals of this leg came to nothing, one after the other: nobody is "
                 "asked about another"
             )
 
     def _same(self, prepared: PreparedCall) -> AskedCall | None:
-        """The last time that people were asked about this very call."""
+        """Return the latest time that people were asked about the same call."""
         asked = reversed(self._progress.state.asked)
         return next((a for a in asked if prepared.meaning in a.meanings), None)
 
     def _tell_or_end(self, before: AskedCall) -> None:
-        """Tell the planner once what a person refused, in their words; then it has its end."""
+        """Report a person's refusal once, in their words; end the leg the second time."""
         by = before.by or "a person"
         told = f"{before.title!r}, with the same arguments, was refused before by {by}"
         told += f": {before.words}" if before.words else ""
         told += ". It is not asked about again: propose what they want, or something else"
-        if told in self._progress.state.told or not workflow.patched(_TOLD_FIRST):
+        if told in self._progress.state.told:
             self._stop(before, f"the planner proposed again what {by} refused")
         self._progress.tell(told)
         sent_back = before.fate == "responded"
@@ -88,7 +87,7 @@ class AskedCalls:
         raise LegSkipped(f"left out: {whole}") if before.cancels else LegLost(whole)
 
     def settle(self, sent: PreparedCall, outcome: ToolOutcome) -> None:
-        """Keep what came of a call that people had approved."""
+        """Record the outcome of a call that people approved."""
         grant = sent.call.grant if sent.call is not None else None
         fate = _FATES.get(outcome.kind)
         if grant is None or fate is None:
@@ -99,8 +98,8 @@ class AskedCalls:
                 changes = {"fate": fate, "words": words}
                 self._progress.remember_asked(asked.model_copy(update=changes))
 
-    def undone(self, sent: PreparedCall, fate: Fate, *, by: str, words: str) -> None:
-        """Keep that a call, which people had approved, was undone for what it cost."""
+    def cancelled(self, sent: PreparedCall, fate: Fate, *, by: str, words: str) -> None:
+        """Record that an approved call was cancelled because of its cost."""
         grant = sent.call.grant if sent.call is not None else None
         for asked in self._progress.state.asked:
             if grant is not None and asked.confirmation_id == grant.confirmation_id:
@@ -108,6 +107,6 @@ class AskedCalls:
                 self._progress.remember_asked(asked.model_copy(update=changes))
 
     def last_was_refused_cancel(self) -> bool:
-        """Whether the last that people were asked was to undo something, and they refused."""
+        """Return True if people refused the last card and that card was for a cancel."""
         asked = self._progress.state.asked
         return bool(asked) and asked[-1].cancels and asked[-1].fate in _BY_PEOPLE

@@ -1,4 +1,4 @@
-"""One tool call of a leg: prepared, paid for, confirmed and sent; what came of it is recorded."""
+"""Make the tool calls of a leg: prepare, reserve budget, confirm, send and record each one."""
 
 from collections.abc import Sequence
 
@@ -8,32 +8,29 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import Grant, Reject, Respond, Verdict
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import CallTool
-    from workflows import calls
-    from workflows.approval import Approvals, NotConfirmed
-    from workflows.asked_calls import AskedCalls, CallRefused
-    from workflows.failures import LegLost, LegSkipped
-    from workflows.leg_limits import LegLimits, LimitSpent
-    from workflows.overcharges import Overcharges
-    from workflows.progress import Progress
-    from workflows.questions import Questions
-    from workflows.reservations import Reservations
-    from workflows.sending import is_in_doubt, read_at_once, send
+    from orchestrator.workflows import calls
+    from orchestrator.workflows.approval import Approvals, NotConfirmed
+    from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
+    from orchestrator.workflows.failures import LegLost, LegSkipped
+    from orchestrator.workflows.mission_limits import LegLimits, LimitSpent
+    from orchestrator.workflows.overcharges import Overcharges
+    from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.questions import Questions
+    from orchestrator.workflows.sending import is_in_doubt, read_at_once, send
 
 
 class Caller:
-    """Makes the tool calls of one leg: one at a time, and those that only read at once."""
+    """Makes the tool calls of one leg: one at a time, and read-only calls concurrently."""
 
     def __init__(
         self,
         progress: Progress,
         limits: LegLimits,
-        reservations: Reservations,
         approvals: Approvals,
         questions: Questions,
     ) -> None:
         self._progress = progress
         self._limits = limits
-        self._reservations = reservations
         self._approvals = approvals
         self._questions = questions
         self._asked = AskedCalls(progress)
@@ -41,33 +38,52 @@ class Caller:
 
     @property
     def keeps_what_was_to_go(self) -> bool:
-        """Whether the last that people were asked was to undo something, and they refused."""
+        """True if people refused the last card and that card was for a cancel."""
         return self._asked.last_was_refused_cancel()
 
     async def call(self, wanted: CallTool, prepared: PreparedCall | None = None) -> None:
-        """Make one call; one that cannot or may not be made is told to the planner.
+        """Make one call; a call that cannot or may not be made is reported to the planner.
 
         Args:
-            wanted: as its planner decided on it.
-            prepared: the same, where it was prepared already.
+            wanted: the call as the planner decided.
+            prepared: the same call, if it is prepared already.
 
         Raises:
-            LegLost: the leg has no call left, nobody confirmed this one in time, people have had
-                enough of it, whether it took effect is unknown, or it cost more than was approved
-                and that was not settled.
+            LegLost: the leg has no call left, nobody confirmed the call in time, too many proposals
+                were unsuccessful, the effect of the call is unknown, or the call cost more than was
+                approved and the overcharge was not settled.
             LegSkipped: a person left the leg out.
         """
-        await self._limits.check_call()
+        acting = self._progress.state.acting
+        if acting is not None and acting.sent is not None:
+            await self._overcharges.settle(acting.sent)
+            return
+        if not self._is_resumed:
+            await self._limits.check_call()
         await self._carry_out(wanted, prepared or await self._prepared(wanted))
 
     async def call_all(self, wanted: Sequence[CallTool]) -> None:
-        """Make several calls that only read, at once; each passes what a single one passes.
+        """Make several read-only calls concurrently; each passes the checks of a single call.
 
-        What asks a person first follows after the others, one at a time.
+        Calls that need a person's decision follow after the others, one at a time.
 
         Raises:
             LegLost: as for a single call.
         """
+        acting = self._progress.state.acting
+        if acting is not None and acting.sent is not None:
+            await self._overcharges.settle(acting.sent)
+            part = self._progress.state.part
+            self._progress.act_further(done=(*acting.done, part), sent=None)
+        if acting is None or not (acting.done or acting.parts):
+            await self._read_first(wanted)
+        for part, one in self._left().items():
+            self._progress.begin_part(part)
+            await self._carry_out_late(wanted[part], one)
+            self._progress.act_further(done=(*self._done(), part), sent=None)
+
+    async def _read_first(self, wanted: Sequence[CallTool]) -> None:
+        """Make the read-only calls, and store the remaining calls of the step."""
         await self._limits.check_call()
         parts = {part: await self._first_look(part, one) for part, one in enumerate(wanted)}
         reads: dict[int, PreparedCall] = {}
@@ -76,14 +92,28 @@ class Caller:
                 self._progress.count_call(wanted[part].tool, part)
                 reads[part] = one
         await read_at_once(reads, self._progress)
-        for part, one in parts.items():
-            if part not in reads:
-                self._progress.begin_part(part)
-                await self._carry_out_late(wanted[part], one)
+        left = {part: one for part, one in parts.items() if part not in reads}
+        self._progress.act_further(done=tuple(reads), parts=left)
+
+    def _done(self) -> tuple[int, ...]:
+        """Return the parts of the step that this run or a previous run has carried out."""
+        acting = self._progress.state.acting
+        return () if acting is None else acting.done
+
+    def _left(self) -> dict[int, PreparedCall]:
+        """Return the parts of the step that are still to be carried out, in order."""
+        acting = self._progress.state.acting
+        parts = {} if acting is None else acting.parts
+        return {part: one for part, one in sorted(parts.items()) if part not in self._done()}
+
+    @property
+    def _is_resumed(self) -> bool:
+        """True if the previous run opened the card or question of this call."""
+        return self._approvals.resumed is not None or self._questions.resumed is not None
 
     async def _carry_out_late(self, wanted: CallTool, prepared: PreparedCall) -> None:
-        """A call beside others that were made: where none is left, that ends no leg yet."""
-        if await self._has_call_left():
+        """Make one of several calls; a spent call limit drops the call, and not the leg."""
+        if self._is_resumed or await self._has_call_left():
             await self._carry_out(wanted, prepared)
         else:
             self._not_sent(wanted, "dropped", "the leg has no call left")
@@ -108,11 +138,14 @@ class Caller:
         if prepared.call is None:
             self._not_sent(wanted, "invalid", "; ".join(prepared.problems))
             return
-        if prepared.side_effect and (full := self._progress.lack_of_room()):
+        is_resumed = self._is_resumed
+        if not is_resumed and prepared.side_effect and (full := self._progress.full_reason()):
             self._not_sent(wanted, "refused", full)
             return
         try:
-            self._asked.check(prepared)
+            if not is_resumed:
+                self._asked.check(prepared)
+                await self._reserve(prepared)
             permitted = await self._permitted(prepared, wanted.reason)
         except CallRefused as refused:
             self._not_sent(wanted, "refused", str(refused), **refused.seen)
@@ -135,7 +168,7 @@ class Caller:
         await self._overcharges.settle(permitted)
 
     async def _prepared(self, wanted: CallTool) -> PreparedCall:
-        """The call, once all is there that it needs: personal values, credentials, a host."""
+        """Prepare the call once its personal values, credentials and host are available."""
         while True:
             prepared = await calls.prepare_call(
                 self._progress, wanted.tool, wanted.arguments, reason=wanted.reason
@@ -145,15 +178,15 @@ class Caller:
             await self._questions.ask_to_provide(wanted.tool, prepared)
 
     async def _permitted(self, prepared: PreparedCall, reason: str) -> PreparedCall:
-        """The call as it may be made: as people have amended it, and with its grant.
+        """Return the call as it may be made: as amended by people, and with its grant.
 
         Raises:
-            CallRefused: it may not be made.
+            CallRefused: the call may not be made.
             NotConfirmed: nobody decided in time.
         """
-        await self._reserve(prepared)
         permitted = await self._confirmed(prepared, reason)
-        refusal = await self._reservations.once_free(permitted)
+        budget, leg = self._progress.budget, self._progress.leg
+        refusal = await budget.once_free(leg, permitted)
         if refusal is not None:
             raise CallRefused(refusal)
         return permitted
@@ -166,34 +199,35 @@ class Caller:
             raise _refusal(verdict, decided)
         if decided.price != prepared.price:
             await self._reserve(decided)
-        assert decided.call is not None
+        if decided.call is None:
+            raise CallRefused("; ".join(decided.problems))
         call = decided.call.model_copy(update={"grant": verdict})
         return decided.model_copy(update={"call": call})
 
     async def _reserve(self, prepared: PreparedCall) -> None:
-        refusal = await self._reservations.reserve(prepared)
+        refusal = await self._progress.budget.reserve(self._progress.leg, prepared)
         if refusal is not None:
             raise CallRefused(refusal)
 
     def _not_sent(self, wanted: CallTool, outcome: str, reason: str, **seen: object) -> None:
-        """Tell the planner, who may decide on something else."""
+        """Report a call that was not sent to the planner, which may decide on something else."""
         self._progress.observe(wanted, outcome=outcome, error=reason, **seen)
         self._progress.record(f"call {wanted.tool}", outcome, reason)
 
 
 def _asks_nobody(prepared: PreparedCall) -> bool:
-    """Whether a call only reads, and may be made as it is."""
+    """Return True if a call only reads, and may be made without asking anybody."""
     waits = prepared.card or prepared.spends
     return prepared.call is not None and not (prepared.side_effect or waits)
 
 
 def _refusal(verdict: Verdict, call: PreparedCall) -> CallRefused | LegLost | LegSkipped:
-    """What follows when a person does not let a call be made, as they choose."""
+    """Return the error that follows from a person's refusal of a call."""
     match verdict:
         case Reject(then="skip", approver=by, reason=why):
             return LegSkipped(f"left out: {by} rejected {call.title!r}: {why}")
-        case Reject(then="undo", approver=by, reason=why):
-            return LegLost(f"{by} rejected {call.title!r} and wants all undone: {why}")
+        case Reject(then="rollback", approver=by, reason=why):
+            return LegLost(f"{by} rejected {call.title!r} and wants everything cancelled: {why}")
         case Reject(approver=by, reason=why):
             return CallRefused(f"{by} rejected it: {why}", by=by, hint=why)
         case Respond(approver=by, text=text):

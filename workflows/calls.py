@@ -1,80 +1,86 @@
-"""The only door from workflows to activities: a typed function each, with its time and retries."""
+"""Call activities from workflows: one typed function each, with timeouts and retry policy."""
 
 from datetime import datetime, timedelta
-from typing import Final, TypedDict, TypeVar, Unpack
+from typing import Final, TypeVar, Unpack
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.asked_before import AskedCall, in_vain, last_asked
-    from orchestrator.core.budget import Spend, left_of
+    from orchestrator.confirmation.asked_before import AskedCall, last_asked, unsuccessful_in_a_row
+    from orchestrator.core.budget import Spend
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
     from orchestrator.core.record import JsonObject, Record
-    from orchestrator.messages import call_limits, names
-    from orchestrator.messages.begin import BeginInput
-    from orchestrator.messages.hand_over import HandOverInput, HandOverPlan
-    from orchestrator.messages.lacking import MOST_WORKERS
+    from orchestrator.messages import mission_policy as call_limits
+    from orchestrator.messages import names
+    from orchestrator.messages.failure_details import MOST_WORKERS, ModelCheck
     from orchestrator.messages.leg import LegInput
-    from orchestrator.messages.mission_policy import CatalogPin
-    from orchestrator.messages.model_trouble import ModelCheck
+    from orchestrator.messages.mission import BegunPlan
+    from orchestrator.messages.mission_policy import BeginInput, CatalogPin
+    from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
     from orchestrator.messages.plan_preview import (
-        BegunPlan,
         PlanInput,
         PlanPreview,
         PlanReview,
         PlanReviewInput,
     )
     from orchestrator.messages.rollback import (
-        CollectLegsInput,
-        CollectLegsOutput,
+        CollectLedgerInput,
+        CollectLedgerOutput,
         CompensateInput,
+        ConcludeInput,
+        ConcludeOutput,
         FindStrandedInput,
         FindStrandedOutput,
         ReadRollbackInput,
         ReadRollbackOutput,
         RecoverInput,
         Recovery,
-        RollbackReport,
     )
     from orchestrator.messages.step import (
         DiscoverInput,
         DiscoverOutput,
-        PlanStepInput,
-        PlanStepOutput,
+        OfferedTool,
+        OfferInput,
+        OfferOutput,
+        ThinkInput,
+        Thought,
     )
-    from orchestrator.messages.telling_facts import facts_naming
-    from orchestrator.messages.thought import ThinkInput, Thought
     from orchestrator.messages.tool_call import (
         OverchargeInput,
         PreparedCall,
         PrepareInput,
         ToolCall,
     )
-    from orchestrator.planning.models import Fact, StepContext
-    from orchestrator.routing.selection import Selection
-    from orchestrator.saga.ledger import Obligation
+    from orchestrator.planning.models import StepContext
+    from orchestrator.saga.ledger import Ledger, Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-    from workflows import running, ui
-    from workflows.failures import first_words
-    from workflows.held_up import (
-        HeldBack,
-        here_first,
-        lacking_for_call,
-        once_there,
+    from orchestrator.saga.own_cancels import cancellable
+    from orchestrator.workflows import running, ui
+    from orchestrator.workflows.failures import first_words
+    from orchestrator.workflows.leg_view import effects_of_leg
+    from orchestrator.workflows.missing_state import (
+        Postponed,
+        local_then_remote,
+        missing_state_for_call,
+        retry_until_available,
         why_of,
     )
-    from workflows.keeping import of_observations
-    from workflows.leg_view import effects_of_leg
-    from workflows.progress import Progress
+    from orchestrator.workflows.payload_refs import of_observations
+    from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.scope import task_queue
 
 T = TypeVar("T")
 
 
 _HEARTBEAT = timedelta(seconds=3.5)
-"""Without a sign of life for so long, a worker is taken for dead, and another one takes over. It
-gives one each second."""
+"""Heartbeat timeout: after it, the worker is taken for dead and another worker takes over.
+
+A worker sends a heartbeat each second.
+"""
+_COLLECTED: Final = 8
+"""Attempts to read a ledger, over half a minute, before its rollback shows that it cannot begin."""
 _RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200),
     maximum_interval=timedelta(seconds=10),
@@ -84,14 +90,16 @@ _LOCAL: Final[running.Limits] = {
     "start_to_close_timeout": timedelta(seconds=15),
     "retry_policy": _RETRY,
 }
-"""For work inside a worker, without a provider: generous, and short enough that a dead worker is
-noticed soon."""
+"""For work inside a worker, without a provider.
+
+The limits are generous, and short enough that a dead worker is noticed soon.
+"""
 _PLANNER: Final[running.Limits] = {
     "start_to_close_timeout": timedelta(seconds=120),
     "heartbeat_timeout": _HEARTBEAT,
     "retry_policy": _RETRY,
 }
-"""For planners: a model may take its time."""
+"""For planners: a model may need minutes."""
 _SPLITTING: Final[running.Limits] = {**_PLANNER, "start_to_close_timeout": timedelta(minutes=15)}
 """For splitting a goal: a model is asked up to three times."""
 _THINKING: Final[running.Limits] = {
@@ -103,30 +111,33 @@ _THINKING: Final[running.Limits] = {
         maximum_attempts=4,
     ),
 }
-"""For a step: a few attempts, then the leg waits where it can be seen."""
+"""For a step: a few attempts, then the leg waits visibly."""
 _ELSEWHERE: Final = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_attempts=MOST_WORKERS
 )
-"""For what a worker lacked something for: others are asked."""
+"""Retries on other workers after one worker was missing something."""
+_AS_OFTEN_AS_IT_TAKES: Final = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
+)
 _SERVER_TIMEOUT = timedelta(seconds=30)
-"""For questions to the Temporal server."""
+"""For requests to the Temporal server."""
 
 
 async def pin_catalog(*, here: bool = False) -> CatalogPin:
-    """The catalog of the worker that answers; the mission keeps it to its end."""
-    run = running.run_here if here else running.run
+    """Return the catalog of the worker that answers; the mission uses this catalog to its end."""
+    run = running.run_locally if here else running.run
     return await run(names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **_LOCAL)
 
 
 async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
-    """The legs of a goal; the worker refuses a mission that its policy does not let begin.
+    """Return the legs of a goal; the worker refuses a mission that its policy does not allow.
 
     Args:
-        mission: what is to be split.
-        here: whether that takes no model.
+        mission: the mission whose goal is split.
+        here: True if splitting takes no model, and can run as a local activity.
     """
     if here:
-        return await running.run_here(
+        return await running.run_locally(
             names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_SPLITTING
         )
     return await running.run(
@@ -135,14 +146,14 @@ async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
 
 
 async def preview_plan(wanted: PlanInput) -> PlanPreview:
-    """What a mission would do; nothing of it is done, and somebody waits for the answer."""
+    """Return a preview of a mission without running it; a client waits for the answer."""
     return await running.once(
         names.PREVIEW_PLAN, wanted, gives=PlanPreview, summary=ui.PREVIEW_PLAN, **_SPLITTING
     )
 
 
 async def review_plan(wanted: PlanReviewInput) -> PlanReview:
-    """The card of a mission's plan; or, of an approval, whether it holds."""
+    """Return the card of a mission's plan; given a grant, check the approval."""
     summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
     return await running.run(
         names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **_PLANNER
@@ -150,60 +161,54 @@ async def review_plan(wanted: PlanReviewInput) -> PlanReview:
 
 
 async def plan_hand_over(wanted: HandOverInput) -> HandOverPlan:
-    """The leg that a part of another leg becomes, by the worker's profiles."""
+    """Return the leg for a handed-over part of another leg, by the worker's profiles."""
     summary = ui.summary(ui.PLAN_HAND_OVER, agent=wanted.asked.agent, goal=wanted.asked.goal)
     return await running.run(
         names.PLAN_HAND_OVER, wanted, gives=HandOverPlan, summary=summary, **_LOCAL
     )
 
 
-async def select_tools(context: StepContext, progress: Progress) -> Selection:
-    """The tools that this step may use; what the leg has seen by now is kept with it."""
-    summary = ui.summary(ui.SELECT_TOOLS, step=context.step)
-    keeping = progress.keeping
-    if keeping is None:
-        return await running.run(
-            names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL
-        )
-    seen = progress.state.observations
-    kept = keeping.message(
-        context.model_copy(update={"observations": seen}),
-        of_mission=context.mission_id,
-        past=progress.state.past,
-        keeps=True,
-    )
-    selection = await _from_store(
-        progress, names.SELECT_TOOLS, kept, gives=Selection, summary=summary, **_LOCAL
-    )
-    progress.kept(kept.keep_as, len(seen))
-    return selection
-
-
 async def think(context: StepContext, progress: Progress, *, here: bool) -> Thought:
-    """A whole step of a leg that rules plan: its tools, its decision, and the call prepared.
+    """Think one step of a leg: select its tools, decide, and prepare the call.
 
     Args:
         context: of the step.
-        progress: the leg as it stands.
-        here: whether the worker that has the workflow task is asked first.
+        progress: the leg's current state.
+        here: True if the worker that runs the workflow task is tried first.
     """
-    keeping, state = progress.keeping, progress.state
-    assert keeping is not None
+    wanted = _wanted(progress, "", {})
+    told = ui.summary(ui.THINK, step=context.step)
+    if here and progress.is_short:
+        message = ThinkInput(step=context, call=wanted)
+        return await _from_store(
+            progress,
+            names.THINK,
+            message,
+            gives=Thought,
+            summary=told,
+            reads=context,
+            here=True,
+            **_THINKING,
+        )
+    payload_refs, state = progress.payload_refs, progress.state
     seen = state.observations
-    step = keeping.message(
+    step = payload_refs.message(
         context.model_copy(update={"observations": seen}),
         of_mission=context.mission_id,
         past=state.past,
         keeps=True,
     )
-    wanted = _wanted(progress, "", {}).model_copy(update={"observations": ()})
-    call = keeping.message(wanted, of_mission=context.mission_id, past=step.keep_as)
+    call = payload_refs.message(
+        wanted.model_copy(update={"observations": ()}),
+        of_mission=context.mission_id,
+        past=step.keep_as,
+    )
     thought = await _from_store(
         progress,
         names.THINK,
         ThinkInput(step=step, call=call),
         gives=Thought,
-        summary=ui.summary(ui.THINK, step=context.step),
+        summary=told,
         reads=step,
         here=here,
         **_THINKING,
@@ -212,34 +217,8 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
     return thought
 
 
-async def plan_step(
-    context: StepContext, selection: Selection, progress: Progress
-) -> PlanStepOutput:
-    """What to do next, out of the selected tools."""
-    wanted: Record = PlanStepInput(context=context, selection=selection)
-    if progress.keeping is not None:
-        wanted = progress.keeping.message(
-            context.model_copy(update={"observations": progress.state.observations}),
-            of_mission=context.mission_id,
-            past=progress.state.past,
-        )
-    return await _from_store(
-        progress,
-        names.PLAN_STEP,
-        wanted,
-        gives=PlanStepOutput,
-        summary=ui.summary(
-            ui.PLAN_STEP,
-            step=context.step,
-            forwarded=len(selection.tools),
-            size=selection.catalog_size,
-        ),
-        **_THINKING,
-    )
-
-
 async def check_model(model: str) -> str:
-    """Why a model cannot be asked where the leg runs; empty when it can be."""
+    """Return why the leg's workers cannot reach a model; empty if they can."""
     summary = ui.summary(ui.CHECK_MODEL, model=model)
     try:
         checked = await running.run(
@@ -257,13 +236,21 @@ async def check_model(model: str) -> str:
 
 
 async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
-    """Names of tools that were not forwarded and fit the query."""
+    """Return the names of tools that were not forwarded and match the query."""
     wanted = DiscoverInput(query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall)
     summary = ui.summary(ui.DISCOVER_TOOLS, query=query)
     found = await running.run(
         names.DISCOVER_TOOLS, wanted, gives=DiscoverOutput, summary=summary, **_LOCAL
     )
     return found.tools
+
+
+async def offer_tools(wanted: OfferInput) -> tuple[OfferedTool, ...]:
+    """Return the tools to offer to an agent outside this project."""
+    offered = await running.run_locally(
+        names.OFFER_TOOLS, wanted, gives=OfferOutput, summary=ui.OFFER_TOOLS, **_LOCAL
+    )
+    return offered.tools
 
 
 async def prepare_call(
@@ -277,22 +264,23 @@ async def prepare_call(
     before: AskedCall | None = None,
     changed_by_people: tuple[str, ...] = (),
 ) -> PreparedCall:
-    """The call of a leg's step checked, completed and with its card; nothing is sent.
+    """Check and complete a call of a leg's step, and make its card; nothing is sent.
 
     Args:
-        progress: the leg as it stands.
+        progress: the leg's current state.
         tool: the tool's name.
         arguments: as a planner or a person wants them.
-        asked: how often people are asked about it, this time included.
-        decided_by_people: whether it was put before a person, and stays with them.
-        reason: why a planner wants it.
-        before: how this very call was asked about a moment ago.
+        asked: how often people are asked about the call, this time included.
+        decided_by_people: True if a person was asked about the call, so that people keep deciding.
+        reason: why a planner wants the call.
+        before: the previous card of this same call, amended or expired a moment ago.
         changed_by_people: the arguments that a person amended.
     """
     wanted = _wanted(
         progress,
         tool,
         arguments,
+        ledger=cancellable(progress.mission_ledger()),
         asked=asked,
         decided_by_people=decided_by_people,
         reason=reason,
@@ -309,13 +297,14 @@ def _wanted(
     tool: str,
     arguments: JsonObject,
     *,
+    ledger: Ledger | None = None,
     asked: int = 1,
     decided_by_people: bool = False,
     reason: str = "",
     before: AskedCall | None = None,
     changed_by_people: tuple[str, ...] = (),
 ) -> PrepareInput:
-    """All that preparing a call of a leg's step goes by."""
+    """Return the input for preparing a call of a leg's step; a cancel needs the ledger."""
     leg, state = progress.leg, progress.state
     earlier = state.asked if before is None else (*state.asked, before)
     return PrepareInput(
@@ -329,7 +318,7 @@ def _wanted(
         round=asked,
         brought=leg.brought,
         decided_by_people=decided_by_people,
-        **_facts(progress, arguments),
+        facts=leg.facts,
         goal=leg.mission_goal,
         clause=leg.leg.goal,
         reason=reason,
@@ -340,27 +329,29 @@ def _wanted(
         effects=effects_of_leg(leg),
         read_only=leg.read_only,
         most_each=leg.leg.agent.max_items,
-        budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
+        budget_left=progress.budget_left,
         asked=last_asked(earlier),
-        proposals=in_vain(state.asked) + 1,
+        proposals=unsuccessful_in_a_row(state.asked) + 1,
         changed_by_people=changed_by_people,
         budget=leg.budget,
-        spent=leg.state.taken,
+        spent=progress.taken,
+        ledger=ledger or Ledger(),
     )
 
 
 async def prepare_overcharge(
     progress: Progress, obligation: Obligation, *, asked: int = 1
 ) -> PreparedCall:
-    """The card that asks whether to keep what cost more than was approved; nothing is sent.
+    """Make the card on which people keep or cancel an overcharged effect; nothing is sent.
 
     Args:
-        progress: the leg as it stands, at the step that made the call.
-        obligation: what the call left.
+        progress: the leg's current state, at the step that made the call.
+        obligation: the obligation that the call left.
         asked: how often people are asked about it, this time included.
     """
     leg = progress.leg
     others = leg.state.ledger.without(obligation.obligation_id)
+    spent = Spend.total([others.spent, others.set_aside])
     wanted = OverchargeInput(
         **leg.call_of(obligation.tool).ref,
         arguments=obligation.arguments,
@@ -370,40 +361,32 @@ async def prepare_overcharge(
         now=workflow.now(),
         round=asked,
         observations=leg.state.observations[:-1],
-        **_facts(progress, obligation.arguments),
+        facts=leg.facts,
         goal=leg.mission_goal,
         clause=leg.leg.goal,
         orders=leg.leg.orders,
         covered=leg.covered,
         read_only=leg.read_only,
         budget=leg.budget,
-        spent=Spend.total([others.spent, others.set_aside]),
+        budget_left=progress.budget.left(leg.leg.leg_id, spent),
+        spent=spent,
         obligation=obligation,
     )
     summary = ui.summary(ui.PREPARE_OVERCHARGE, tool=obligation.tool)
     return await _prepared(progress, names.PREPARE_OVERCHARGE, wanted, summary)
 
 
-class _Facts(TypedDict):
-    facts: tuple[Fact, ...]
-
-
-def _facts(progress: Progress, arguments: JsonObject) -> _Facts:
-    """Those that may tell what a call names; all, where the worker that has them whole chooses."""
-    known = progress.leg.facts
-    return {"facts": facts_naming(arguments, known) if progress.keeping is None else known}
-
-
 async def _prepared(
     progress: Progress, activity: str, wanted: PrepareInput, summary: str
 ) -> PreparedCall:
+    here = progress.leg.leg.is_planned_by_rules
     message: Record = wanted
-    if progress.keeping is not None:
-        message = progress.keeping.message(
+    if not (here and progress.is_short):
+        message = progress.payload_refs.message(
             wanted, of_mission=wanted.mission_id, past=progress.state.past
         )
     return await _from_store(
-        progress, activity, message, gives=PreparedCall, summary=summary, **_LOCAL
+        progress, activity, message, gives=PreparedCall, summary=summary, here=here, **_LOCAL
     )
 
 
@@ -415,14 +398,14 @@ async def _from_store(
     gives: type[T],
     summary: str,
     reads: Record | None = None,
-    here: bool = True,
+    here: bool = False,
     **limits: Unpack[running.Limits],
 ) -> T:
-    """The answer of an activity that reads what the leg has seen; waited for while no worker can.
+    """Run an activity that reads the leg's observations; wait while no worker can read them.
 
-    A disk that is not there is no failure of the leg: it waits, says why, and can be cancelled.
+    An unavailable disk is no failure of the leg: the leg waits, shows why, and can be cancelled.
     """
-    is_here = here and progress.is_swift
+    is_here = here and task_queue() in (None, workflow.info().task_queue)
 
     async def elsewhere() -> T:
         return await running.once(activity, message, gives=gives, summary=summary, **limits)
@@ -431,26 +414,27 @@ async def _from_store(
         return await running.in_task(activity, message, gives=gives, summary=summary)
 
     while True:
-        attempt = here_first(in_task, elsewhere) if is_here else elsewhere
+        attempt = local_then_remote(in_task, elsewhere) if is_here else elsewhere
         try:
-            answer = await once_there(attempt, except_for=of_observations)
+            answer = await retry_until_available(attempt, except_for=of_observations)
         except ActivityError as error:
             if not of_observations(error):
-                if progress.keeping is not None and not isinstance(error.cause, ApplicationError):
-                    # No worker said so: what it was to keep may not be kept.
-                    progress.keeping.forget()
+                if not isinstance(error.cause, ApplicationError):
+                    # No worker reported this failure, so the payload that was to be stored may be
+                    # missing.
+                    progress.payload_refs.forget()
                 raise
-            progress.hold_up(why_of(error))
+            progress.stall(why_of(error))
             await _read_kept(reads or message)
-            # Any worker may have it by now, and this one may still not.
+            # Other workers may have the payload by now, and this worker may still not.
             is_here = False
-            progress.hold_up("")
+            progress.stall("")
         else:
             return answer
 
 
 async def _read_kept(message: Record) -> None:
-    """Wait until some worker can read what a message names: however long that is, history waits."""
+    """Wait until some worker can read the message's payloads, without growing the history."""
     await running.once(
         names.READ_KEPT,
         message,
@@ -463,17 +447,18 @@ async def _read_kept(message: Record) -> None:
     )
 
 
-async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBack:
-    """Run one tool call; what cannot be cleared up within its attempts is an unknown outcome.
+async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postponed:
+    """Run one tool call; the outcome is unknown if its attempts do not settle it.
 
-    One that no worker could read, or send for want of state, is held back, also when an attempt
-    before may have arrived: nobody could ask yet what came of it.
+    A call is postponed if no worker could read it, or if missing state prevented sending it. This
+    holds even if an earlier attempt may have arrived, because nobody could ask the provider about
+    it yet.
 
-    Cancelling the workflow does not cancel the call: callers shield it, for a call that was sent
-    must be waited for to know what it left behind.
+    Cancelling the workflow does not cancel the call. Callers shield it, because only the answer to
+    a call that was sent shows its effects.
     """
     timeout = timedelta(seconds=call.timeout_s)
-    if call.held_back:  # as with `compensate`; one that may have been sent is not sent again
+    if call.postponed:  # as in `compensate`; a call that may have arrived is not resent
         attempts = max(attempts, MOST_WORKERS)
     try:
         outcome = await running.once(
@@ -491,69 +476,108 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBac
             ),
         )
     except ActivityError as error:
-        lacking = lacking_for_call(error)
-        if lacking is None:
+        missing = missing_state_for_call(error)
+        if missing is None:
             return ToolOutcome(kind="unknown", reason=first_words(error))
-        arrived = call.may_have_arrived or not lacking.nothing_sent
-        return HeldBack(lacking, why_of(error), may_have_arrived=arrived)
-    if call.may_have_arrived and outcome.kind == "rejected":
-        # A worker of the last release does not know that an earlier attempt may have arrived.
-        return outcome.model_copy(update={"kind": "unknown"})
+        arrived = call.may_have_arrived or not missing.nothing_sent
+        return Postponed(missing, why_of(error), may_have_arrived=arrived)
     return outcome
 
 
 def _invocation(call: ToolCall) -> str:
-    """What is called, and who approved it."""
+    """Return the summary of a call: its tool, and who approved it."""
     if call.grant is None:
         return ui.summary(ui.INVOKE_TOOL, tool=call.tool)
     return ui.summary(ui.INVOKE_APPROVED, tool=call.tool, approver=call.grant.approver)
 
 
-async def collect_legs(mission_id: str, *, take_over: str | None = None) -> CollectLegsOutput:
-    """Every leg of the mission as it ended; waits as long as one is still running.
+async def collect_ledger(wanted: CollectLedgerInput) -> CollectLedgerOutput:
+    """Return the ledger of a mission that is over or waits for its rollback.
 
-    With the run id of a rollback that was broken off, also what that one had noted.
+    Raises:
+        ActivityError: the ledger could not be read for half a minute.
     """
     return await running.run(
-        names.COLLECT_LEGS,
-        CollectLegsInput(mission_id=mission_id, take_over=take_over),
-        gives=CollectLegsOutput,
-        summary=ui.COLLECT_LEGS,
+        names.COLLECT_LEDGER,
+        wanted,
+        gives=CollectLedgerOutput,
+        summary=ui.COLLECT_LEDGER,
         start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
+            initial_interval=timedelta(milliseconds=200),
+            maximum_interval=timedelta(seconds=10),
+            maximum_attempts=_COLLECTED,
         ),
     )
 
 
-async def settled_rollback(mission_id: str) -> RollbackReport | None:
-    """The report of the mission's rollback; None while it has not tried everything."""
-    read = await running.run(
+async def conclude_mission(mission_id: str, ledger: Ledger) -> Ledger:
+    """Note in the store that a mission's effects stand; return those it forgot in a reset."""
+    try:
+        concluded = await running.run_locally(
+            names.CONCLUDE_MISSION,
+            _concluded(mission_id, ledger),
+            gives=ConcludeOutput,
+            summary=ui.CONCLUDE_MISSION,
+            **_LOCAL,
+        )
+    except ActivityError as error:
+        # The sweep finds that the mission has ended, and notes it then.
+        workflow.logger.warning("that the mission ended is not noted: %s", first_words(error))
+        return Ledger()
+    return concluded.abandoned
+
+
+async def conclude_saga(mission_id: str, ledger: Ledger) -> Ledger:
+    """Note in the store that a saga's effects stand; only this note prevents a sweep's rollback.
+
+    Returns:
+        The effects that a reset made the saga forget, which are to be rolled back.
+    """
+    concluded = await running.run(
+        names.CONCLUDE_MISSION,
+        _concluded(mission_id, ledger, is_saga=True),
+        gives=ConcludeOutput,
+        summary=ui.CONCLUDE_MISSION,
+        start_to_close_timeout=_LOCAL["start_to_close_timeout"],
+        retry_policy=_AS_OFTEN_AS_IT_TAKES,
+    )
+    return concluded.abandoned
+
+
+def _concluded(mission_id: str, ledger: Ledger, *, is_saga: bool = False) -> ConcludeInput:
+    origin = workflow.info().first_execution_run_id
+    return ConcludeInput(
+        mission_id=mission_id, origin=origin, is_saga=is_saga, known=ledger.call_ids
+    )
+
+
+async def read_rollback(mission_id: str) -> ReadRollbackOutput:
+    """Return the server's record of the mission's rollback."""
+    return await running.run(
         names.READ_ROLLBACK,
         ReadRollbackInput(mission_id=mission_id),
         gives=ReadRollbackOutput,
         summary=ui.READ_ROLLBACK,
         start_to_close_timeout=_SERVER_TIMEOUT,
         heartbeat_timeout=_HEARTBEAT,
-        # As often as it takes: the mission cannot conclude without it.
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
-        ),
+        # The mission cannot conclude without this record.
+        retry_policy=_AS_OFTEN_AS_IT_TAKES,
     )
-    return read.settled
 
 
-async def compensate(obligation: Obligation, *, lacked: bool = False) -> CompensationOutcome:
-    """One attempt to take one obligation back, with the time that its contract gives.
+async def compensate(obligation: Obligation, *, on_any_worker: bool = False) -> CompensationOutcome:
+    """Try once to cancel an obligation, within the time that its contract gives.
 
     Args:
-        obligation: what is to be taken back.
-        lacked: whether a worker lacked something for it before. The first try of an activity goes
-            to the worker that has the workflow, which may be that one; the next go to any.
+        obligation: the obligation to cancel.
+        on_any_worker: True after a worker was missing something for it. The first attempt of an
+            activity goes to the worker that has the workflow, which may be that one; the next
+            attempts go to any worker.
 
     Raises:
-        ActivityError: it came to nothing clear; `compensation_failure` says how.
+        ActivityError: the outcome is unclear; `compensation_failure` reads the error.
     """
     cancel_tool = obligation.cancel_tool or "nothing declared"
     return await running.once(
@@ -566,16 +590,17 @@ async def compensate(obligation: Obligation, *, lacked: bool = False) -> Compens
             cancel_tool=cancel_tool,
             what=obligation.title or obligation.obligation_id,
         ),
+        queue=obligation.task_queue,
         start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout
         + call_limits.WIRE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,
-        # How often it is tried is counted where the rollback can be read and replayed.
-        retry_policy=_ELSEWHERE if lacked else RetryPolicy(maximum_attempts=1),
+        # The rollback counts the attempts, where they can be read and replayed.
+        retry_policy=_ELSEWHERE if on_any_worker else RetryPolicy(maximum_attempts=1),
     )
 
 
 async def find_stranded(closed_after: datetime | None, page_token: str) -> FindStrandedOutput:
-    """One page of the missions that were stopped from outside, or that lost a leg or a rollback."""
+    """Return one page of missions that were stopped from outside, or whose rollback was lost."""
     return await running.run(
         names.FIND_STRANDED,
         FindStrandedInput(closed_after=closed_after, page_token=page_token),
@@ -590,7 +615,7 @@ async def recover_mission(mission_id: str) -> Recovery:
     """Start the rollback of one mission that was stopped, if it needs one.
 
     Raises:
-        ActivityError: it could not be examined, for instance for want of a worker that knows it.
+        ActivityError: the mission could not be examined, for instance because no worker knows it.
     """
     return await running.run(
         names.RECOVER_MISSION,

@@ -1,7 +1,7 @@
-"""The confirmation gate: one card at a time, waited on until a decision, its expiry or a cancel."""
+"""The confirmation gate: one open card at a time, until a decision, its expiry or a cancel."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -25,22 +25,16 @@ with workflow.unsafe.imports_passed_through():
         record_of,
     )
     from orchestrator.confirmation.signatures import PublicKeys
-    from orchestrator.core.errors import (
-        CardDecided,
-        CardExpired,
-        CardUnknown,
-        ConfirmationError,
-        DigestMismatch,
-    )
-    from workflows import telling, ui
-    from workflows.amendments import check_amendment
-    from workflows.failures import refuse
-    from workflows.waiting import Pending, until, wait_beside
+    from orchestrator.core.errors import CardUnknown, ConfirmationError
+    from orchestrator.workflows import logs, ui
+    from orchestrator.workflows.amendments import check_amendment
+    from orchestrator.workflows.failures import refuse
+    from orchestrator.workflows.waiting import Pending, until, wait_with_timers
 
 
 @dataclass
 class _Open(Pending):
-    """A card that was shown, until it is decided, amended or expired."""
+    """An open card, until it is decided, amended or expired."""
 
     card: ConfirmationCard
     keys: PublicKeys | None = None
@@ -48,8 +42,13 @@ class _Open(Pending):
     verdict: Grant | Verdict | None = None
     reminded: int = 0
 
+    @property
+    def opened_at(self) -> datetime:
+        """Return when the card was opened, in this run or a previous one."""
+        return self.card.opened_at or workflow.now()
+
     def as_it_stands(self) -> ConfirmationCard:
-        """The card, with what has come of it so far."""
+        """Return the card with its reminders and approvals so far."""
         changes = {
             "reminded": self.reminded,
             "approved_by": tuple(one.approver for one in self.approvals),
@@ -60,38 +59,75 @@ class _Open(Pending):
 class ConfirmationGate:
     """Holds the open card of a leg and the decisions made on its cards.
 
-    Approving needs the digest of the card that is open now, so an approval of what a card showed
-    before it was amended, or of another leg's card, is refused.
+    An approval must repeat the digest of the card that is open now. The gate refuses an approval of
+    the card's content before an amendment, and an approval of another leg's card.
     """
 
-    def __init__(self, closed: Mapping[str, str], *, on_reminder: Callable[[], None]) -> None:
-        """A gate with no card open.
+    def __init__(
+        self,
+        closed: Mapping[str, str],
+        *,
+        on_reminder: Callable[[], None],
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Make a gate with no card open.
 
         Args:
-            closed: confirmation id to what became of it, of those that are closed already.
+            closed: confirmation id to outcome, for the cards that are closed already.
             on_reminder: called after a reminder was counted.
+            on_change: called after a card was opened, approved by somebody, or closed.
         """
         self._open: _Open | None = None
         self._closed = dict(closed)
         self._on_reminder = on_reminder
+        self._on_change = on_change
+        self._is_suspended = False
 
     @property
     def card(self) -> ConfirmationCard | None:
-        """The card that waits for a decision."""
+        """Return the card that waits for a decision."""
         shown = self._open
         return None if shown is None or shown.end is not None else shown.as_it_stands()
 
+    @property
+    def approvals(self) -> tuple[Approval, ...]:
+        """Return the approvals of the open card so far."""
+        return () if self._open is None else self._open.approvals
+
+    @property
+    def reminded(self) -> int:
+        """Return how often people were reminded of the open card."""
+        return 0 if self._open is None else self._open.reminded
+
     def open(self, card: ConfirmationCard, keys: PublicKeys | None = None) -> None:
-        """Show a card, or what an amendment made of it, which nobody has approved yet.
+        """Open a card, or the successor of an amended card, which nobody has approved yet.
 
         Args:
-            card: what is shown.
-            keys: those that decisions on it have to be signed with; None: they need not be.
+            card: the card to show.
+            keys: the keys that decisions have to be signed with; None: no signature needed.
         """
         if self._open is not None:
             self._open.ends("amended")
         self._open = _Open(card, keys)
-        telling.card_opened(card)
+        logs.card_opened(card)
+        self._on_change()
+
+    def reopen(
+        self,
+        card: ConfirmationCard,
+        keys: PublicKeys | None,
+        *,
+        approvals: tuple[Approval, ...],
+        reminded: int,
+    ) -> None:
+        """Continue with a card that was open when the previous run ended."""
+        self._open = _Open(card, keys, approvals, reminded=reminded)
+        # The record of the first of two required approvals does not close the card.
+        self._closed.pop(card.confirmation_id, None)
+
+    def suspend(self) -> None:
+        """Keep the card open when the wait for it is cancelled: a new run continues with it."""
+        self._is_suspended = True
 
     def check(self, decision: Decision) -> None:
         """Refuse a decision that is not on the open card, or not by somebody who may decide.
@@ -111,37 +147,47 @@ class ConfirmationGate:
             check_amendment(decision, card)
         if isinstance(decision, Approve) and decision.digest != card.digest:
             raise refuse(
-                DigestMismatch(
+                ConfirmationError(
                     wanted,
                     "the approval repeats another digest than the card's: what it shows may have "
                     f"changed; read it again (orchestrator confirm show {wanted})",
+                    code="DigestMismatch",
                 )
             )
 
     def decidable(self, wanted: str) -> _Open:
-        """The card of this id, open for a decision.
+        """Return the card of this id if it is open for a decision.
 
         Raises:
             ApplicationError: typed CardUnknown, CardDecided or CardExpired.
         """
         if wanted in self._closed:
             reason = self._closed[wanted]
-            kind = CardExpired if reason == "expired" else CardDecided
-            raise refuse(kind(wanted, f"this confirmation is closed: it was {reason}"))
+            raise refuse(
+                ConfirmationError(
+                    wanted,
+                    f"this confirmation is closed: it was {reason}",
+                    code="CardExpired" if reason == "expired" else "CardDecided",
+                )
+            )
         shown = self._open
         if shown is None or shown.card.confirmation_id != wanted:
             raise refuse(CardUnknown(wanted, "no such confirmation is open here"))
         if shown.end == "expired":
-            raise refuse(CardExpired(wanted, "this confirmation has just expired"))
+            raise refuse(
+                ConfirmationError(wanted, "this confirmation has just expired", code="CardExpired")
+            )
         if shown.end is not None:
-            raise refuse(CardDecided(wanted, "this confirmation was just decided"))
+            raise refuse(
+                ConfirmationError(wanted, "this confirmation was just decided", code="CardDecided")
+            )
         return shown
 
     async def is_open(self, confirmation_id: str) -> None:
         """Wait for the card of an accepted decision.
 
-        It was open when the decision was accepted. A replay may bring the decision together with
-        what opens its card, and ahead of it.
+        The card was open when the decision was accepted. A replay may deliver the decision together
+        with, and before, the event that opens its card.
         """
         if not self._holds(confirmation_id):
             await workflow.wait_condition(lambda: self._holds(confirmation_id))
@@ -150,9 +196,8 @@ class ConfirmationGate:
         return self._open is not None and self._open.card.confirmation_id == confirmation_id
 
     def decide(self, decision: Decision, at: datetime) -> DecisionRecord:
-        """Take a decision that `check` let through; all that the card needs of them close it."""
-        assert self._open is not None
-        shown = self._open
+        """Apply a decision that `check` accepted; the card closes once it has all it needs."""
+        shown = self._current()
         named = as_named(decision, shown.keys)
         if isinstance(named, Approve):
             shown.approvals += (
@@ -166,23 +211,24 @@ class ConfirmationGate:
             shown.verdict = named
         if shown.verdict is not None:
             shown.ends("decided")
-        telling.card_decided(shown.card, named)
+        logs.card_decided(shown.card, named)
+        self._on_change()
         return record_of(named, shown.card, at)
 
     async def wait(self, reminders: Sequence[timedelta] = ()) -> Grant | Verdict | None:
-        """The decision on the open card; None when nobody decided before it expired.
+        """Return the decision on the open card; None if nobody decided before it expired.
 
         Args:
             reminders: how long after the card was opened to remind of it.
         """
-        assert self._open is not None
         while True:
-            shown = self._open
+            shown = self._current()
             timers = self._start_timers(shown, reminders)
             try:
-                await wait_beside(timers, shown.is_over)
+                await wait_with_timers(timers, shown.is_over)
             except asyncio.CancelledError:
-                self._close("withdrawn: the leg was cancelled")
+                if not self._is_suspended:
+                    self._close("withdrawn: the leg was cancelled")
                 raise
             if shown.end == "expired":
                 self._close("expired")
@@ -195,15 +241,16 @@ class ConfirmationGate:
     def _start_timers(
         self, shown: _Open, reminders: Sequence[timedelta]
     ) -> list[asyncio.Task[None]]:
-        """All timers of a card, started when it opens.
+        """Start all timers of a card when it opens.
 
-        Their number depends on the card alone. Were the next one started when one fires, a
-        decision in the same task as a firing timer would lead to other commands than the same two
-        in two tasks, and a replay may see them either way.
+        Their number depends on the card alone. If a firing timer started the next one, a decision
+        in the same workflow task as the firing would lead to other commands than the same two
+        events in two tasks, and a replay may see them either way.
         """
         timers = [
-            asyncio.create_task(self._remind(shown, after, n))
-            for n, after in enumerate(_before(shown.card.expires_at, sorted(reminders)), start=1)
+            asyncio.create_task(self._remind(shown, until(shown.opened_at + after), n))
+            for n, after in enumerate(_before(shown, sorted(reminders)), start=1)
+            if n > shown.reminded
         ]
         if shown.card.expires_at is not None:
             summary = ui.summary(ui.CONFIRMATION_EXPIRES, tool=shown.card.tool)
@@ -216,16 +263,35 @@ class ConfirmationGate:
         await workflow.sleep(after, summary=summary)
         if shown.end is None:
             shown.reminded = number
+            self._on_change()
             self._on_reminder()
+
+    def _current(self) -> _Open:
+        if self._open is None:
+            raise RuntimeError("no card is open")
+        return self._open
 
     def _close(self, reason: str) -> None:
         if self._open is not None:
             self._closed[self._open.card.confirmation_id] = reason
-            telling.card_closed(self._open.card, reason.partition(":")[0])
+            logs.card_closed(self._open.card, reason.partition(":")[0])
         self._open = None
+        self._on_change()
 
 
-def _before(moment: datetime | None, reminders: Sequence[timedelta]) -> list[timedelta]:
-    """The reminders that come while the card is open."""
-    left = None if moment is None else until(moment)
+def gate_of(
+    decisions: Iterable[DecisionRecord],
+    *,
+    on_reminder: Callable[[], None] = lambda: None,
+    on_change: Callable[[], None] = lambda: None,
+) -> ConfirmationGate:
+    """Return a gate with these decided cards, and with no card open."""
+    closed = {d.confirmation_id: d.kind for d in decisions if d.kind != "amended"}
+    return ConfirmationGate(closed, on_reminder=on_reminder, on_change=on_change)
+
+
+def _before(shown: _Open, reminders: Sequence[timedelta]) -> list[timedelta]:
+    """Return the reminders that fall due while the card is open."""
+    ends = shown.card.expires_at
+    left = None if ends is None else ends - shown.opened_at
     return [after for after in reminders if left is None or timedelta(0) < after < left]

@@ -1,4 +1,4 @@
-"""What ends a leg, what went wrong in the failures that Temporal wraps, and refusals of updates."""
+"""Exceptions that end a leg, causes of Temporal's wrapped failures, and update refusals."""
 
 import asyncio
 
@@ -7,31 +7,31 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Usage
-    from orchestrator.core.errors import OrchestratorError
-    from orchestrator.core.payload_errors import PayloadLocked, PayloadLost
+    from orchestrator.core.errors import OrchestratorError, PayloadLocked, PayloadLost
     from orchestrator.messages import names
-    from orchestrator.messages.lacking import LackingState
-    from orchestrator.messages.model_trouble import ModelTrouble
-    from orchestrator.messages.usage_so_far import UsageSoFar
+    from orchestrator.messages.failure_details import MissingState, ModelTrouble, UsageSoFar
     from orchestrator.saga.outcome import CompensationFailure
 
 LOST = (Exception, asyncio.CancelledError)
-"""All that can end the work of a workflow, a cancel request included. Not BaseException, for
-GeneratorExit only says that a worker evicts the workflow: nothing may be rolled back for that."""
+"""The exceptions that can end the work of a workflow, a cancel request included.
+
+Not BaseException: GeneratorExit only means that a worker evicts the workflow, and nothing may be
+rolled back for that.
+"""
 _LONGEST = 300
 _UNREAD = (PayloadLocked.__name__, PayloadLost.__name__)
 
 
 class LegLost(Exception):
-    """The leg cannot reach its goal; its text is the first error of the mission."""
+    """The leg cannot reach its goal; the message is the first error of the mission."""
 
 
 class LegSkipped(Exception):
-    """A person left the leg out: the mission goes on without it. Its text is a sentence."""
+    """A person left the leg out: the mission continues without it. The message is a sentence."""
 
 
 def first_words(error: BaseException) -> str:
-    """What went wrong, in the words of the error that began it."""
+    """Return the message of the root cause, or of the first ApplicationError in the chain."""
     cause: BaseException = error
     while cause.__cause__ is not None and not isinstance(cause, ApplicationError):
         cause = cause.__cause__
@@ -41,16 +41,16 @@ def first_words(error: BaseException) -> str:
 
 
 def was_locked(error: ActivityError) -> bool:
-    """Whether the last worker that took it could not read its input: that attempt did nothing.
+    """Return True if the last worker could not read its input: that attempt did nothing.
 
-    Where no attempt before did anything either, the failure is final.
+    The failure is final if no earlier attempt did anything either.
     """
     cause = error.cause
     return isinstance(cause, ApplicationError) and cause.type in _UNREAD
 
 
 def failure_here(activity: str, failed: FailureError) -> ActivityError:
-    """The failure of a local activity, as any other activity's is told; raise it from `failed`."""
+    """Return a local activity's failure as an ActivityError; raise the result from `failed`."""
     return ActivityError(
         failed.message,
         scheduled_event_id=0,
@@ -63,21 +63,21 @@ def failure_here(activity: str, failed: FailureError) -> ActivityError:
 
 
 def is_final(error: ActivityError) -> bool:
-    """Whether the activity said that no attempt after this one was to be made."""
+    """Return True if the activity forbade further attempts."""
     return isinstance(error.cause, ApplicationError) and error.cause.non_retryable
 
 
 def usage_of(error: ActivityError) -> Usage | None:
-    """What models took in an activity that failed; None: as far as is known, nothing."""
+    """Return the model usage of a failed activity; None: no usage is known."""
     cause = error.cause
     return UsageSoFar.found_in(cause.details) if isinstance(cause, ApplicationError) else None
 
 
 def trouble_of(error: ActivityError) -> ModelTrouble | None:
-    """What kept a planner from deciding, if it may pass or be mended; None where the leg ends.
+    """Return a planner's trouble if it may pass or be fixed; None if the leg ends.
 
-    A worker that dies over and over, and an exception that nobody foresaw, are trouble as well:
-    what the mission has done is not undone for them.
+    A worker that dies repeatedly, and an unexpected exception, are trouble as well: the mission is
+    not rolled back for them.
     """
     cause = error.cause
     if isinstance(cause, TimeoutError):
@@ -92,28 +92,37 @@ def trouble_of(error: ActivityError) -> ModelTrouble | None:
 
 
 def compensation_failure(error: ActivityError) -> CompensationFailure:
-    """What an attempt at a compensation came to.
+    """Return why an attempt at a compensation settled nothing.
 
-    One that died with its worker may have reached the provider, but the contract's attempts are not
-    for that. One that no worker could make did not reach it.
+    An attempt that died with its worker may have reached the provider, but the contract's attempts
+    are not meant for that. An attempt that no worker could make or read did not reach the provider.
+    An unexpected error may have come after the cancel, so it counts as one of the attempts.
     """
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return CompensationFailure(reason=first_words(error), counts=False)
-    if (lacking := LackingState.found_in(cause.details)) is not None:
-        sent = not lacking.nothing_sent
-        return CompensationFailure(reason=cause.message, counts=False, arrived=sent, held_up=True)
+    if (missing := MissingState.found_in(cause.details)) is not None:
+        sent = not missing.nothing_sent
+        return CompensationFailure(reason=cause.message, counts=False, arrived=sent, stalled=True)
     if cause.type == names.PROVIDER_BUSY:
         if cause.details:
             return CompensationFailure.model_validate(cause.details[0])
         return CompensationFailure(reason=cause.message)
-    return CompensationFailure(
-        reason=cause.message, counts=False, arrived=False, final=cause.non_retryable
-    )
+    if was_locked(error) or cause.non_retryable:
+        return CompensationFailure(
+            reason=cause.message, counts=False, arrived=False, final=cause.non_retryable
+        )
+    return CompensationFailure(reason=cause.message)
 
 
 def refuse(error: OrchestratorError) -> ApplicationError:
-    """A refusal that whoever sent the update gets to read; the mission goes on unharmed."""
-    return ApplicationError(
-        str(error), error.details, type=type(error).__name__, non_retryable=True
+    """Return the refusal of an update, for its sender; the mission continues unharmed."""
+    return ApplicationError(str(error), error.details, type=error.code, non_retryable=True)
+
+
+def mission_misnamed(mission_id: str) -> OrchestratorError:
+    """Return the refusal of a mission under an id that is, or looks like, another workflow's."""
+    return OrchestratorError(
+        f"{mission_id!r} is no id of a mission: letters, digits, '-' and '_', at most 80 of them",
+        code="MissionMisnamed",
     )

@@ -1,6 +1,6 @@
-"""A leg as others see it: its planner, its mission and the legs that follow it.
+"""Views of a leg for others: its planner, its mission and the legs that follow it.
 
-All of it is read from the leg as it stands, and nothing here changes it.
+Everything here is read from the leg's current state; nothing changes it.
 """
 
 from string import ascii_lowercase
@@ -8,18 +8,19 @@ from string import ascii_lowercase
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.budget import left_of
+    from orchestrator.core.budget import Money
     from orchestrator.core.call_ref import step_label
     from orchestrator.core.limits import Allowance, left_of_limits
     from orchestrator.core.pii import as_written
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegInput, LegResult
+    from orchestrator.messages.leg import LegInput, LegResult, LegState, LegWaiting
     from orchestrator.planning.models import AgentProfile, Fact, StepContext
-    from orchestrator.saga.orders import Effect, effects_of
+    from orchestrator.saga.ledger import ObligationState
+    from orchestrator.saga.orders import Effect, effects_of, unserved
 
 
-def step_context(leg: LegInput) -> StepContext:
-    """What routing and planning are told for the step that it is at."""
+def step_context(leg: LegInput, budget_left: Money | None) -> StepContext:
+    """Return the context for routing and planning of the leg's current step."""
     state = leg.state
     return StepContext(
         mission_id=leg.mission_id,
@@ -35,7 +36,7 @@ def step_context(leg: LegInput) -> StepContext:
         orders=leg.leg.orders,
         read_only=leg.read_only,
         call=leg.leg.call,
-        budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
+        budget_left=budget_left,
         allowance=allowance_of(leg),
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
         now=leg.started_at,
@@ -46,21 +47,34 @@ def step_context(leg: LegInput) -> StepContext:
 
 
 def allowance_of(leg: LegInput) -> Allowance | None:
-    """What the leg may still take of models: of its own limits, and of its share of others'."""
-    left = left_of_limits(leg.leg.agent.leg_limits.beside(leg.limits), leg.state.used)
+    """Return the remaining model usage, within the leg's own limits and its share."""
+    left = left_of_limits(leg.leg.agent.leg_limits.intersect(leg.limits), leg.state.used)
     if (share := leg.state.share.allowance) is not None:
-        left = left.beside(share.after(leg.state.share.since, leg.state.used))
+        left = left.intersect(share.after(leg.state.share.since, leg.state.used))
     return left.of_models() if left.of_models().left else None
 
 
 def _asked_agent(leg: LegInput) -> AgentProfile:
-    """The leg's agent, with the model that it goes on with."""
+    """Return the leg's agent, with the model that the leg continues with."""
     agent, name = leg.leg.agent.within(leg.limits), leg.state.model.name
     return agent if name is None else agent.model_copy(update={"model": name or None})
 
 
+def waiting_of(state: LegState) -> LegWaiting:
+    """Return the wait of a leg; at most one field is set."""
+    shown = state.card
+    card = None
+    if shown is not None:
+        changes: dict[str, object] = {
+            "reminded": shown.reminded,
+            "approved_by": tuple(one.approver for one in shown.approvals),
+        }
+        card = shown.card.model_copy(update={k: v for k, v in changes.items() if v})
+    return LegWaiting(card=card, question=state.question, pause=state.pause, stalled=state.stalled)
+
+
 def leg_result(leg: LegInput) -> LegResult:
-    """The result document as it stands."""
+    """Return the result document of the leg's current state."""
     state = leg.state
     return LegResult(
         leg_id=leg.leg.leg_id,
@@ -80,7 +94,7 @@ def leg_result(leg: LegInput) -> LegResult:
         called=state.called,
         facts=facts_of(leg),
         facts_before=state.facts_before,
-        held_up=state.held_up,
+        stalled=state.stalled,
         ledger=state.ledger,
         spend=state.spend,
         usage=state.usage,
@@ -90,11 +104,12 @@ def leg_result(leg: LegInput) -> LegResult:
         decisions=state.decisions,
         discovered=state.discovered,
         model_changes=state.model.changes,
+        pause=state.pause,
     )
 
 
 def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
-    """What stands of the leg's effects, and of those of legs that it handed parts to."""
+    """Return the standing effects of the leg, and of the legs that it handed parts to."""
     others = (
         Effect(
             call_id=fact.source,
@@ -117,8 +132,21 @@ def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
     return (*standing, *others)
 
 
+def is_served(leg: LegInput) -> bool:
+    """Return True if each order of a leg surely has its effects, and no call is in doubt.
+
+    An order for each thing of a list states no number of effects, so it is never served here.
+    """
+    orders, ledger = leg.leg.orders, leg.state.ledger
+    if not orders or any(order.each for order in orders):
+        return False
+    clear = all(o.state is ObligationState.COMMITTED for o in ledger.live())
+    clear = clear and all(cancel.outcome != "unknown" for cancel in ledger.cancels)
+    return clear and not unserved(orders, effects_of_leg(leg))
+
+
 def facts_of(leg: LegInput) -> tuple[Fact, ...]:
-    """What the legs that depend on this one learn: its side effects, else what it found last."""
+    """Return the facts for dependent legs: the leg's side effects, or else its last findings."""
     own = [o for o in leg.state.observations if o.outcome == "succeeded"]
     titles = {o.obligation_id: o.title for o in leg.state.ledger.obligations}
     good = [
@@ -143,5 +171,5 @@ def facts_of(leg: LegInput) -> tuple[Fact, ...]:
 
 
 def _step_of(fact: Fact) -> str:
-    """Its leg and step, whichever of the calls made at once taught it."""
+    """Return the leg and step of a fact, without the letter of a concurrent call."""
     return fact.source.rstrip(ascii_lowercase)

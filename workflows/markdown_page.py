@@ -1,7 +1,7 @@
-"""What the pages of missions, legs and rollbacks are made of: links, lists and lines of Markdown.
+"""Links, lists and lines of Markdown, for the pages of missions and rollbacks.
 
-The Temporal UI draws them in half the width of its window, each line end of a paragraph as one, and
-lists of one level. Whatever others wrote passes `markdown_text` or `markdown_code`.
+The Temporal UI renders them in half the width of its window, keeps each line end of a paragraph,
+and renders lists of one level. All text of others passes `markdown_text` or `markdown_code`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,13 +22,13 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Obligation, ObligationState
 
 _LONGEST_PAGE = 60_000
-"""In characters. The UI sends a page to its renderer in an address, which a megabyte ends."""
+"""Characters of a page; the UI sends it to its renderer in a URL, where a megabyte is too long."""
 _LONGEST_TEXT = 500
 _MOST_LINES = 60
 
 
 def page(lines: Iterable[str], *, mission_id: str) -> str:
-    """The lines as one page; one that is too long ends with where to read the rest."""
+    """Join the lines to one page; a page that is too long ends with a command for the rest."""
     kept: list[str] = []
     length = 0
     for line in lines:
@@ -41,7 +41,7 @@ def page(lines: Iterable[str], *, mission_id: str) -> str:
 
 
 def section(title: str, lines: Sequence[str]) -> list[str]:
-    """Lines under a heading; nothing at all without lines, and a count of what is too much."""
+    """Return lines under a heading, with a count of the lines cut; nothing without lines."""
     if not lines:
         return []
     rest = len(lines) - _MOST_LINES
@@ -50,7 +50,7 @@ def section(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def table_lines(table: AnswerTable | None) -> list[str]:
-    """A table as a list: a line for each row, under its headings."""
+    """Return a table as a list: its headings, then a line for each row."""
     if table is None:
         return []
     rows = [f"- {text(' | '.join(row))}" for row in table.rows]
@@ -59,9 +59,9 @@ def table_lines(table: AnswerTable | None) -> list[str]:
 
 
 def link(text: str, workflow_id: str) -> str:
-    """A link to another workflow's page, wherever the UI is served.
+    """Return a link to another workflow's page, independent of the UI's address.
 
-    The UI fills in the namespace. Relative: the page is drawn beside the UI's own root.
+    The UI fills in the namespace. The link is relative: the UI renders the page under its own root.
     """
     return (
         f"[{markdown_text(text)}](namespaces/{{namespace}}/workflows/{quote(workflow_id, safe='')})"
@@ -69,23 +69,23 @@ def link(text: str, workflow_id: str) -> str:
 
 
 def text(written: str) -> str:
-    """Text of others, on one line and not too long."""
+    """Return text of others on one line, cut to the maximum length."""
     cut = written if len(written) <= _LONGEST_TEXT else f"{written[:_LONGEST_TEXT]}…"
     return markdown_text(cut)
 
 
 def moment(at: datetime) -> str:
-    """A moment, to the second, with its zone."""
+    """Format a point in time, to the second, with its zone."""
     return f"{at:%Y-%m-%d %H:%M:%S %Z}".strip()
 
 
 def spent(spend: Spend, budget: Money | None) -> str:
-    """What was spent, against the budget where there is one."""
+    """Format the spending, against the budget if there is one."""
     return f"spent {spend}, no budget" if budget is None else f"spent {spend} of {budget}"
 
 
 def obligation_line(obligation: Obligation) -> str:
-    """One entry of a ledger: what, where it stands, what it cost, what the provider calls it."""
+    """Format a ledger entry: title, state, cost, and the provider's identifiers."""
     parts = [
         f"**{obligation.state}** {text(obligation.title or obligation.tool)}",
         command(obligation.tool),
@@ -98,17 +98,17 @@ def obligation_line(obligation: Obligation) -> str:
 
 
 def _where_it_is(obligation: Obligation) -> str:
-    """By what its provider knows it; nothing of what its provider never had."""
+    """Return the provider's identifiers; empty for an effect that the provider never had."""
     return "" if obligation.state is ObligationState.VOID else provider_names(obligation)
 
 
 def provider_names(obligation: Obligation) -> str:
-    """By what its provider knows it."""
+    """Return the provider's identifiers of an obligation."""
     return references(reference_of(obligation))
 
 
 def references(named: JsonObject) -> str:
-    """Identifiers with their names; values from the vault stay out of it."""
+    """Format identifiers with their names, without values from the vault."""
     shown = [
         f"{text(name)} {markdown_code(str(value)[:_LONGEST_TEXT])}"
         for name, value in named.items()
@@ -118,11 +118,11 @@ def references(named: JsonObject) -> str:
 
 
 def command(line: str) -> str:
-    """A command to be typed, or a name of one word."""
+    """Format a command to be typed, or a name of one word."""
     return markdown_code(line)
 
 
 def rollback_link(mission_id: str) -> str:
-    """The page of a mission's rollback."""
+    """Return a link to the page of a mission's rollback."""
     rollback_id = names.rollback_workflow_id(mission_id)
     return link(rollback_id, rollback_id)

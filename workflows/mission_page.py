@@ -1,4 +1,4 @@
-"""A mission as the Temporal UI shows it: where it stands, what it waits for, what it has done."""
+"""A mission's page in the Temporal UI: its status, its waits and its effects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,48 +6,56 @@ from dataclasses import dataclass, field
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.markdown import as_markdown
+    from orchestrator.confirmation.models import as_markdown
     from orchestrator.core import command_lines
-    from orchestrator.core.budget import Money, Spend
     from orchestrator.messages import names
+    from orchestrator.messages.failure_details import ModelChange
     from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
     from orchestrator.messages.mission import MissionResult, MissionStatus
-    from orchestrator.messages.news import LegNews, LegWait, WaitKind, wait_of
-    from orchestrator.messages.receipts import Cancelled, Receipt
+    from orchestrator.messages.open_waits import LegWait, WaitKind, wait_of
+    from orchestrator.messages.receipts import Cancelled
+    from orchestrator.messages.step import StepRecord
     from orchestrator.saga.ledger import Obligation, ObligationState
-    from workflows import markdown_page as md
+    from orchestrator.workflows import markdown_page as md
 
 
 _LONGEST = 200
+_STEPS = 12
+"""The most steps of a leg that the page lists one by one."""
 
 
 @dataclass(frozen=True)
 class MissionPage:
-    """What a mission's page and its search attributes are made of."""
+    """The values of a mission's page and of its search attributes."""
 
     result: MissionResult
-    budget: Money | None = None
-    news: Mapping[str, LegNews] = field(default_factory=dict)
-    """Of legs that have not ended, by leg id."""
+    waiting: Mapping[str, LegWaiting] = field(default_factory=dict)
+    """The waits of legs under way, by leg id."""
 
     @property
     def searched_as(self) -> str:
-        """The status by which it is found: of a mission that is over, one that stays true.
+        """Return the status to search by; for a mission that is over, one that stays true.
 
-        What is over cannot change any more: only its rollback can say when nothing is parked.
+        A closed workflow cannot change its attributes any more: only the rollback can say when
+        nothing is parked.
         """
-        is_left = self.result.status is MissionStatus.PARKED and self.result.finished_at is not None
-        return names.LEFT_TO_ROLLBACK if is_left else self.result.status.value
+        status = self.result.status
+        if status is MissionStatus.PARKED and self.result.finished_at is not None:
+            return names.LEFT_TO_ROLLBACK
+        if status is MissionStatus.RUNNING:
+            kinds = {wait.waits_for for _, wait in self.waits}
+            return next((str(_AS[kind]) for kind in _AS if kind in kinds), status.value)
+        return status.value
 
     @property
     def waits(self) -> list[tuple[str, LegWait]]:
-        """What it or its legs wait for, with the ids of the legs, in their order."""
-        if self.result.held_up:
+        """Return the waits of the mission or its legs, with the leg ids, in leg order."""
+        if self.result.stalled:
             return [
                 (
                     "",
                     LegWait(
-                        waits_for=WaitKind.STORE, title=f"held up: {self.result.held_up}"[:_LONGEST]
+                        waits_for=WaitKind.STORE, title=f"held up: {self.result.stalled}"[:_LONGEST]
                     ),
                 )
             ]
@@ -55,41 +63,48 @@ class MissionPage:
             return [("", wait)]
         if self.result.status is not MissionStatus.RUNNING:
             return []
-        legs = [(leg.leg_id, self.news.get(leg.leg_id)) for leg in self.result.legs]
-        return [(leg_id, news.wait) for leg_id, news in legs if news is not None and news.wait]
+        legs = [(leg.leg_id, self.waiting.get(leg.leg_id)) for leg in self.result.legs]
+        told = [(leg_id, wait_of(one)) for leg_id, one in legs if one is not None]
+        return [(leg_id, wait) for leg_id, wait in told if wait is not None]
 
     @property
     def waits_for(self) -> list[WaitKind]:
-        """What or whom it waits for, each once."""
-        if self.result.status is MissionStatus.ROLLING_BACK and not self.result.held_up:
+        """Return the kinds of waits, without duplicates."""
+        if self.result.status is MissionStatus.ROLLING_BACK and not self.result.stalled:
             return [WaitKind.PROVIDER]
         return sorted({wait.waits_for for _, wait in self.waits})
 
     @property
-    def searched_by(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """All that it is found by and that changes."""
-        return (self.searched_as, tuple(self.waits_for), tuple(self.tools))
+    def agents(self) -> list[str]:
+        """Return the agents of the legs, without duplicates, while the mission runs.
+
+        Not only the agents of legs under way: each change of a search attribute is an event.
+        """
+        if self.result.status is not MissionStatus.RUNNING:
+            return []
+        return sorted({leg.agent for leg in self.result.legs})
 
     def markdown(self) -> str:
-        """All of it, for the Temporal UI."""
+        """Return the whole page, for the Temporal UI."""
         return _markdown(self)
 
     @property
     def tools(self) -> list[str]:
-        """The tools whose calls wait for somebody, each once."""
+        """Return the tools whose calls wait for somebody, without duplicates."""
         return sorted({wait.tool for _, wait in self.waits if wait.tool})
 
 
 def _markdown(page: MissionPage) -> str:
     mission = page.result
+    over = mission.over_budget
     lines = [
-        f"**{mission.status}**: {_standing(page)}",
+        f"**{mission.status}**: {_standing(page)}{over and f'; it {over}'}",
         "",
         f"**Goal** {md.text(mission.goal)}",
         *([f"**Said otherwise** {md.text(mission.goal_became)}"] if mission.goal_became else []),
         f"**Asked for by** {md.text(mission.requester) if mission.requester else 'nobody named'}",
-        f"**Money** {md.spent(_spend(page), page.budget)}",
-        *([f"**Models** {mission.usage}{_but_legs(page)}"] if mission.usage.requests else []),
+        f"**Money** {md.spent(mission.spend, mission.budget)}",
+        *([f"**Models** {mission.usage}"] if mission.usage.requests else []),
     ]
     if mission.plan_made_by.model:
         lines.append(f"**Plan** {md.text(mission.plan_made_by.told)}")
@@ -102,7 +117,7 @@ def _markdown(page: MissionPage) -> str:
     for leg in mission.legs:
         lines += md.section(f"Found by {md.text(leg.leg_id)}", md.table_lines(leg.table))
     lines += _waits(page)
-    lines += md.section("Legs", [_leg_line(page, leg) for leg in mission.legs])
+    lines += md.section("Legs", [line for leg in mission.legs for line in _leg_lines(leg)])
     lines += md.section("Not done", [f"- {md.text(str(one))}" for one in mission.unserved])
     aside = [*mission.set_aside, *(f"no leg served {text!r}" for text in mission.uncovered)]
     lines += md.section("Set aside", [f"- {md.text(one)}" for one in aside])
@@ -112,6 +127,11 @@ def _markdown(page: MissionPage) -> str:
     return md.page(lines, mission_id=mission.mission_id)
 
 
+_AS: Mapping[WaitKind, LegStatus] = {
+    WaitKind.CONFIRMATION: LegStatus.AWAITING_CONFIRMATION,
+    WaitKind.ANSWER: LegStatus.AWAITING_ANSWER,
+    WaitKind.MODEL: LegStatus.AWAITING_MODEL,
+}
 _ASKS = frozenset({MissionStatus.AWAITING_ANSWER, MissionStatus.AWAITING_CONFIRMATION})
 _STANDING: Mapping[str, str] = {
     MissionStatus.PLANNING: "its goal is split into legs",
@@ -128,7 +148,7 @@ _STANDING: Mapping[str, str] = {
 
 
 def _standing(page: MissionPage) -> str:
-    """Its status in a sentence."""
+    """Return the status as a sentence."""
     if page.result.status is not MissionStatus.RUNNING:
         return _STANDING.get(page.result.status, "it is over")
     waits = [wait.waits_for for _, wait in page.waits]
@@ -137,23 +157,8 @@ def _standing(page: MissionPage) -> str:
     return f"waits for {' and '.join(parts)}" if parts else "its legs work; it waits for nobody"
 
 
-def _spend(page: MissionPage) -> Spend:
-    """What stands, and what legs under way have spent."""
-    under_way = [page.news[leg.leg_id].spend for leg in _under_way(page)]
-    return Spend.total([page.result.spend, *under_way])
-
-
-def _but_legs(page: MissionPage) -> str:
-    """That legs under way tell what their models take once they are over."""
-    return ", without the legs under way" if _under_way(page) else ""
-
-
-def _under_way(page: MissionPage) -> list[LegResult]:
-    return [leg for leg in page.result.legs if leg.leg_id in page.news]
-
-
 def _about_plan(own: LegWaiting) -> list[str]:
-    """What it asks about its plan, whole."""
+    """Return the mission's question about its plan, or the plan's card, in full."""
     if own.card is not None:
         return ["", *as_markdown(own.card).splitlines()]
     return ["", "### About its plan", "", md.text(own.question.question)] if own.question else []
@@ -173,12 +178,10 @@ _WHOM: Mapping[WaitKind, str] = {
 
 
 def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
-    mission_id = page.result.mission_id
-    asks = names.leg_workflow_id(mission_id, leg_id) if leg_id else mission_id
     if wait.waits_for is WaitKind.STORE:
         return [f"{md.text(leg_id or 'it')} is {md.text(wait.title)}; it goes on by itself", ""]
     if wait.waits_for is WaitKind.MODEL:
-        return _model_lines(asks, leg_id, wait)
+        return _model_lines(leg_id, wait)
     is_card = wait.waits_for is WaitKind.CONFIRMATION
     facts = [
         *([str(wait.price)] if wait.price is not None else []),
@@ -186,9 +189,10 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
         *([f"until {md.moment(wait.expires_at)}"] if wait.expires_at is not None else []),
     ]
     what = "Decide" if is_card else "Answer"
-    read = md.link("read the card first" if is_card else "read it in its leg", asks)
+    card = page.waiting[leg_id].card if leg_id in page.waiting else None
     return [
-        f"**{what}** {md.text(wait.title)}: {', '.join([*facts, read])}",
+        f"**{what}** {md.text(wait.title)}: {', '.join(facts)}",
+        *(as_markdown(card).splitlines() if card is not None else []),
         *(f"- {md.text(line)}" for line in wait.takes),
         *(["", md.text(wait.otherwise), ""] if wait.otherwise else []),
         *(md.command(line) for line in wait.commands),
@@ -196,42 +200,42 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
     ]
 
 
-def _model_lines(asks: str, leg_id: str, wait: LegWait) -> list[str]:
-    """A leg that waits for its model: it goes on by itself when that is back."""
-    told = f"**{md.text(leg_id)}** {md.text(wait.title)} ({md.link('all of it', asks)})"
+def _model_lines(leg_id: str, wait: LegWait) -> list[str]:
+    """Return the lines of a leg that waits for its model and continues by itself afterwards."""
+    told = f"**{md.text(leg_id)}** {md.text(wait.title)}"
     facts = [f"- {md.text(line)}" for line in wait.takes]
     return [told, *facts, *(f"- {md.command(line)}" for line in wait.commands), ""]
 
 
-def _leg_line(page: MissionPage, leg: LegResult) -> str:
-    news = page.news.get(leg.leg_id)
-    status = leg.status if news is None else news.status
-    leg_id = names.leg_workflow_id(page.result.mission_id, leg.leg_id)
-    was_started = status != LegStatus.WAITING and (leg.steps or status != LegStatus.CANCELLED)
-    shown = md.link(leg.leg_id, leg_id) if was_started else md.text(leg.leg_id)
-    line = f"- **{status}** {shown} ({md.text(leg.agent)}): {md.text(leg.goal)}"
-    return f"{line} → {md.text(leg.error)}" if leg.error else line
+def _leg_lines(leg: LegResult) -> list[str]:
+    """Return the lines of a leg: its status, and its last steps."""
+    line = f"- **{leg.status}** {md.text(leg.leg_id)} ({md.text(leg.agent)}): {md.text(leg.goal)}"
+    why = leg.error or leg.stalled
+    lines = [f"{line} → {md.text(why)}" if why else line]
+    lines += [f"- {md.text(leg.leg_id)} {_change(change)}" for change in leg.model_changes]
+    before = leg.steps_before + max(0, len(leg.steps) - _STEPS)
+    if before:
+        lines.append(f"- {md.text(leg.leg_id)}: {before} steps before these")
+    return lines + [f"- {md.text(leg.leg_id)} {_step(step)}" for step in leg.steps[-_STEPS:]]
+
+
+def _step(step: StepRecord) -> str:
+    tools = f"{len(step.tools_forwarded)} of {step.catalog_size} tools"
+    if step.usage is not None and step.usage.requests:
+        tools = f"{tools}; {step.usage}"
+    why = f": {md.text(step.error)}" if step.error else ""
+    return f"{step.label}. {md.text(step.did)} → **{md.text(step.outcome)}**{why} ({tools})"
+
+
+def _change(change: ModelChange) -> str:
+    by = f", decided by {md.text(change.by)}" if change.by else ""
+    named = md.text(change.model or "the worker's default")
+    return f"{md.moment(change.at)} on with **{named}**{by}: {md.text(change.why)}"
 
 
 def _ledger(page: MissionPage) -> list[str]:
-    """Every consequence: as the ledger has it, and as legs under way tell of theirs."""
-    obligations = page.result.ledger.obligations
-    told = [receipt for leg in _under_way(page) for receipt in page.news[leg.leg_id].receipts]
-    noted = {o.obligation_id for o in obligations}
-    lines = [md.obligation_line(o) for o in obligations]
-    lines += [_receipt_line(receipt) for receipt in told if receipt.call_id not in noted]
-    return md.section("Ledger", lines)
-
-
-def _receipt_line(receipt: Receipt) -> str:
-    parts = [
-        f"**{ObligationState.COMMITTED}** {md.text(receipt.title or receipt.tool)}",
-        md.command(receipt.tool),
-        *([str(receipt.price)] if receipt.price is not None else []),
-        *([f"at the provider {named}"] if (named := md.references(receipt.reference)) else []),
-        *([f"approved by {md.text(receipt.confirmed_by)}"] if receipt.confirmed_by else []),
-    ]
-    return f"- {', '.join(parts)}"
+    """Return a section with every obligation of the ledger."""
+    return md.section("Ledger", [md.obligation_line(o) for o in page.result.ledger.obligations])
 
 
 def _cancelled_line(cancelled: Cancelled) -> str:
@@ -247,7 +251,7 @@ def _cancelled_line(cancelled: Cancelled) -> str:
 
 
 def _rollback(mission: MissionResult) -> list[str]:
-    """Where its rollback can be read: always, for a mission that is over says no later word."""
+    """Return a link to the rollback: the page of a closed mission does not change."""
     if not mission.ledger.obligations:
         return []
     page = md.rollback_link(mission.mission_id)

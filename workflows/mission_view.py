@@ -1,6 +1,6 @@
-"""A mission as others see it: its result document, whatever it is asked at.
+"""The result document of a mission, at any time during and after the mission.
 
-All of it is read from the mission as it stands, and nothing here changes it.
+Everything here is read from the mission's current state; nothing changes it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,16 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Usage
     from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
-    from orchestrator.messages.leg_sizes import as_sent, within_size
-    from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus, told_of
+    from orchestrator.messages.mission import (
+        MissionRequest,
+        MissionResult,
+        MissionStatus,
+        PlanAnswer,
+    )
     from orchestrator.messages.mission_policy import CatalogPin
-    from orchestrator.messages.plan_answers import PlanAnswer, set_aside
-    from orchestrator.messages.replanned import Replanned
-    from orchestrator.messages.unserved import Unserved, proved, unserved_of
+    from orchestrator.messages.plan_changes import Replanned
+    from orchestrator.messages.plan_preview import set_aside
+    from orchestrator.messages.receipts import Unserved, proved, unserved_of
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
 
@@ -27,12 +31,12 @@ _REACHED = frozenset({MissionStatus.SUCCEEDED, MissionStatus.INCOMPLETE})
 
 @dataclass(frozen=True)
 class MissionView:
-    """What a result document is made of."""
+    """The values of a result document."""
 
     mission_id: str
     request: MissionRequest
     goal: str
-    """As it was said last."""
+    """The goal as last restated."""
     answers: tuple[PlanAnswer, ...]
     decisions: tuple[DecisionRecord, ...]
     plan_waits: LegWaiting
@@ -42,23 +46,22 @@ class MissionView:
     catalog: CatalogPin
     plan: MissionPlan
     replanned: tuple[Replanned, ...]
-    started: Sequence[str]
     results: Mapping[str, LegResult]
     planning: Usage
-    """What models took to plan it."""
+    """Model usage of planning."""
     ledger: Ledger | None
     started_at: datetime
     finished_at: datetime | None
-    held_up: str = ""
-    """Why it waits for what workers keep of it."""
+    stalled: str = ""
+    """Reason why the mission waits for state that workers store."""
 
     def result(self) -> MissionResult:
-        """The result document as it stands; final once the mission is over."""
+        """Return the current result document; final once the mission is over."""
         ledger = self.ledger or Ledger.merged(r.ledger for r in self.results.values())
         reached = self.status in _REACHED
         missing = unserved_of(self.plan, self.results.values(), ledger) if reached else ()
         legs = tuple(proved((self._leg(leg) for leg in self.plan.legs), missing))
-        told = MissionResult(
+        return MissionResult(
             mission_id=self.mission_id,
             goal=self.request.goal,
             goal_became=self.goal if self.goal != self.request.goal else "",
@@ -66,11 +69,12 @@ class MissionView:
             status=self.status,
             error=self.error,
             summary=" ".join(leg.told for leg in legs if leg.told) if reached else "",
-            legs=within_size(legs),
+            legs=legs,
             unserved=missing,
             set_aside=set_aside(self.plan, self.answers) if reached else (),
             uncovered=self.plan.uncovered,
-            **told_of(ledger),
+            ledger=ledger,
+            budget=self.request.budget,
             usage=Usage.total([self.planning, *(r.usage for r in self.results.values())]),
             limit=next((leg.limit for leg in legs if leg.limit is not None), None),
             catalog_digest=self.catalog.digest,
@@ -83,16 +87,14 @@ class MissionView:
             plan_waits=self.plan_waits,
             plan_answers=self.answers,
             plan_decisions=self.decisions,
-            held_up=self.held_up,
+            stalled=self.stalled,
         )
-        return as_sent(told) if self.finished_at is not None else told
 
     def _leg(self, leg: LegPlan) -> LegResult:
         if leg.leg_id in self.results:
             return self.results[leg.leg_id]
-        status = LegStatus.RUNNING if leg.leg_id in self.started else LegStatus.WAITING
-        if self.finished_at is not None:
-            status = LegStatus.CANCELLED
+        ended = self.finished_at is not None
+        status = LegStatus.CANCELLED if ended else LegStatus.WAITING
         return LegResult(
             leg_id=leg.leg_id,
             agent=leg.agent.name,
@@ -103,7 +105,7 @@ class MissionView:
 
 
 def unserved_reason(missing: Sequence[Unserved]) -> str | None:
-    """The one sentence that tells why a mission is incomplete; None when nothing is missing."""
+    """Return why a mission is incomplete, in one sentence; None if nothing is missing."""
     if not missing:
         return None
     return f"not all that was asked for was done: {'; '.join(map(str, missing))}"

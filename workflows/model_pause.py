@@ -1,47 +1,58 @@
-"""The pause of a leg whose model's provider does not serve it: a timer, or a person's word."""
+"""Pause a leg whose model provider does not answer, until a timer or a person ends it."""
 
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.errors import ModelUnusable, PauseUnknown
+    from orchestrator.core.errors import ModelUnusable, QuestionError
     from orchestrator.messages import names
+    from orchestrator.messages.failure_details import ModelPause, ModelTrouble, ResumeInput
     from orchestrator.messages.leg import LegStatus
-    from orchestrator.messages.model_trouble import ModelPause, ModelTrouble, ResumeInput
-    from workflows import calls, telling, ui
-    from workflows.failures import LegLost, refuse
-    from workflows.progress import Progress
-    from workflows.waiting import Pending, wait_beside
+    from orchestrator.workflows import calls, logs, ui
+    from orchestrator.workflows.failures import LegLost, refuse
+    from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.waiting import Pending, wait_with_timers
+
+Paused = TypeVar("Paused", ModelPause, None)
 
 _FIRST_WAIT: Final = timedelta(seconds=15)
 _LONGEST_WAIT: Final = timedelta(minutes=15)
 _MOST_ROUNDS: Final = 100
-"""Of retries until the deadline, about: each is a few events of the leg's history."""
+"""Approximate number of retries until the deadline: each adds a few events to the history."""
 
 
 class ModelPauses:
     """Waits until the model of a leg may be asked again, one pause at a time.
 
-    A pause begins with the first request that came to nothing and ends with the first answer; in
-    between the model is asked again and again, which a person may hasten, turn or end.
+    A pause begins with the first failed request and ends with the first answer. In between, the
+    model is asked repeatedly; a person may retry at once, change the model, or give up.
     """
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._pause: ModelPause | None = None
+        self._pause = progress.state.pause
+        self._is_waiting = False
         self._pending = Pending()
         self._given_up_by: str | None = None
-        self._rounds = 0
-        """Of retries since a person last said something: what they have mended deserves a prompt
-        one, and not the long wait of a trouble that nobody looks at."""
+        self._rounds = 0 if self._pause is None else self._pause.attempts
+        """Retries since a person last acted.
+
+        After a person's fix the next retry comes soon, instead of after the long wait of a trouble
+        that nobody attends to.
+        """
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if the pause is waiting, and the model is neither being asked nor about to be."""
+        return self._is_waiting and not self._pending.is_over()
 
     @property
     def pause(self) -> ModelPause | None:
-        """The pause that the leg is in."""
+        """Return the pause that the leg is in."""
         return self._pause
 
     async def wait(self, trouble: ModelTrouble, before: Sequence[ModelTrouble] = ()) -> None:
@@ -49,20 +60,36 @@ class ModelPauses:
 
         Args:
             trouble: of the model that was asked last.
-            before: of the others that were asked in this round.
+            before: troubles of the other models that were asked in this round.
 
         Raises:
             LegLost: the policy's deadline has passed, or a person gave up.
         """
-        self._pause = pause = self._following(trouble, before)
-        telling.waits("model", pause.pause_id)
+        pause = self._set(self._following(trouble, before))
+        logs.waits("model", pause.pause_id)
         self._progress.show(LegStatus.AWAITING_MODEL)
+        await self._until_due(pause)
+
+    async def go_on(self) -> None:
+        """Continue the pause of the previous run.
+
+        Raises:
+            LegLost: as for `wait`.
+        """
+        if self._pause is not None:
+            await self._until_due(self._pause)
+
+    async def _until_due(self, pause: ModelPause) -> None:
         self._check_given_up()
         moment = pause.retried_at or pause.deadline
-        summary = ui.summary(ui.MODEL_RETRY, reason=trouble.reason)
+        summary = ui.summary(ui.MODEL_RETRY, reason=pause.reason)
         timer = asyncio.create_task(self._pending.expire(moment, summary))
-        await wait_beside([timer], self._pending.is_over)
-        # A word that is given while the model is being asked again counts for what follows.
+        self._is_waiting = True
+        try:
+            await wait_with_timers([timer], self._pending.is_over)
+        finally:
+            self._is_waiting = False
+        # A decision that arrives while the model is being asked again applies to the next pause.
         self._pending = Pending()
         self._check_given_up()
         if workflow.now() >= pause.deadline:
@@ -71,23 +98,31 @@ class ModelPauses:
             raise self._lost(f"{why}; a policy's model_wait may be longer")
 
     def over(self) -> None:
-        """The model has answered.
+        """End the pause, because the model has answered.
 
         Raises:
-            LegLost: a person gave up while it was being asked.
+            LegLost: a person gave up while the model was being asked.
         """
         if self._pause is None:
             return
         self._check_given_up()
-        self._pause, self._pending, self._rounds = None, Pending(), 0
+        self._pending, self._rounds = Pending(), 0
+        self._set(None)
         self._progress.show(LegStatus.RUNNING)
 
     def close(self) -> None:
-        """The step is planned, or the leg ends: it waits for no model any more."""
-        self._pause, self._rounds = None, 0
+        """End the pause, because the step is planned or the leg ends."""
+        self._rounds = 0
+        if self._pause is not None:
+            self._set(None)
+
+    def _set(self, pause: Paused) -> Paused:
+        self._pause = pause
+        self._progress.show_pause(pause)
+        return pause
 
     def _following(self, trouble: ModelTrouble, before: Sequence[ModelTrouble]) -> ModelPause:
-        """The pause as it goes on with one more round that came to nothing."""
+        """Return the pause after one more failed round."""
         leg, now = self._progress.leg, workflow.now()
         since = now if self._pause is None else self._pause.since
         attempts = 1 if self._pause is None else self._pause.attempts + 1
@@ -114,31 +149,39 @@ class ModelPauses:
             raise self._lost(f"{by} gave up waiting for the model provider: {self._pause.reason}")
 
     def _lost(self, why: str) -> LegLost:
-        self._pause = None
+        self._set(None)
         self._progress.show(LegStatus.RUNNING)
         self._progress.record("wait for the model", "lost", why)
         return LegLost(why)
 
-    # -- what a person says -----------------------------------------------------------------------
+    # -- decisions of a person --------------------------------------------------------------------
 
     async def take(self, wanted: ResumeInput) -> ModelPause:
-        """Do what `check` let through; the pause as it stood then.
+        """Apply a decision that `check` accepted; return the pause that it applies to.
 
-        As with `ConfirmationGate.is_open`, a replay may bring it ahead of what opens its pause.
+        As with `ConfirmationGate.is_open`, a replay may deliver the decision before the event that
+        opens the pause.
 
         Raises:
-            ApplicationError: typed ModelUnusable or PauseUnknown; the leg goes on waiting.
+            ApplicationError: typed ModelUnusable or PauseUnknown; the leg keeps waiting.
         """
         if not self._holds(wanted.pause_id):
             await workflow.wait_condition(lambda: self._holds(wanted.pause_id))
-        assert self._pause is not None
         taken = self._pause
+        if taken is None:
+            raise refuse(
+                QuestionError(wanted.pause_id, "the leg has gone on meanwhile", code="PauseUnknown")
+            )
         if wanted.action == "give_up":
             self._given_up_by = wanted.by
         if wanted.action == "change_model":
             await self._check_model(wanted.model)
             if not self._holds(wanted.pause_id):
-                raise refuse(PauseUnknown(wanted.pause_id, "the leg has gone on meanwhile"))
+                raise refuse(
+                    QuestionError(
+                        wanted.pause_id, "the leg has gone on meanwhile", code="PauseUnknown"
+                    )
+                )
             self._progress.change_model(wanted.model, why=taken.reason, by=wanted.by or "a person")
         self._rounds = 0
         self._pending.ends("resumed")
@@ -153,21 +196,25 @@ class ModelPauses:
         return self._pause is not None and self._pause.pause_id == pause_id
 
     def check(self, wanted: ResumeInput) -> None:
-        """Refuse a word on another pause, or one that is in itself no word.
+        """Refuse a decision on another pause, and one whose fields contradict its action.
 
         Raises:
             ApplicationError: typed PauseUnknown or ModelUnusable.
         """
         if not self._holds(wanted.pause_id):
             raise refuse(
-                PauseUnknown(wanted.pause_id, "this leg does not wait for its model under that id")
+                QuestionError(
+                    wanted.pause_id,
+                    "this leg does not wait for its model under that id",
+                    code="PauseUnknown",
+                )
             )
         if (wanted.action == "change_model") is not bool(wanted.model.strip()):
             raise refuse(ModelUnusable(wanted.model, "name it exactly when it is to be changed"))
 
 
 def _wait_of(rounds: int, whole: timedelta, asked: timedelta | None) -> timedelta:
-    """How long until it is asked again: twice as long each time, and as long as its provider says.
+    """Return the pause before the next request: doubled each time, and at least Retry-After.
 
     A policy that waits for weeks asks less often, so that the history of the leg stays short.
     """

@@ -1,7 +1,7 @@
-"""What follows when a call cost more than was approved: it is kept, or undone by its own leg.
+"""Decide on calls that cost more than was approved: keep them, or cancel them in their leg.
 
-Invariant: an overcharge that is not decided on, or whose undoing comes to nothing clear, ends the
-leg. Its obligation stands in the ledger all the while, so that a rollback takes it back.
+Invariant: an overcharge that is not decided on, or whose cancel has an unclear outcome, ends the
+leg. Its obligation stands in the ledger all the while, so that a rollback cancels it.
 """
 
 import asyncio
@@ -14,31 +14,29 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import Fate
     from orchestrator.confirmation.models import Grant, Reject, Respond, Then, Verdict
     from orchestrator.core.spending_limit import OnOvercharge
-    from orchestrator.messages import names
-    from orchestrator.messages.leg import OverchargeNews
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.saga.ledger import Obligation, RollbackOrder
     from orchestrator.saga.outcome import CompensationFailure
     from orchestrator.saga.retry_policy import CompensationRetries
-    from workflows import calls, ui
-    from workflows.approval import Approvals, NotConfirmed, fate_of
-    from workflows.asked_calls import AskedCalls
-    from workflows.failures import LegLost, LegSkipped, compensation_failure
-    from workflows.progress import Progress
-    from workflows.waiting import finish_despite_cancel, sent
+    from orchestrator.workflows import calls, ui
+    from orchestrator.workflows.approval import Approvals, NotConfirmed, fate_of
+    from orchestrator.workflows.asked_calls import AskedCalls
+    from orchestrator.workflows.failures import LegLost, LegSkipped, compensation_failure
+    from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.waiting import finish_despite_cancel
 
 
 @dataclass(frozen=True)
-class _Undo:
-    """That an overcharge is to be undone, why, and what is to follow."""
+class _Cancel:
+    """A decision to cancel an overcharged obligation, with its reason and what follows."""
 
     order: RollbackOrder
     verdict: Verdict | None = None
-    """What a person said; None: the policy says it."""
+    """The person's decision; None: the policy decides."""
 
     @property
     def then(self) -> Then:
-        """What a person wants to follow."""
+        """Return what follows the cancel, by the person's choice."""
         return self.verdict.then if isinstance(self.verdict, Reject) else "replan"
 
 
@@ -51,11 +49,12 @@ class Overcharges:
         self._asked_calls = asked
 
     async def settle(self, sent: PreparedCall) -> None:
-        """Keep or undo what a call cost too much; nothing is done where it did not.
+        """Keep or cancel an overcharged call; do nothing without an overcharge.
 
         Raises:
-            LegLost: nobody decided in time, it could not be undone here, or all is to be.
-            LegSkipped: it was undone, and a person left the leg out.
+            LegLost: nobody decided in time, the call could not be cancelled here, or a person wants
+                everything rolled back.
+            LegSkipped: the call was cancelled, and a person left the leg out.
         """
         if sent.limit is None or sent.obligation is None:
             return
@@ -63,24 +62,25 @@ class Overcharges:
         if obligation.overcharge is None:
             return
         rule = sent.limit.on_overcharge
-        await self._tell(obligation, is_open=rule != "keep")
-        undo = await self._decided(obligation, rule)
-        if undo is None:
+        self._progress.act_further(sent=sent)
+        self._tell(obligation, is_open=rule != "keep")
+        cancel = await self._decided(obligation, rule)
+        if cancel is None:
             self._progress.record(f"keep {obligation.tool}", "kept", str(obligation.overcharge))
         else:
-            await self._carry_out(undo, obligation, sent)
+            await self._carry_out(cancel, obligation, sent)
         if rule != "keep":
-            await self._tell(obligation, is_open=False)
-        if undo is not None and undo.then == "skip":
-            raise LegSkipped(f"left out: {undo.order}")
+            self._tell(obligation, is_open=False)
+        if cancel is not None and cancel.then == "skip":
+            raise LegSkipped(f"left out: {cancel.order}")
 
-    async def _decided(self, obligation: Obligation, rule: OnOvercharge) -> _Undo | None:
-        """Whether and why it is to be undone; None: it is kept."""
+    async def _decided(self, obligation: Obligation, rule: OnOvercharge) -> _Cancel | None:
+        """Return the cancel to carry out; None: the call is kept."""
         reason = str(obligation.overcharge)
         if rule == "keep":
             return None
-        if rule == "undo":
-            return _Undo(RollbackOrder(reason=reason, asked_at=workflow.now()))
+        if rule == "cancel":
+            return _Cancel(RollbackOrder(reason=reason, asked_at=workflow.now()))
         verdict = await self._asked(obligation)
         if isinstance(verdict, Grant):
             return None
@@ -89,77 +89,80 @@ class Overcharges:
             approver=verdict.approver,
             asked_at=workflow.now(),
         )
-        return _Undo(order, verdict)
+        return _Cancel(order, verdict)
 
-    async def _carry_out(self, undo: _Undo, obligation: Obligation, sent: PreparedCall) -> None:
-        """Undo it, and tell the planner, who is stopped if it wants the very same again."""
-        if undo.then == "undo":
-            raise LegLost(f"all is to be undone: {obligation.title}: {undo.order}")
-        await self._undo(obligation, undo.order)
+    async def _carry_out(self, cancel: _Cancel, obligation: Obligation, sent: PreparedCall) -> None:
+        """Cancel the call, and report that to the planner, which may not repeat it."""
+        if cancel.then == "rollback":
+            raise LegLost(f"all is to be rolled back: {obligation.title}: {cancel.order}")
+        await self._cancel(obligation, cancel.order)
         by, hint = "", ""
         fate: Fate = "refused"
-        if undo.verdict is not None:
-            fate, hint = fate_of(undo.verdict)
-            by = undo.verdict.approver
-        sent_back = isinstance(undo.verdict, Respond)
-        self._asked_calls.undone(sent, fate, by=by, words=hint or str(undo.order))
+        if cancel.verdict is not None:
+            fate, hint = fate_of(cancel.verdict)
+            by = cancel.verdict.approver
+        sent_back = isinstance(cancel.verdict, Respond)
+        self._asked_calls.cancelled(sent, fate, by=by, words=hint or str(cancel.order))
         self._progress.retract(
-            f"it was undone: {undo.order}", refused_by=by, hint=hint, sent_back=sent_back
+            f"it was cancelled: {cancel.order}", refused_by=by, hint=hint, sent_back=sent_back
         )
-        self._progress.record(f"undo {obligation.tool}", "undone", str(undo.order))
+        self._progress.record(f"cancel {obligation.tool}", "cancelled", str(cancel.order))
 
-    async def _tell(self, obligation: Obligation, *, is_open: bool) -> None:
-        """Tell the mission what is spent by now, and whether it may spend more."""
-        leg = self._progress.leg
-        mission = workflow.get_external_workflow_handle(leg.mission_id)
-        news = OverchargeNews(
-            leg_id=leg.leg.leg_id,
-            call_id=obligation.obligation_id,
-            spent=leg.state.taken,
-            is_open=is_open,
-        )
-        await sent(mission.signal(names.OVERCHARGED_SIGNAL, news))
+    def _tell(self, obligation: Obligation, *, is_open: bool) -> None:
+        """Report the spending to the budget; hold it if the overcharge is open, else release it."""
+        leg_id = self._progress.leg.leg.leg_id
+        self._progress.budget.settle(leg_id, self._progress.state.taken)
+        if is_open:
+            self._progress.budget.hold(leg_id, obligation.obligation_id)
+        else:
+            self._progress.budget.release(leg_id)
 
     # -- asking -----------------------------------------------------------------------------------
 
     async def _asked(self, obligation: Obligation) -> Grant | Verdict:
-        """What people decided, asked as often as the policy says.
+        """Return the decision of people, asked as often as the policy says.
 
         Raises:
             NotConfirmed: nobody decided in time.
         """
-        for asked in range(1, self._progress.leg.policy.confirmation.rounds + 1):
-            prepared = await calls.prepare_overcharge(self._progress, obligation, asked=asked)
+        shown = self._approvals.resumed
+        first = 1 if shown is None else shown.card.round
+        for asked in range(first, self._progress.leg.policy.confirmation.rounds + 1):
+            if shown is None:
+                prepared = await calls.prepare_overcharge(self._progress, obligation, asked=asked)
+            else:
+                prepared = shown.call
             if prepared.card is None:
                 raise LegLost("; ".join(prepared.problems))
-            verdict = await self._approvals.ask(prepared.card, prepared.approval_keys)
+            verdict = await self._approvals.ask(prepared.card, prepared)
+            shown = None
             if verdict is not None:
                 return verdict
         why = f"nobody decided in time whether to keep {obligation.title}: {obligation.overcharge}"
         self._progress.record(f"keep {obligation.tool}", "expired", why)
         raise NotConfirmed(why)
 
-    # -- undoing ----------------------------------------------------------------------------------
+    # -- cancelling -------------------------------------------------------------------------------
 
-    async def _undo(self, obligation: Obligation, order: RollbackOrder) -> None:
-        """Cancel it as a rollback would, with the key that one would use.
+    async def _cancel(self, obligation: Obligation, order: RollbackOrder) -> None:
+        """Cancel the obligation as a rollback would, with the same idempotency key.
 
         Raises:
-            LegLost: it could not be; a rollback goes on where this stopped.
+            LegLost: the cancel failed; a rollback continues where this stopped.
         """
         self._write(obligation.model_copy(update={"rollback": order}))
         retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
         while (failure := await self._try(obligation.obligation_id)) is not None:
             retries = retries.after(failure)
             if retries.exhausted:
-                raise self._not_undone(obligation, retries.exhausted)
+                raise self._not_cancelled(obligation, retries.exhausted)
             summary = ui.summary(ui.UNTIL_RETRY, tool=obligation.tool, what=obligation.title)
             await workflow.sleep(retries.pause, summary=summary)
 
     async def _try(self, obligation_id: str) -> CompensationFailure | None:
-        """One attempt, written down before and after; why it settled nothing, or None when it did.
+        """Try once, recorded before and after; return why nothing was settled, or None.
 
-        What cannot be undone here stays as it stands: it is for the rollback to park it.
+        An obligation that cannot be cancelled here stays unchanged: the rollback parks it.
         """
         obligation = self._obligation(obligation_id)
         self._write(obligation.model_copy(update={"cancel_sent": True}))
@@ -173,17 +176,17 @@ class Overcharges:
             return failure
         if outcome.state == "parked":
             self._write(obligation)
-            raise self._not_undone(obligation, outcome.note)
-        undone = obligation.compensated(outcome, at=workflow.now())
-        self._write(undone.model_copy(update={"cancelled_by": f"{obligation_id}.cancel"}))
+            raise self._not_cancelled(obligation, outcome.note)
+        settled = obligation.compensated(outcome, at=workflow.now())
+        self._write(settled.model_copy(update={"cancelled_by": f"{obligation_id}.cancel"}))
         if cancelled:
             raise asyncio.CancelledError
         return None
 
-    def _not_undone(self, obligation: Obligation, why: str) -> LegLost:
-        self._progress.record(f"undo {obligation.tool}", "lost", why)
+    def _not_cancelled(self, obligation: Obligation, why: str) -> LegLost:
+        self._progress.record(f"cancel {obligation.tool}", "lost", why)
         return LegLost(
-            f"{obligation.title}: {obligation.overcharge}, and it could not be undone: {why}"
+            f"{obligation.title}: {obligation.overcharge}, and it could not be cancelled: {why}"
         )
 
     def _obligation(self, obligation_id: str) -> Obligation:

@@ -1,4 +1,4 @@
-"""What a mission asks about its plan before any of it begins: a question, or an approval.
+"""Ask people about a plan, and for its approval, before any leg begins.
 
 Invariant: no leg of a mission is started while its plan waits for a person, and none after a person
 has stopped it or nobody answered.
@@ -22,36 +22,39 @@ with workflow.unsafe.imports_passed_through():
         Reject,
         Respond,
     )
-    from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
+    from orchestrator.core.errors import QuestionError
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, LegWaiting, Question
-    from orchestrator.messages.mission import MissionRequest, MissionStatus
+    from orchestrator.messages.mission import (
+        BegunPlan,
+        Came,
+        CarriedMission,
+        MissionRequest,
+        MissionStatus,
+        PlanAnswer,
+    )
     from orchestrator.messages.mission_policy import CatalogPin
-    from orchestrator.messages.plan_answers import (
+    from orchestrator.messages.plan_preview import (
         ANSWER,
         MOST_ROUNDS,
         UNANSWERED,
-        Came,
-        PlanAnswer,
+        PlanReview,
+        PlanReviewInput,
         answer_fields,
         asks_first,
         plan_question,
         what_it_means,
         why_asked,
     )
-    from orchestrator.messages.plan_preview import BegunPlan, PlanReview, PlanReviewInput
     from orchestrator.messages.question_field import answer_problems
-    from workflows import calls, telling, ui
-    from workflows.confirmation import ConfirmationGate
-    from workflows.failures import first_words, refuse
-    from workflows.waiting import Pending, wait_beside
-
-PATCH = "plan-talk"
-"""Missions that were planned before people were asked about plans go on without asking."""
+    from orchestrator.workflows import calls, logs, ui
+    from orchestrator.workflows.confirmation import ConfirmationGate
+    from orchestrator.workflows.failures import first_words, refuse
+    from orchestrator.workflows.waiting import Pending, wait_with_timers
 
 
 class PlanStopped(Exception):
-    """The mission ends before anything of it is done; its text is a sentence."""
+    """The mission ends before it has any effect; the message is a sentence."""
 
 
 @dataclass
@@ -64,11 +67,11 @@ class _Asked(Pending):
 
 
 Plan = Callable[[str], Awaitable[BegunPlan]]
-"""Plans a goal as it is said otherwise, as of now."""
+"""Plans a restated goal, as of now."""
 
 
 class PlanTalk:
-    """Asks about one mission's plan, and takes what people answer."""
+    """Asks about one mission's plan, and takes people's answers."""
 
     def __init__(
         self,
@@ -76,45 +79,50 @@ class PlanTalk:
         *,
         show: Callable[[MissionStatus], None],
         draw: Callable[[], None],
+        began: datetime,
+        carried: CarriedMission | None = None,
     ) -> None:
-        """Ask nothing yet.
+        """Prepare without asking anything yet.
 
         Args:
-            request: what the mission was started with.
+            request: the request that the mission was started with.
             show: called with the status that the mission moves to.
-            draw: called when what it waits for has changed otherwise.
+            draw: called when another part of the waits has changed.
+            began: when the mission was started.
+            carried: the state of the previous run, if there was one.
         """
+        self._began = began
         self._request = request
         self._mission_id = workflow.info().workflow_id
         self._show, self._draw = show, draw
         self.gate = ConfirmationGate({}, on_reminder=self._remind)
         self._asked: _Asked | None = None
         self._closed: dict[str, Came] = {}
-        self.goal = request.goal
-        """As it was said last."""
-        self.said_at = workflow.info().start_time
-        """When: what `tomorrow` in it goes by."""
-        self.answers: tuple[PlanAnswer, ...] = ()
-        self.decisions: tuple[DecisionRecord, ...] = ()
+        self.goal = request.goal if carried is None else carried.goal
+        """The goal as last restated."""
+        self.said_at = began if carried is None else carried.said_at
+        """The time of the restatement: the reference for `tomorrow` in the goal."""
+        self.answers: tuple[PlanAnswer, ...] = () if carried is None else carried.answers
+        self.decisions: tuple[DecisionRecord, ...] = () if carried is None else carried.decisions
 
     @property
     def waiting(self) -> LegWaiting:
-        """What the mission itself waits for a person to do."""
+        """Return the card or question of the mission itself that waits for a person."""
         asked = self._asked
         question = None if asked is None or asked.is_over() else asked.question
         return LegWaiting(card=self.gate.card, question=question)
 
     @property
     def is_approved(self) -> bool:
-        """Whether somebody has approved its plan on a card, that one and no other."""
+        """True if somebody has approved exactly this plan on a card."""
         return any(decision.kind == "approved" for decision in self.decisions)
 
-    async def settle(self, plan: BegunPlan, catalog: CatalogPin, plan_anew: Plan) -> BegunPlan:
-        """The plan that may begin, as it is or as people have it made anew.
+    async def settle(self, plan: BegunPlan, catalog: CatalogPin, replan: Plan) -> BegunPlan:
+        """Return the plan that may begin, unchanged or as people have it made again.
 
         Raises:
-            PlanStopped: somebody stopped it, nobody answered in time, or its goal was said
-                otherwise more often than is useful.
+            PlanStopped: somebody stopped it, nobody answered in time, or its goal was restated more
+                often than is useful.
         """
         restated, problem = 0, ""
         while problem or self.is_asked_about(plan):
@@ -133,20 +141,20 @@ class PlanTalk:
                     f"asked about; {_NOTHING_DONE}: start it anew"
                 )
             restated += 1
-            plan, problem = await self._restated(text, plan, plan_anew)
+            plan, problem = await self._restated(text, plan, replan)
         return plan
 
     def is_asked_about(self, plan: BegunPlan) -> bool:
-        """Whether people are asked before a plan begins."""
+        """Return True if people are asked before a plan begins."""
         return plan.needs_approval or asks_first(plan)
 
-    async def _restated(self, text: str, plan: BegunPlan, plan_anew: Plan) -> tuple[BegunPlan, str]:
-        """The plan of a goal that was said otherwise; or the one before, and why there is none."""
+    async def _restated(self, text: str, plan: BegunPlan, replan: Plan) -> tuple[BegunPlan, str]:
+        """Return the plan of a restated goal; or the previous plan, and why there is no other."""
         goal, said_at = self.goal, self.said_at
         self.goal, self.said_at = text, workflow.now()
         self._show(MissionStatus.PLANNING)
         try:
-            return await plan_anew(text), ""
+            return await replan(text), ""
         except ActivityError as error:
             if not isinstance(error.cause, ApplicationError):
                 raise
@@ -154,20 +162,20 @@ class PlanTalk:
             return plan, first_words(error)
 
     async def _put(self, plan: BegunPlan, catalog: CatalogPin, problem: str) -> tuple[Came, str]:
-        """What people say to a plan: what came of it, and in which words."""
+        """Ask people about a plan; return the outcome, and their words."""
         if plan.needs_approval:
             came, text, by, named = await self._approved(plan, catalog, problem)
         else:
             came, text, by, named = await self._answered(plan, problem)
         answer = PlanAnswer(
-            id=named, came_to=came, text=text, by=by, at=workflow.now(), doubts=plan.doubts
+            id=named, outcome=came, text=text, by=by, at=workflow.now(), doubts=plan.doubts
         )
         self.answers = (*self.answers, answer)
         return came, text
 
     def _ends_at(self) -> datetime:
-        """When the mission is over at last, whatever it waits for."""
-        return workflow.info().start_time + self._request.policy.deadline
+        """Return the mission's final deadline, which bounds every wait."""
+        return self._began + self._request.policy.deadline
 
     # -- a question -------------------------------------------------------------------------------
 
@@ -187,12 +195,12 @@ class PlanTalk:
                 asked_at=workflow.now(),
             )
         )
-        telling.waits("answer", asked.question.question_id)
+        logs.waits("answer", asked.question.question_id)
         self._show(MissionStatus.AWAITING_ANSWER)
         summary = ui.summary(ui.QUESTION_EXPIRES, question=asked.question.question)
         expiry = asyncio.create_task(asked.expire(expires_at, summary))
         try:
-            await wait_beside([expiry], asked.is_over)
+            await wait_with_timers([expiry], asked.is_over)
         except asyncio.CancelledError:
             asked.ends("withdrawn: the mission was cancelled")
             raise
@@ -202,33 +210,43 @@ class PlanTalk:
         return came, text, asked.by, asked.question.question_id
 
     def check_answer(self, answer: AnswerInput) -> None:
-        """Refuse an answer to another question, or one that says nothing.
+        """Refuse an answer to another question, or an empty one.
 
         Raises:
             ApplicationError: typed QuestionUnknown or AnswerInvalid.
         """
         wanted, asked = answer.question_id, self._asked
         if wanted in self._closed:
-            raise refuse(QuestionUnknown(wanted, f"it is closed: {_CLOSED[self._closed[wanted]]}"))
+            raise refuse(
+                QuestionError(
+                    wanted, f"it is closed: {_CLOSED[self._closed[wanted]]}", code="QuestionUnknown"
+                )
+            )
         if asked is None or asked.question.question_id != wanted:
-            raise refuse(QuestionUnknown(wanted, "no such question is open in this mission"))
+            raise refuse(
+                QuestionError(
+                    wanted, "no such question is open in this mission", code="QuestionUnknown"
+                )
+            )
         if asked.is_over():
-            raise refuse(QuestionUnknown(wanted, f"it has just been {asked.end}"))
+            raise refuse(
+                QuestionError(wanted, f"it has just been {asked.end}", code="QuestionUnknown")
+            )
         problems = answer_problems(asked.question.fields, answer.values)
         if problems:
-            raise refuse(AnswerInvalid(wanted, "; ".join(problems)))
+            raise refuse(QuestionError(wanted, "; ".join(problems), code="AnswerInvalid"))
 
     async def answer(self, answer: AnswerInput) -> None:
-        """Take an answer that `check_answer` let through.
+        """Take an answer that `check_answer` accepted.
 
-        A replay may bring it ahead of what opens its question.
+        A replay may deliver the answer before the event that opens its question.
         """
         if not self._holds(answer.question_id):
             await workflow.wait_condition(lambda: self._holds(answer.question_id))
-        assert self._asked is not None
-        self._asked.text = str(answer.values[ANSWER])
-        self._asked.by = answer.answered_by
-        self._asked.ends("answered")
+        if self._asked is not None:
+            self._asked.text = str(answer.values[ANSWER])
+            self._asked.by = answer.answered_by
+            self._asked.ends("answered")
 
     def _holds(self, question_id: str) -> bool:
         return self._asked is not None and self._asked.question.question_id == question_id
@@ -261,7 +279,7 @@ class PlanTalk:
         return "expired", "", "", named
 
     def _cards(self) -> set[str]:
-        """The ids of the cards that people have had so far."""
+        """Return the ids of the cards that people have had so far."""
         return {one.confirmation_id for one in self.decisions}
 
     def _review(
@@ -284,8 +302,9 @@ class PlanTalk:
         )
 
     async def _decided(self, review: PlanReview) -> Grant | Reject | Respond | None:
-        """What people decide on a card; None: it expired."""
-        assert review.card is not None
+        """Return people's decision on a card; None: the card expired."""
+        if review.card is None:
+            raise RuntimeError("its plan asks nobody")
         self.gate.open(review.card, review.approval_keys)
         self._show(MissionStatus.AWAITING_CONFIRMATION)
         verdict = await self.gate.wait(self._request.policy.confirmation.reminders)
@@ -301,10 +320,10 @@ class PlanTalk:
         return verdict
 
     async def _check(self, wanted: PlanReviewInput, review: PlanReview, grant: Grant) -> None:
-        """Have a worker look at an approval once more, with its own policy and keys.
+        """Have a worker verify an approval again, with its own policy and keys.
 
         Raises:
-            PlanStopped: it does not hold.
+            PlanStopped: the approval is not valid.
         """
         given = {"grant": grant, "shown": review.shown, "now": workflow.now()}
         checked = await calls.review_plan(wanted.model_copy(update=given))
@@ -314,7 +333,7 @@ class PlanTalk:
             )
 
     async def decide(self, decision: Decision) -> DecisionReceipt:
-        """Take a decision that the gate's `check` let through."""
+        """Take a decision that the gate's `check` accepted."""
         await self.gate.is_open(decision.confirmation_id)
         record = self.gate.decide(decision, workflow.now())
         self.decisions = (*self.decisions, record)
@@ -329,9 +348,10 @@ class PlanTalk:
         )
 
     def _remind(self) -> None:
-        """Somebody should decide: seen in the Temporal UI, the log and a metric."""
+        """Remind people of an open card: in the Temporal UI, the log and a metric."""
         card = self.gate.card
-        assert card is not None
+        if card is None:
+            return
         workflow.logger.warning("the plan %s still waits", card.confirmation_id)
         workflow.metric_meter().create_counter(
             names.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."

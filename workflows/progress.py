@@ -1,4 +1,4 @@
-"""How far a leg has come: its state changes here alone, and is shown whenever it does."""
+"""The state of a leg: only this module changes it, and each change is shown."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,16 +9,25 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall
     from orchestrator.confirmation.models import DecisionRecord
-    from orchestrator.core.budget import Usage
+    from orchestrator.core.budget import Money, Spend, Usage
     from orchestrator.core.limits import LimitReached
     from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
-    from orchestrator.messages.leg_progress import CallMade, LegProgress, SelectedTools
-    from orchestrator.messages.leg_sizes import with_called
-    from orchestrator.messages.model_trouble import ModelChange, ModelState
-    from orchestrator.messages.news import LegWait, wait_of
-    from orchestrator.messages.shared_limits import LegShare
+    from orchestrator.messages.failure_details import ModelChange, ModelPause, ModelState
+    from orchestrator.messages.leg import (
+        Acting,
+        CallMade,
+        LegInput,
+        LegProgress,
+        LegShare,
+        LegState,
+        LegStatus,
+        LegWaiting,
+        OpenCard,
+        Question,
+        SelectedTools,
+    )
+    from orchestrator.messages.mission import with_called
     from orchestrator.messages.step import StepRecord
     from orchestrator.planning.models import (
         AnswerTable,
@@ -30,79 +39,123 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import WhenRead
     from orchestrator.saga.outcome import FollowUp
-    from workflows import telling, ui
-    from workflows.held_up import PATCH as HELD_UP
-    from workflows.keeping import Keeping
-    from workflows.leg_news import Teller
-    from workflows.leg_view import facts_of
+    from orchestrator.workflows import logs
+    from orchestrator.workflows.leg_view import facts_of, waiting_of
+    from orchestrator.workflows.mission_budget import MissionBudget
+    from orchestrator.workflows.payload_refs import PayloadRefs
 
 
+_ENDS: Final = frozenset(
+    {LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED, LegStatus.SKIPPED}
+)
 _MOST_CHANGES = 20
 _MOST_FORWARDED = 60
-"""Names of tools that stay shown: they travel with each step."""
+"""Names of tools that stay shown: each step carries them."""
 _MOST_ASKED = 50
-"""Of what people were asked in a leg: it travels with each of its runs."""
+"""The most questions to people stored per leg: each of its runs carries them."""
 _MOST_STEPS: Final = 100
-"""That are shown one by one: the records of all of them travel with each of its runs."""
+"""The most step records listed one by one: each run of the leg carries all of them."""
 _MOST_FACTS: Final = 50
-"""That a leg hands on: they travel with the messages of those that depend on it."""
+"""The most facts that a leg passes on: the messages of its dependents carry them."""
 _MOST_TOLD: Final = 20
 _MOST_AT_ONCE: Final = 50
-"""Calls that are shown of the steps before."""
+"""Calls of previous steps that stay shown."""
+_SHORT: Final = 24_000
+"""Characters of observations passed whole to a local activity: no history holds its input."""
+_PASSING: Final = {"acting", "card", "question", "pause"}
+"""State that a leg drops once its step is done."""
 _LARGEST: Final = 500_000
-"""Characters of what came of a leg that may take on another consequence. The server takes four
-times that in one message, and its mission's result tells of each twice."""
+"""Characters of a leg's state up to which the leg may have another effect.
+
+The server accepts four times that in one message, and the mission's result states each effect
+twice.
+"""
 
 
 class Progress:
     """The state of one leg, from its first step to its end."""
 
-    def __init__(self, leg: LegInput, waits_for: Callable[[], LegWaiting]) -> None:
-        """Go on from the state of the run before, or from an empty one.
+    def __init__(
+        self,
+        leg: LegInput,
+        changed: Callable[[], None],
+        budget: MissionBudget,
+        ledger: Callable[[], Ledger],
+    ) -> None:
+        """Continue from the state of the previous run, or from an empty one.
 
         Args:
-            leg: what the leg was started or continued with.
-            waits_for: what a person has to do for it, asked whenever it is drawn.
+            leg: its terms and its state.
+            changed: called after each change that is shown.
+            budget: of its mission.
+            ledger: returns the merged ledger of all legs of its mission.
         """
         self._leg = leg
-        self._waits_for = waits_for
+        self.budget = budget
+        self.mission_ledger = ledger
+        self._changed = changed
         self._selection: Selection | None = None
         self._selected: SelectedTools | None = None
+        self._seen = sum(len(one.model_dump_json()) for one in leg.state.observations)
+        """Characters of the observations that are not in the store."""
         self._calls: dict[str, CallMade] = {}
-        """Those of this step and the one before that were sent: only shown."""
+        """Calls sent in this step and the previous one, for display only."""
         self._usage: Usage | None = None
-        """What planning the step took, until its first record tells it."""
-        self._teller = Teller(waits_for)
-        self._shown: tuple[LegStatus, LegWait | None] | None = None
-        self.keeping: Keeping | None = None
-        """What workers keep of it; None: every message carries all of it."""
-        self.is_swift = False
-        """Whether its steps are thought through within its own workflow tasks."""
+        """Usage of planning the step, until its first record reports it."""
+        self._is_suspended = False
+        self.payload_refs = PayloadRefs()
+        """Parts of the leg that the store has, so that no message carries them again."""
 
     @property
     def leg(self) -> LegInput:
-        """The leg as it stands: what would continue it in a new run."""
+        """Return the leg with its current state, from which a new run could continue."""
         return self._leg
 
     @property
     def state(self) -> LegState:
-        """All that came of it so far."""
+        """Return the leg's current state."""
         return self._leg.state
 
-    # -- its steps --------------------------------------------------------------------------------
+    @property
+    def is_short(self) -> bool:
+        """True if all observations fit into one message: none of them is in the store."""
+        return not self.state.past and self._seen <= _SHORT
+
+    @property
+    def budget_left(self) -> Money | None:
+        """Return the rest of the mission's budget; None: no budget."""
+        return self.budget.left(self.leg.leg.leg_id, self.state.taken)
+
+    @property
+    def taken(self) -> Spend:
+        """Return the leg's share of the budget, with the unpriced calls of all legs."""
+        unpriced = self.budget.unpriced(self.leg.leg.leg_id, self.state.taken)
+        return self.state.taken.model_copy(update={"unpriced": unpriced})
+
+    @property
+    def waiting(self) -> LegWaiting:
+        """Return the leg's wait: for a person, a model provider, or missing state."""
+        return waiting_of(self.state)
+
+    @property
+    def is_under_way(self) -> bool:
+        """True if the leg has not ended."""
+        return self.state.status not in _ENDS
+
+    # -- steps ------------------------------------------------------------------------------------
 
     def begin_step(self) -> None:
-        """Count one more step; what follows belongs to it."""
+        """Begin the next step; the changes that follow belong to it."""
         self._update(step=self.state.step + 1, part=0)
         self._usage = None
         self._calls = dict([*self._calls.items()][-_MOST_AT_ONCE:])
 
     def begin_part(self, part: int) -> None:
-        """Go to one of the calls that the step makes at once; what follows belongs to it."""
+        """Move to one of the step's concurrent calls; the changes that follow belong to it."""
         self._update(part=part)
 
     def forward(self, selection: Selection) -> None:
-        """Note the tools that this step may use, and later ones too where they stay shown."""
+        """Note the tools that this step may use; a growing tool list keeps them available."""
         self._selection = selection
         self._selected = SelectedTools(
             step=self.state.step,
@@ -110,17 +163,18 @@ class Progress:
             band=selection.band,
             catalog_size=selection.catalog_size,
         )
+        self._changed()
         if self.leg.leg.agent.tool_list == "growing":
             shown = dict.fromkeys([*self.state.forwarded, *selection.tools])
             self._update(forwarded=tuple(shown)[-_MOST_FORWARDED:])
 
     def go_on_from(self, conversation: str) -> None:
-        """Note where what was said to decide this step is kept; without it, what was before."""
+        """Note the place of this step's conversation in the store; empty keeps the previous one."""
         if conversation:
             self._update(conversation=conversation)
 
     def observe(self, call: CallTool, *, outcome: str, **seen: object) -> None:
-        """Keep what this step saw, for the planner of the next."""
+        """Store the step's observation, for the planner of the next step."""
         observation = Observation.model_validate(
             {
                 "step": self.state.step,
@@ -137,21 +191,22 @@ class Progress:
         if (sent := self._calls.get(self.leg.call_id)) is not None:
             came = {"outcome": outcome, "error": observation.error}
             self._calls[sent.call_id] = sent.model_copy(update=came)
+        self._seen += len(observation.model_dump_json())
         self._update(observations=(*self.state.observations, observation), repeats=repeats)
 
     def retract(self, why: str, **seen: object) -> None:
-        """Let what this step saw be a refusal: what it did was undone, and is no success."""
+        """Turn the step's observation into a refusal, because its effect was cancelled."""
         *before, last = self.state.observations
         refused = {"outcome": "refused", "error": why, "body": None, "body_ref": None, **seen}
-        undone = last.model_copy(update=refused)
-        self._update(observations=(*before, undone))
+        cancelled = last.model_copy(update=refused)
+        self._update(observations=(*before, cancelled))
 
     def kept(self, key: str, count: int) -> None:
-        """Let go of the oldest observations: they are kept under this key.
+        """Drop the oldest observations, which are stored under this key.
 
         Args:
-            key: of all that it has seen up to them.
-            count: how many that were.
+            key: of all observations up to and including these.
+            count: the number of observations to drop.
         """
         seen = self.state.observations
         known = self.leg.model_copy(
@@ -166,30 +221,46 @@ class Progress:
         )
 
     def tell(self, sentence: str) -> None:
-        """Keep that the planner was told of a refusal."""
+        """Store a refusal that was reported to the planner."""
         self._update(told=(*self.state.told, sentence)[-_MOST_TOLD:])
 
-    def hold_up(self, why: str) -> None:
-        """Show that it waits for what workers keep of its mission, or no longer does."""
-        self._update(held_up=why)
-        if self.is_swift:
-            self.show(self.state.status)
-            return
-        if workflow.patched(HELD_UP):
-            ui.show_leg_status(self.state.status, self._waits_for())
-        self.draw()
+    def stall(self, why: str) -> None:
+        """Show that the leg waits for state that workers are missing; empty: no longer waiting."""
+        self._update(stalled=why)
+
+    def act(self, acting: Acting | None) -> None:
+        """Store the decision that is being carried out; None: it is done."""
+        self._update(acting=acting)
+
+    def act_further(self, **changes: object) -> None:
+        """Store how far the decision is carried out."""
+        if self.state.acting is not None:
+            self._update(acting=self.state.acting.model_copy(update=changes))
+
+    def show_card(self, card: OpenCard | None) -> None:
+        """Store and show the card that waits for a decision."""
+        if card != self.state.card:
+            self._update(card=card)
+
+    def show_question(self, question: Question | None) -> None:
+        """Store the question that waits for an answer."""
+        self._update(question=question)
+
+    def show_pause(self, pause: ModelPause | None) -> None:
+        """Store the pause of the leg's model."""
+        self._update(pause=pause)
 
     def record(
         self, did: str, outcome: str, error: str | None = None, *, at: datetime | None = None
     ) -> None:
-        """Keep what this step did, for people to read."""
-        assert self._selection is not None
+        """Store a record of the step's action, for people to read."""
+        selected = self._selection
         record = StepRecord(
             step=self.state.step,
             part=self.state.part,
-            tools_forwarded=self._selection.tools,
-            catalog_size=self._selection.catalog_size,
-            band=self._selection.band,
+            tools_forwarded=selected.tools if selected else (),
+            catalog_size=selected.catalog_size if selected else 0,
+            band=selected.band if selected else "",
             did=did,
             outcome=outcome,
             error=error,
@@ -197,24 +268,24 @@ class Progress:
             usage=self._usage,
         )
         self._usage = None
-        telling.step_done(self._leg, record)
+        logs.step_done(self._leg, record)
         self._add(record)
         self.show(self.state.status)
 
     def _add(self, record: StepRecord) -> None:
-        """With the record of one more step; a leg without `keeping` has all, as it always had."""
+        """Add the record of a step; of the oldest ones only the count remains."""
         steps = (*self.state.steps, record)
-        over = max(0, len(steps) - _MOST_STEPS) if self.keeping is not None else 0
+        over = max(0, len(steps) - _MOST_STEPS)
         self._update(
             steps=steps[over:],
             steps_before=self.state.steps_before + over,
             called=with_called(self.state.called, steps[:over]),
         )
 
-    # -- what came of them ------------------------------------------------------------------------
+    # -- results of steps -------------------------------------------------------------------------
 
     def write(self, ledger: Ledger) -> None:
-        """Keep a newer ledger, and what it says is spent."""
+        """Store a newer ledger, and its spending."""
         self._update(ledger=ledger, spend=ledger.spent)
 
     def count_call(self, tool: str, part: int | None = None) -> None:
@@ -225,47 +296,47 @@ class Progress:
         self._calls[call_id] = CallMade(call_id=call_id, tool=tool)
 
     def begin(self, at: datetime) -> None:
-        """Note when it began, in its first run."""
+        """Note when the leg began, in its first run."""
         self._update(began_at=self.state.began_at or at)
 
     def share_limits(self, share: LegShare) -> None:
-        """Keep its share of the limits of its mission."""
+        """Store the leg's share of the mission's limits."""
         self._update(share=share)
 
     def reach(self, limit: LimitReached) -> None:
-        """Keep the limit that ends it."""
+        """Store the limit that ends the leg."""
         self._update(limit=limit)
 
     def count_usage(self, usage: Usage | None) -> None:
-        """Count what a model was asked and answered, for the leg and for the step it planned."""
+        """Count the model usage of a step, for the leg and for the step's record."""
         self._update(usage=self.state.usage.plus(usage))
         if usage is not None:
             self._usage = usage.plus(self._usage)
 
     def spend_on_answers(self) -> None:
-        """Count a step whose answers were of no use to the model that gave them."""
+        """Count a step spent on unusable answers of its model."""
         model = self.state.model
         self._update(model=model.model_copy(update={"bad_answers": model.bad_answers + 1}))
 
     def ask_about_model(self) -> int:
-        """Count one more question about what follows useless answers; which one it is."""
+        """Count another question about unusable answers; return its number."""
         number = self.state.model.questions + 1
         self._update(model=self.state.model.model_copy(update={"questions": number}))
         return number
 
     def renew_model(self) -> None:
-        """Let the models of the leg be asked as if none had given a useless answer."""
+        """Let the leg's models be asked as if none had given an unusable answer."""
         renewed = {"bad_answers": 0, "passed_over": ()}
         self._update(model=self.state.model.model_copy(update=renewed))
 
     def change_model(self, name: str, *, why: str, by: str = "", passing_over: str = "") -> None:
-        """Go on with another model, and keep why.
+        """Continue with another model, and store the reason.
 
         Args:
             name: of the model; empty for the worker's default.
-            why: what is wrong with the one before.
-            by: who decided; empty for the list of the agent's profile.
-            passing_over: the model that is not asked again of itself, if one is not.
+            why: what is wrong with the previous model.
+            by: the person who decided; empty for the list of the agent's profile.
+            passing_over: a model that must not be asked again automatically, if any.
         """
         before = self.state.model
         change = ModelChange(model=name, why=why, by=by, at=workflow.now())
@@ -279,41 +350,35 @@ class Progress:
         self._update(model=changed)
 
     def remember(self, decision: DecisionRecord) -> None:
-        """Keep what was decided about a call."""
+        """Store the decision about a call."""
         self._update(decisions=(*self.state.decisions, decision))
 
     def remember_asked(self, asked: AskedCall) -> None:
-        """Keep what came of asking people about a call; of one call the last that is known."""
+        """Store the outcome of asking people about a call; for each call only the latest."""
         others = [a for a in self.state.asked if a.confirmation_id != asked.confirmation_id]
         self._update(asked=(*others, asked)[-_MOST_ASKED:])
 
     def learn(self, answers: JsonObject) -> None:
-        """Keep what a person answered."""
+        """Store a person's answers."""
         repeats = self.state.repeats.afresh()
         self._update(answers={**self.state.answers, **answers}, repeats=repeats)
 
     def discover(self, tools: tuple[str, ...]) -> None:
-        """Keep the tools that a search found, beside those of earlier ones."""
+        """Store the tools that a search found, after those of earlier searches."""
         known = self.state.discovered
         self._update(discovered=(*known, *(tool for tool in tools if tool not in known)))
 
     def learn_facts(self, leg_id: str, facts: tuple[Fact, ...]) -> None:
-        """Keep what another leg found, that this one handed a part of its goal to."""
+        """Store the facts of another leg that this leg handed a part of its goal to."""
         self._update(handed_to=(*self.state.handed_to, leg_id))
         self._leg = self._leg.model_copy(update={"facts": (*self._leg.facts, *facts)})
 
-    def hold_spending(self, held: bool) -> None:
-        """Keep whether another leg's overcharge is to be decided on first."""
-        self._leg = self._leg.model_copy(update={"spending_held": held})
+    def full_reason(self) -> str | None:
+        """Return why no other effect can be noted; None while there is room.
 
-    def lack_of_room(self) -> str | None:
-        """Why no other consequence can be noted; None while there is room.
-
-        What a leg carries goes with each of its runs and its result, which have to be sent.
+        Each run of a leg and its result carry the whole state, and have to be sent.
         """
-        if self.keeping is None:
-            return None
-        size = len(self.state.model_dump_json())
+        size = len(self.state.model_dump_json(exclude=_PASSING))
         if size <= _LARGEST:
             return None
         return (
@@ -323,7 +388,7 @@ class Progress:
         )
 
     def as_watched(self) -> LegProgress:
-        """What those see of it who watch."""
+        """Return the leg's progress as watchers see it."""
         state = self.state
         return LegProgress(
             agent=self.leg.leg.agent.name,
@@ -335,12 +400,16 @@ class Progress:
             steps_before=state.steps_before,
             decisions=state.decisions,
             ledger=state.ledger,
-            waiting=self._waits_for(),
+            waiting=self.waiting,
             summary=state.summary,
             error=state.error,
         )
 
-    # -- what is shown of it ----------------------------------------------------------------------
+    def suspend(self) -> None:
+        """Freeze the current state: a new run of the mission continues from it."""
+        self._is_suspended = True
+
+    # -- status -----------------------------------------------------------------------------------
 
     def end(
         self,
@@ -354,41 +423,26 @@ class Progress:
         follow_ups: tuple[FollowUp, ...] = (),
         conditions: tuple[WhenRead, ...] = (),
     ) -> None:
-        """Keep how it ended."""
-        told = {
+        """Store the leg's end."""
+        told: dict[str, object] = {
             "unproved": unproved,
             "unheld": unheld,
             "follow_ups": follow_ups,
             "conditions": conditions,
-            "held_up": "",
+            "stalled": "",
         }
+        told |= {"acting": None, "card": None, "question": None, "pause": None}
         self._update(summary=summary, error=error, table=table, **told)
-        telling.leg_ended(self._leg, status)
+        logs.leg_ended(self._leg, status)
         self.show(status)
 
     def show(self, status: LegStatus) -> None:
         """Move to this status, and show it."""
-        waiting = self._waits_for()
-        shown = (status, wait_of(waiting))
-        is_new = status is not self.state.status or not self.state.steps
-        if self.is_swift:
-            # Its mission has started it with the attributes of one that works.
-            is_new = shown != (self._shown or (LegStatus.RUNNING, None))
-        if is_new:
-            ui.show_leg_status(status, waiting)
-        self._shown = shown
         self._update(status=status)
-        self.draw()
-
-    def draw(self) -> None:
-        """Show what has changed, of a card for instance, and tell the mission what it waits for."""
-        waiting = self._waits_for()
-        ui.draw_leg(self._leg, waiting)
-        if self.is_swift:
-            self._teller.tell_later(self._leg, waiting)
-        else:
-            self._teller.tell(self._leg, waiting)
 
     def _update(self, **changes: object) -> None:
+        if self._is_suspended:
+            return
         state = self.state.model_copy(update=changes)
         self._leg = self._leg.model_copy(update={"state": state})
+        self._changed()

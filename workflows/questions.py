@@ -1,23 +1,22 @@
-"""A leg's questions to the person who started the mission, each open until its answer or expiry."""
+"""Ask a leg's questions to the person who started the mission, until answer or expiry."""
 
 import asyncio
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
+    from orchestrator.core.errors import QuestionError
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import AnswerInput, LegStatus, Question
     from orchestrator.messages.question_field import answer_problems
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import AskUser
-    from workflows import telling, ui
-    from workflows.failures import LegLost, refuse
-    from workflows.progress import Progress
-    from workflows.waiting import Pending, wait_beside
+    from orchestrator.workflows import logs, ui
+    from orchestrator.workflows.failures import LegLost, refuse
+    from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.waiting import Pending, wait_with_timers
 
 
 UNANSWERED: Final = (
@@ -33,39 +32,47 @@ class _Asked(Pending):
     question: Question
     answer: AnswerInput | None = None
     is_learned: bool = True
-    """Whether its values are inputs of the leg from then on."""
+    """True if its values become inputs of the leg."""
 
 
 class Questions:
     """Asks the questions of a leg, one at a time, and takes the answers."""
 
     def __init__(self, progress: Progress) -> None:
+        """Take the leg that asks; a question of the previous run is open at once."""
         self._progress = progress
         self._asked: _Asked | None = None
+        question = progress.state.question
+        if question is not None:
+            is_learned = question.question_id == progress.leg.call_id
+            self._asked = _Asked(question, is_learned=is_learned)
+        self.resumed = question
+        """The question of the previous run, until the leg waits for it again."""
 
     @property
     def question(self) -> Question | None:
-        """The question that waits for an answer."""
+        """Return the question that waits for an answer."""
         if self._asked is None or self._asked.is_over():
             return None
         return self._asked.question
 
     async def ask_to_provide(self, tool: str, prepared: PreparedCall) -> None:
-        """Wait until a person says that what a call needs is there; values stay out of here.
+        """Wait until a person reports that a call's missing prerequisites are provided.
 
-        Whether it is gets looked up, not believed.
+        The values themselves are not sent here. The worker looks them up, and does not rely on the
+        answer.
         """
         question = _request_for(tool, prepared)
         wanted = AskUser(question=question, why=f"{tool} cannot be called without it", fields={})
         await self.ask(wanted, personal=prepared.missing_personal)
 
     async def ask(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> None:
-        """Wait for the answer, which the leg then knows.
+        """Wait for the answer, and store it in the leg.
 
         Raises:
             LegLost: nobody answered in time.
         """
-        await self._until_answered(_Asked(self._question(wanted, personal=personal)))
+        await self._until_answered(self._asking(wanted, personal=personal))
 
     async def ask_about(self, wanted: AskUser, *, question_id: str) -> AnswerInput:
         """Wait for an answer about a call, which is no input of the leg.
@@ -73,17 +80,18 @@ class Questions:
         Raises:
             LegLost: nobody answered in time.
         """
-        question = self._question(wanted).model_copy(update={"question_id": question_id})
-        asked = _Asked(question, is_learned=False)
-        await self._until_answered(asked)
-        assert asked.answer is not None
-        return asked.answer
+        return await self._until_answered(self._asking(wanted, question_id=question_id))
 
-    def _question(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> Question:
+    def _asking(
+        self, wanted: AskUser, *, personal: tuple[str, ...] = (), question_id: str = ""
+    ) -> _Asked:
         leg = self._progress.leg
+        before, named = self._asked, question_id or leg.call_id
+        if before is not None and before.question.question_id == named:
+            return before  # the previous run asked this question: its deadline stays
         now = workflow.now()
-        return Question(
-            question_id=leg.call_id,
+        question = Question(
+            question_id=named,
             mission_id=leg.mission_id,
             leg_id=leg.leg.leg_id,
             question=wanted.question,
@@ -94,38 +102,42 @@ class Questions:
             otherwise=UNANSWERED,
             asked_at=now,
         )
+        logs.waits("answer", named)
+        return _Asked(question, is_learned=not question_id)
 
-    async def _until_answered(self, asked: _Asked) -> None:
+    async def _until_answered(self, asked: _Asked) -> AnswerInput:
         self._asked, question = asked, asked.question
-        assert question.expires_at is not None
-        telling.waits("answer", question.question_id)
+        self.resumed = None
+        self._progress.show_question(question)
         self._progress.show(LegStatus.AWAITING_ANSWER)
-        if not await self._is_answered(asked, question.expires_at):
+        try:
+            summary = ui.summary(ui.QUESTION_EXPIRES, question=question.question)
+            expiry = asyncio.create_task(asked.expire(question.expires_at, summary))
+            await wait_with_timers([expiry], asked.is_over)
+        finally:
+            self._asked = None
+        self._progress.show_question(None)
+        if asked.answer is None:
             self._progress.record("ask the user", "expired")
             raise LegLost(f"nobody answered in time: {question.question}")
         self._progress.show(LegStatus.RUNNING)
         self._progress.record("ask the user", "answered")
-
-    async def _is_answered(self, asked: _Asked, expires_at: datetime) -> bool:
-        try:
-            summary = ui.summary(ui.QUESTION_EXPIRES, question=asked.question.question)
-            expiry = asyncio.create_task(asked.expire(expires_at, summary))
-            await wait_beside([expiry], asked.is_over)
-        finally:
-            self._asked = None
-        return asked.end == "answered"
+        return asked.answer
 
     async def take(self, answer: AnswerInput) -> None:
-        """Take an answer that `check` let through; the question is closed.
+        """Take an answer that `check` accepted, and close the question.
 
-        As with `ConfirmationGate.is_open`, a replay may bring it ahead of what opens its question.
+        As with `ConfirmationGate.is_open`, a replay may deliver the answer before the event that
+        opens its question.
         """
         if not self._holds(answer.question_id):
             await workflow.wait_condition(lambda: self._holds(answer.question_id))
-        assert self._asked is not None
-        self._asked.answer = answer
-        self._asked.ends("answered")
-        if self._asked.is_learned:
+        asked = self._asked
+        if asked is None:
+            return
+        asked.answer = answer
+        asked.ends("answered")
+        if asked.is_learned:
             self._progress.learn(answer.values)
 
     def _holds(self, question_id: str) -> bool:
@@ -140,15 +152,19 @@ class Questions:
         question = self.question
         if question is None or question.question_id != answer.question_id:
             raise refuse(
-                QuestionUnknown(answer.question_id, "no such question is open in this leg")
+                QuestionError(
+                    answer.question_id,
+                    "no such question is open in this leg",
+                    code="QuestionUnknown",
+                )
             )
         problem = _problem(question, answer.values)
         if problem:
-            raise refuse(AnswerInvalid(answer.question_id, problem))
+            raise refuse(QuestionError(answer.question_id, problem, code="AnswerInvalid"))
 
 
 def _request_for(tool: str, prepared: PreparedCall) -> str:
-    """What to do before a call can be made, in sentences."""
+    """Return instructions for making a call possible, in sentences."""
     parts = []
     if prepared.missing_personal:
         names = prepared.missing_personal
@@ -167,7 +183,7 @@ def _request_for(tool: str, prepared: PreparedCall) -> str:
 
 
 def _problem(question: Question, values: JsonObject) -> str:
-    """Why these values do not answer the question, in one sentence; empty when they do."""
+    """Return why these values do not answer the question, in one sentence; empty if they do."""
     if values and not question.fields:
         return (
             "answer without a value; what was stored or configured is looked up there and must "

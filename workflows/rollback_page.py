@@ -1,4 +1,4 @@
-"""A rollback as the Temporal UI shows it: what an operator has to do, and what was taken back."""
+"""A rollback's page in the Temporal UI: an operator's tasks, and the cancelled effects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core import command_lines
-    from orchestrator.messages.news import WaitKind
+    from orchestrator.messages.open_waits import WaitKind
     from orchestrator.messages.rollback import RollbackReport, RollbackStatus
     from orchestrator.saga.ledger import Obligation, ObligationState
-    from workflows import markdown_page as md
+    from orchestrator.workflows import markdown_page as md
 
 
 @dataclass(frozen=True)
 class NextTry:
-    """Which obligation is tried next, and when."""
+    """The obligation that is tried next, and the time of the attempt."""
 
     obligation_id: str
     at: datetime
@@ -24,7 +24,7 @@ class NextTry:
 
 @dataclass(frozen=True)
 class RollbackPage:
-    """What a rollback's page and its search attributes are made of."""
+    """The values of a rollback's page and of its search attributes."""
 
     status: RollbackStatus
     report: RollbackReport
@@ -32,24 +32,24 @@ class RollbackPage:
 
     @property
     def waits_for(self) -> list[WaitKind]:
-        """The operator, for what is parked; providers, while something is still tried."""
+        """Return the waits: for an operator if anything is parked, for providers while trying."""
         parked, live = self.report.parked, self.report.ledger.live()
         tries = len(live) > len(parked) or self.status is RollbackStatus.COLLECTING
-        operator = [WaitKind.OPERATOR] if parked else []
+        operator = [WaitKind.OPERATOR] if parked or self.report.blocked else []
         return [*operator, WaitKind.PROVIDER] if tries else operator
 
     @property
     def found_by(self) -> tuple[object, ...]:
-        """All that its search attributes say: they are written when it changes."""
+        """Return the values of the search attributes, which are written when one changes."""
         return (self.status, self.waits_for, self.tools, len(self.report.parked))
 
     def markdown(self) -> str:
-        """All of it, for the Temporal UI; what an operator has to do comes first."""
+        """Return the whole page for the Temporal UI; an operator's tasks come first."""
         return _markdown(self)
 
     @property
     def tools(self) -> list[str]:
-        """The tools of what is parked, each once."""
+        """Return the tools of the parked obligations, without duplicates."""
         return sorted({o.tool for o in self.report.parked})
 
 
@@ -82,10 +82,12 @@ _OVER: Mapping[str, Sequence[ObligationState]] = {
 
 
 def _standing(page: RollbackPage) -> str:
-    """Its status in a sentence."""
+    """Return the status as a sentence."""
     parked, live = len(page.report.parked), len(page.report.ledger.live())
     if page.status is RollbackStatus.COLLECTING:
         return "it reads what the legs of the mission left"
+    if page.report.blocked:
+        return f"it cannot begin, and tries again: {md.text(page.report.blocked)}"
     if page.status is RollbackStatus.PARKED:
         rest = f"; {live - parked} still to be taken back" if live > parked else ""
         return f"{parked} could not be taken back: an operator decides{rest}"
@@ -97,7 +99,7 @@ def _standing(page: RollbackPage) -> str:
 
 
 def _parked_lines(obligation: Obligation) -> list[str]:
-    """What is parked, why, what its provider calls it, and what can be done."""
+    """Return the lines of a parked obligation: reason, provider's identifiers, and commands."""
     price = f", {obligation.price}" if obligation.price is not None else ""
     named = md.provider_names(obligation)
     cancel = obligation.cancel_tool

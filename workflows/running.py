@@ -1,4 +1,4 @@
-"""How workflows run activities: in their own task, or by any worker, which is waited for."""
+"""Run activities, locally or on any worker, and wait for a worker with the state that they need."""
 
 from datetime import timedelta
 from typing import Final, TypedDict, TypeVar, Unpack
@@ -8,13 +8,18 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.errors import ThoughtCutOff
     from orchestrator.core.record import Record
     from orchestrator.messages import names
-    from orchestrator.messages.key_probe import KeyProbe
-    from orchestrator.messages.thought_here import ThoughtHere
-    from workflows import ui
-    from workflows.failures import failure_here, is_final, was_locked
-    from workflows.held_up import READ_LATER, here_first, once_there, pause_between
+    from orchestrator.messages.failure_details import KeyProbe
+    from orchestrator.workflows import ui
+    from orchestrator.workflows.failures import failure_here, was_locked
+    from orchestrator.workflows.missing_state import (
+        local_then_remote,
+        pause_between,
+        retry_until_available,
+    )
+    from orchestrator.workflows.scope import task_queue
 
 T = TypeVar("T")
 
@@ -26,7 +31,7 @@ class _Here(TypedDict, total=False):
 
 
 class Limits(TypedDict, total=False):
-    """Times and retries of an activity, as the SDK takes them."""
+    """Timeouts and retries of an activity, as the SDK takes them."""
 
     start_to_close_timeout: timedelta
     schedule_to_close_timeout: timedelta
@@ -40,59 +45,74 @@ _HERE: Final[_Here] = {
         initial_interval=timedelta(milliseconds=200),
         maximum_interval=timedelta(seconds=1),
         maximum_attempts=3,
-        non_retryable_error_types=[names.TASK_LOST],
+        non_retryable_error_types=[ThoughtCutOff.__name__],
     ),
 }
-"""For work in a workflow task, which lasts as long and hears nothing: few attempts; what is slow on
-a busy machine is done by an ordinary activity, so that the leg can be asked meanwhile."""
-_UNHEARD_S: Final = 0.5
-"""How long a workflow task may think before it ends to hear what has come: about as long as the
-task that an ordinary activity's answer makes may take on a busy machine."""
+"""Limits of work in a workflow task, which stays open meanwhile and receives nothing.
+
+There are few attempts. Work that is slow on a busy machine moves to an ordinary activity, so that
+the leg can be queried meanwhile.
+"""
 
 
 async def run(
     activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[Limits]
 ) -> T:
-    """The answer of an activity, waited for in sight while no worker has what it needs for it."""
-    return await once_there(
+    """Run an activity; wait visibly while no worker has the state that it needs."""
+    return await retry_until_available(
         lambda: once(activity, *message, gives=gives, summary=summary, **limits)
     )
 
 
 async def once(
-    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[Limits]
+    activity: str,
+    *message: Record,
+    gives: type[T],
+    summary: str,
+    queue: str | None = None,
+    **limits: Unpack[Limits],
 ) -> T:
-    """The answer of an activity, or its failure, once some worker has the key of its input."""
+    """Run an activity once some worker has the key of its input; raise its failure.
+
+    `queue` is its task queue; None: the queue that the current task works for.
+    """
     rounds = 0
     while True:
         try:
             answer: T = await workflow.execute_activity(
-                activity, args=message, result_type=gives, summary=summary, **limits
+                activity,
+                args=message,
+                result_type=gives,
+                summary=summary,
+                task_queue=queue or task_queue(),
+                # A call that was sent is waited for; any other activity leaves nothing behind and
+                # ends by itself, so that a request to cancel it would come too late.
+                cancellation_type=workflow.ActivityCancellationType.ABANDON,
+                **limits,
             )
             return answer
         except ActivityError as error:
-            is_call = activity == names.INVOKE_TOOL
-            if not was_locked(error) or (is_call and not is_final(error)):
+            # The sender of a call postpones it visibly.
+            if not was_locked(error) or activity == names.INVOKE_TOOL:
                 raise
-            if is_call and workflow.patched(READ_LATER):
-                raise  # who makes the call holds it back, where that is seen
-        await _await_key(rounds)
+        await _await_key(rounds, queue)
         rounds += 1
 
 
-async def _await_key(rounds: int) -> None:
-    """Wait until some worker can read what this one writes: however long, history waits.
+async def _await_key(rounds: int, queue: str | None) -> None:
+    """Wait until some worker can read this worker's payloads, without growing the history.
 
-    A probe is small, and no proof of a payload store that is away: rounds that came to nothing are
-    spread, and history grows by few.
+    The probe is small, and does not prove that a payload store is available: repeated waits in vain
+    are spaced out, and add few events to the history.
     """
-    if rounds and workflow.patched(READ_LATER):
+    if rounds:
         await pause_between(rounds)
     await workflow.execute_activity(
         names.AWAIT_KEY,
         KeyProbe(),
         result_type=type(None),
         summary=ui.AWAIT_KEY,
+        task_queue=queue or task_queue(),
         start_to_close_timeout=timedelta(seconds=15),
         retry_policy=RetryPolicy(
             initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30)
@@ -100,14 +120,14 @@ async def _await_key(rounds: int) -> None:
     )
 
 
-async def run_here(
+async def run_locally(
     activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[Limits]
 ) -> T:
-    """The answer of an activity that needs no other machine: its worker runs it in the same task.
+    """Run an activity that needs no other machine in the worker of the workflow task.
 
-    History gets its result alone, when the task is done. A worker that dies before leaves nothing
-    of it, and another one runs it again: so it must send nothing. What fails here, or takes too
-    long for a task, is any worker's within these limits.
+    The history gets only the result, when the task is done. A worker that dies before leaves
+    nothing, and another worker runs the activity again: so it must send nothing. If it fails here,
+    or takes too long for a task, any worker runs it within these limits.
     """
 
     async def here() -> T:
@@ -116,14 +136,15 @@ async def run_here(
     async def elsewhere() -> T:
         return await once(activity, *message, gives=gives, summary=summary, **limits)
 
-    return await once_there(here_first(here, elsewhere))
+    own = task_queue() in (None, workflow.info().task_queue)
+    return await retry_until_available(local_then_remote(here, elsewhere) if own else elsewhere)
 
 
 async def in_task(activity: str, *message: Record, gives: type[T], summary: str) -> T:
-    """The answer of an activity in the worker that has the task, or its failure.
+    """Run an activity in the worker that has the workflow task; raise its failure.
 
-    The SDK raises that bare, where it wraps the failure of any other activity. One that took too
-    long it wraps, and raises bare when the history is replayed.
+    The SDK raises a local activity's failure bare, but wraps the failure of any other activity. It
+    wraps a timeout of a local activity, and raises it bare when the history is replayed.
     """
     try:
         answer: T = await workflow.execute_local_activity(
@@ -131,8 +152,4 @@ async def in_task(activity: str, *message: Record, gives: type[T], summary: str)
         )
     except (ApplicationError, TimeoutError) as failed:
         raise failure_here(activity, failed) from failed
-    if isinstance(answer, ThoughtHere) and (answer.took_s or 0) > _UNHEARD_S:
-        # A task hears of nothing while it lasts. Nobody is asked, and nothing is sent, before what
-        # came meanwhile was heard: a cancel request, whose mission may be undoing by now.
-        await workflow.sleep(timedelta(milliseconds=1), summary=ui.LISTEN)
     return answer

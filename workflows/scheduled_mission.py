@@ -1,7 +1,7 @@
-"""Start the mission that is due, and see its end, so that a schedule knows whether one runs.
+"""Start the mission that is due and wait for its end, so that the schedule knows if one runs.
 
-The mission is abandoned to itself: whatever becomes of this run, it goes on. Its id is that of the
-schedule with the time at which it was due, so that it is started once.
+The mission is started with ABANDON: it continues independently of this run. Its id is the
+schedule's id with the time at which it was due, so that it is started once.
 """
 
 import asyncio
@@ -16,27 +16,26 @@ from temporalio.exceptions import (
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal.mission_start import mission_start
-    from orchestrator.core.errors import MissionMisnamed
     from orchestrator.messages import names
     from orchestrator.messages.mission import MissionInput, MissionResult, MissionStatus
     from orchestrator.messages.schedules import ScheduledEnd
-    from workflows.failures import first_words, refuse
+    from orchestrator.workflows.failures import first_words, mission_misnamed, refuse
 
 TAKEN = "taken"
-"""Its id is that of a mission that was there before."""
+"""The status if an earlier mission has the same id."""
 
 
 @workflow.defn(name=names.SCHEDULED_MISSION_WORKFLOW)
 class ScheduledMissionWorkflow:
-    """One time at which a schedule starts a mission."""
+    """Starts the mission for one time of a schedule."""
 
     @workflow.run
     async def run(self, due: MissionInput) -> ScheduledEnd:
-        """How the mission ended."""
+        """Return how the mission ended."""
         own_id = workflow.info().workflow_id
         mission_id = names.due_mission_id(own_id)
         if mission_id is None:
-            raise refuse(MissionMisnamed(own_id))
+            raise refuse(mission_misnamed(own_id))
         request = due.request.model_copy(update={"mission_id": mission_id})
         try:
             mission = await workflow.start_child_workflow(
@@ -44,7 +43,7 @@ class ScheduledMissionWorkflow:
                 MissionInput(request=request),
                 result_type=MissionResult,
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-                # Whoever cancels this run has cancelled no mission: `mission cancel` does that.
+                # Cancelling this run cancels no mission: `mission cancel` does that.
                 cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
                 **mission_start(request),
             )
@@ -54,13 +53,13 @@ class ScheduledMissionWorkflow:
             result = await mission
         except ChildWorkflowError as ended:
             if workflow.cancellation_reason() is not None:
-                raise asyncio.CancelledError from ended  # of this run: the mission goes on
+                raise asyncio.CancelledError from ended  # of this run; the mission continues
             return _ended(mission_id, ended)
         return ScheduledEnd(mission_id=mission_id, status=result.status)
 
 
 def _ended(mission_id: str, ended: ChildWorkflowError) -> ScheduledEnd:
-    """The end of a mission that did not succeed; its rollback may still go on."""
+    """Return the end of a mission that did not succeed; its rollback may still be running."""
     cause = ended.cause
     if isinstance(cause, CancelledError):
         return ScheduledEnd(mission_id=mission_id, status=MissionStatus.CANCELLED)
@@ -68,7 +67,7 @@ def _ended(mission_id: str, ended: ChildWorkflowError) -> ScheduledEnd:
         return ScheduledEnd(
             mission_id=mission_id, status=MissionStatus.TERMINATED, error=first_words(ended)
         )
-    result = cause.details[0] if cause.details else None  # as the mission concluded, if it did
+    result = cause.details[0] if cause.details else None  # the mission's result, if any
     status = result.get("status") if isinstance(result, dict) else None
     return ScheduledEnd(
         mission_id=mission_id, status=status or MissionStatus.FAILED, error=cause.message

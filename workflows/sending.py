@@ -1,7 +1,7 @@
-"""Sending a call that may be made: written ahead, waited for whatever comes, and settled.
+"""Send a permitted call: record it first, wait for its outcome in any case, and settle it.
 
 Invariant: a side effect is in the leg's ledger before its call is scheduled, and its outcome is in
-the ledger before the leg ends, even when a cancel request arrives while the call is on its way.
+the ledger before the leg ends, even if a cancel request arrives while the call is in flight.
 """
 
 import asyncio
@@ -13,35 +13,35 @@ from temporalio.exceptions import is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.pii import as_written
-    from orchestrator.messages.call_limits import longest_call
+    from orchestrator.messages.mission_policy import longest_call
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from orchestrator.planning.models import CallTool
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.outcome import ToolOutcome
-    from workflows import calls
-    from workflows.failures import LOST
-    from workflows.held_up import HeldBack, wait_for
-    from workflows.progress import Progress
-    from workflows.reservations import needs_reservation
-    from workflows.waiting import finish_despite_cancel
+    from orchestrator.saga.own_cancels import cancellable, obligations_named
+    from orchestrator.workflows import calls
+    from orchestrator.workflows.failures import LOST
+    from orchestrator.workflows.missing_state import Postponed, pause_of, wait_for, wait_in_sight
+    from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.scope import task_queue
+    from orchestrator.workflows.waiting import finish_despite_cancel
 
 
 async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
-    """What the call came to, after all its attempts; the leg's state says so already.
+    """Return the outcome of a call after all its attempts, already recorded in the leg's state.
 
     Raises:
-        asyncio.CancelledError: a cancel request came meanwhile; the outcome is settled all the
+        asyncio.CancelledError: a cancel request arrived meanwhile; the outcome is settled all the
             same.
     """
-    assert allowed.call is not None
-    call = allowed.call
+    call = _call_of(allowed)
     attempts = progress.leg.policy.call_attempts if allowed.repeatable else 1
-    if needs_reservation(progress.leg, allowed):
-        call = call.model_copy(update={"reserved": allowed.reserves})
     call = _by_reference(call, progress)
     call = _due(call, allowed, attempts, progress)
     progress.count_call(call.tool)
     outcome, cancelled = await _sent(call, allowed, attempts, progress)
+    if allowed.obligation is not None:
+        outcome = progress.mission_ledger().doubted(allowed.obligation, outcome)
     _settle(allowed, outcome, progress)
     if cancelled:
         raise asyncio.CancelledError
@@ -49,39 +49,67 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
 
 
 def _due(call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progress) -> ToolCall:
-    """The call with the moment after which it is not sent any more; the ledger has it by then."""
+    """Record the call in the ledger; return it with the deadline after which it is not sent."""
     deadline = workflow.now() + longest_call(timedelta(seconds=call.timeout_s), attempts)
-    progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
-    return call.model_copy(update={"deadline": deadline}) if allowed.side_effect else call
+    ledger = _written_ahead(progress.state.ledger, allowed, deadline=deadline)
+    progress.write(ledger)
+    # The call carries its ledger entry, so that raw history alone shows its possible effect.
+    told: dict[str, object] = {"limit": allowed.limit}
+    if allowed.obligation is not None:
+        told["obligation"] = ledger.obligation(allowed.obligation.obligation_id)
+    if allowed.cancel is not None:
+        told["cancels"] = ledger.cancel(allowed.cancel.call_id)
+        told["named"] = obligations_named(cancellable(progress.mission_ledger()), allowed.cancel)
+    if allowed.side_effect:
+        told["deadline"] = deadline
+    return call.model_copy(update=told)
 
 
 async def _sent(
     call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progress
 ) -> tuple[ToolOutcome, bool]:
-    """What the call came to, and whether a cancel request came meanwhile.
+    """Return the outcome of the call, and True if a cancel request arrived meanwhile.
 
-    One that was held back is sent later, once a worker has what it needs, with another deadline:
-    for the first time, or again under its key. While it waits, a cancel ends it.
+    A postponed call is sent later, with another deadline, once a worker has the missing state or
+    its provider accepts calls again: for the first time, or again under the same key. A cancel
+    request ends the wait.
     """
-    rounds = 0
+    rounds, waited = 0, timedelta(0)
     while True:
         work = calls.invoke_tool(call, attempts=attempts)
         answer, cancelled = await finish_despite_cancel(work)
+        may_have_arrived = call.may_have_arrived
         if isinstance(answer, ToolOutcome):
-            return answer, cancelled
-        if cancelled or not await _is_there(answer, rounds):
+            pause = pause_of(answer, waited)
+            if cancelled or pause is None:
+                return answer, cancelled
+            if not await _is_over(pause, answer):
+                return answer, True
+            waited += pause
+        elif cancelled or not await _is_there(answer, rounds):
             return _settled(answer), True
+        else:
+            may_have_arrived = answer.may_have_arrived
         rounds += 1
-        again = call.model_copy(
-            update={"held_back": rounds, "may_have_arrived": answer.may_have_arrived}
-        )
+        again = call.model_copy(update={"postponed": rounds, "may_have_arrived": may_have_arrived})
         call = _due(again, allowed, attempts, progress)
 
 
-async def _is_there(held: HeldBack, rounds: int) -> bool:
-    """Wait until some worker has what a call needs; False: a cancel came first."""
+async def _is_over(pause: timedelta, answer: ToolOutcome) -> bool:
+    """Wait for a provider that deferred a call; return False if a cancel request came first."""
     try:
-        await wait_for(held.lacking, held.why, rounds=rounds)
+        await wait_in_sight(pause, answer.why)
+    except LOST as error:
+        if is_cancelled_exception(error):
+            return False
+        raise
+    return True
+
+
+async def _is_there(held: Postponed, rounds: int) -> bool:
+    """Wait until a worker has the state for a call; return False if a cancel request came first."""
+    try:
+        await wait_for(held.missing, held.why, rounds=rounds)
     except LOST as error:
         if is_cancelled_exception(error):
             return False
@@ -90,12 +118,12 @@ async def _is_there(held: HeldBack, rounds: int) -> bool:
 
 
 async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) -> None:
-    """Make calls that leave nothing, by their parts of the step; recorded in that order.
+    """Make calls without side effects, keyed by parts of the step; record them in order.
 
-    A call that was answered is in history before the others are: none is made again.
+    An answered call is in the history before the others are: no call is made again.
 
     Raises:
-        asyncio.CancelledError: a cancel request came meanwhile; what was answered is recorded.
+        asyncio.CancelledError: a cancel request arrived meanwhile; the answers are recorded.
     """
     attempts = progress.leg.policy.call_attempts
     sent = [_by_reference(_call_of(read), progress) for read in reads.values()]
@@ -111,11 +139,17 @@ async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) ->
 
 
 async def _all_read(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutcome], bool]:
-    """What calls that leave nothing came to, and whether a cancel request came meanwhile."""
+    """Return the outcomes of reads, and True if a cancel request arrived meanwhile."""
     answers, cancelled = await _asked(sent, attempts)
-    rounds = 0
-    while held := {n: one for n, one in enumerate(answers) if isinstance(one, HeldBack)}:
-        if cancelled or not await _is_there(next(iter(held.values())), rounds):
+    rounds, waited = 0, timedelta(0)
+    while held := _postponed(answers, waited):
+        first, pause = next(iter(held.values()))
+        if isinstance(first, Postponed):
+            is_due = not cancelled and await _is_there(first, rounds)
+        else:
+            is_due = not cancelled and await _is_over(pause, first)
+            waited += pause
+        if not is_due:
             cancelled = True
             break
         rounds += 1
@@ -125,20 +159,33 @@ async def _all_read(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutco
     return [_settled(answer) for answer in answers], cancelled
 
 
-async def _asked(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutcome | HeldBack], bool]:
+def _postponed(
+    answers: list[ToolOutcome | Postponed], waited: timedelta
+) -> dict[int, tuple[ToolOutcome | Postponed, timedelta]]:
+    """Return the calls that are sent later, with the pause that their provider needs."""
+    held: dict[int, tuple[ToolOutcome | Postponed, timedelta]] = {}
+    for n, answer in enumerate(answers):
+        if isinstance(answer, Postponed):
+            held[n] = answer, timedelta(0)
+        elif (pause := pause_of(answer, waited)) is not None:
+            held[n] = answer, pause
+    return held
+
+
+async def _asked(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutcome | Postponed], bool]:
     return await finish_despite_cancel(
         _all([calls.invoke_tool(call, attempts=attempts) for call in sent])
     )
 
 
 async def _all(
-    calls_made: Sequence[Awaitable[ToolOutcome | HeldBack]],
-) -> list[ToolOutcome | HeldBack]:
+    calls_made: Sequence[Awaitable[ToolOutcome | Postponed]],
+) -> list[ToolOutcome | Postponed]:
     return await asyncio.gather(*calls_made)
 
 
-def _settled(answer: ToolOutcome | HeldBack) -> ToolOutcome:
-    """An answer, or that there will be none."""
+def _settled(answer: ToolOutcome | Postponed) -> ToolOutcome:
+    """Return the answer, or the outcome of a call that will have no answer."""
     if isinstance(answer, ToolOutcome):
         return answer
     if answer.may_have_arrived:
@@ -147,73 +194,57 @@ def _settled(answer: ToolOutcome | HeldBack) -> ToolOutcome:
 
 
 def _call_of(allowed: PreparedCall) -> ToolCall:
-    assert allowed.call is not None
+    if allowed.call is None:
+        raise RuntimeError(f"{allowed.title} cannot be called")
     return allowed.call
 
 
 def _by_reference(call: ToolCall, progress: Progress) -> ToolCall:
-    """The call, its answer wanted short; what it tells of conditions is read where it is whole."""
-    if progress.keeping is None:
-        return call
+    """Return the call with the key under which its long answer is stored."""
     return call.model_copy(update={"past": progress.state.past})
 
 
 def is_in_doubt(allowed: PreparedCall, outcome: ToolOutcome) -> bool:
-    """Whether it may have left, or cancelled, something that only rollback can find out about."""
+    """Return True if only a rollback can find out the effect of the call."""
     return outcome.kind == "unknown" and (allowed.obligation or allowed.cancel) is not None
 
 
 def _written_ahead(ledger: Ledger, allowed: PreparedCall, *, deadline: datetime) -> Ledger:
-    """With what this call may cancel, and what it may leave, before it is sent."""
-    assert allowed.call is not None
-    now, grant = workflow.now(), allowed.call.grant
-    if allowed.cancel is not None:
-        written = {"written_at": now, "confirmed_by": grant.approver if grant else None}
-        ledger = ledger.cancelling(allowed.cancel.model_copy(update=written))
-    if allowed.obligation is not None:
-        obligation = allowed.obligation.model_copy(
-            update={
-                "written_at": now,
-                "deadline": deadline,
-                "confirmed_by": grant.approver if grant else None,
-                "approved_price": allowed.limit.approved if allowed.limit is not None else None,
-            }
-        )
-        ledger = ledger.written(obligation)
-    return ledger
+    """Return the ledger with the effects that this call may cancel and leave, before it is sent."""
+    grant = _call_of(allowed).grant
+    written: dict[str, object] = {
+        "written_at": workflow.now(),
+        "confirmed_by": grant.approver if grant else None,
+    }
+    cancel, obligation = allowed.cancel, allowed.obligation
+    if cancel is not None:
+        cancel = cancel.model_copy(update=written)
+    if obligation is not None:
+        price = allowed.limit.approved if allowed.limit is not None else None
+        noted = {**written, "deadline": deadline, "approved_price": price}
+        # A rollback finds the agent's credentials on the task queue of the agent's calls.
+        noted["task_queue"] = task_queue()
+        obligation = obligation.model_copy(update=noted)
+    return ledger.sending(obligation, cancel)
 
 
 def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> None:
-    """Keep what it came to: in the ledger, which says what is spent, and for the planner to see."""
-    assert allowed.call is not None
-    # Not workflow.now(): after a worker's death that may still be the time before it, and
-    # rollback goes by the order of these times.
+    """Store the outcome: in the ledger, which determines the spending, and for the planner."""
+    call = _call_of(allowed)
+    # Not workflow.now(): after a worker's death this may still be an earlier time, and the rollback
+    # follows the order of these times.
     at = outcome.answered_at or workflow.now()
-    progress.write(_answered(progress.state.ledger, allowed, outcome, at=at))
+    made, cancel = allowed.obligation, allowed.cancel
+    ledger = progress.state.ledger
+    progress.write(ledger.answered(made, cancel, outcome, at=at, limit=allowed.limit))
     progress.observe(
-        # As the planner wrote them: it compares what it wants with what it tried.
-        CallTool(tool=allowed.call.tool, arguments=as_written(allowed.call.arguments)),
+        # The arguments as the planner wrote them: it compares new calls with earlier ones.
+        CallTool(tool=call.tool, arguments=as_written(call.arguments)),
         outcome=outcome.kind,
         side_effect=allowed.side_effect,
         body=outcome.body,
         error=None if outcome.kind == "succeeded" else outcome.reason or outcome.kind,
-        contract_breach=outcome.contract_breach,
         price=outcome.price,
         at=at,
         body_ref=outcome.body_ref,
     )
-
-
-def _answered(
-    ledger: Ledger, allowed: PreparedCall, outcome: ToolOutcome, *, at: datetime
-) -> Ledger:
-    """With the outcome of what was written ahead."""
-    if allowed.obligation is not None:
-        written = ledger.obligation(allowed.obligation.obligation_id)
-        # What a cancel answers is paid back, and no price.
-        came = outcome if allowed.cancel is None else outcome.model_copy(update={"price": None})
-        ledger = ledger.written(written.answered(came, at=at).compared(allowed.limit))
-    if allowed.cancel is not None:
-        sent = ledger.cancel(allowed.cancel.call_id)
-        ledger = ledger.cancelling(sent.answered(outcome, at=at))
-    return ledger

@@ -1,7 +1,7 @@
-"""Find missions that were stopped from outside with something left behind, and roll it back.
+"""Find missions that were stopped from outside with effects left, and roll these back.
 
-Invariant: `swept_until` moves only past what was dealt with. A mission that could not be examined
-is looked up again by the next sweep. A long sweep continues as new.
+Invariant: `swept_until` moves only past missions that were dealt with. A mission that could not be
+examined is examined again by the next sweep. A long sweep continues as new.
 """
 
 from datetime import datetime, timedelta
@@ -12,21 +12,21 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.rollback import Recovery, SweepInput, SweepReport
-    from workflows import calls
-    from workflows.failures import first_words
+    from orchestrator.workflows import calls
+    from orchestrator.workflows.failures import first_words
 
 _PAGES_PER_RUN = 10
 _LAG = timedelta(hours=1)
-"""How much later than it happened an end may show up in a search, with much to spare."""
+"""The time by which an end may appear late in a search, with a wide margin."""
 
 
 @workflow.defn(name=names.SWEEP_WORKFLOW)
 class SweepWorkflow:
-    """Looks through all that was stopped since the last sweep that completed."""
+    """Examines all workflows that were stopped since the last completed sweep."""
 
     @workflow.run
     async def run(self, sweep: SweepInput) -> SweepReport:
-        """Examine each mission once; returns what was started."""
+        """Examine each mission once; return the rollbacks that were started."""
         sweep = _begun(sweep)
         for _ in range(_PAGES_PER_RUN):
             page = await calls.find_stranded(sweep.closed_after, sweep.page_token)
@@ -39,7 +39,7 @@ class SweepWorkflow:
 
 
 def _begun(sweep: SweepInput) -> SweepInput:
-    """The sweep as it stands; a new one goes on where its schedule's last one stopped."""
+    """Return the current sweep; a new sweep starts where its schedule's last one stopped."""
     if sweep.began_at is not None:
         return sweep
     last = workflow.get_last_completion_result(SweepReport)

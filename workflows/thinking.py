@@ -1,9 +1,8 @@
-"""A step of a leg planned: by its model, by the next one of its list, or after a pause.
+"""Plan a step of a leg: with its model, with the next listed model, or after a pause.
 
-Trouble of a model costs a step or a pause, and never what the mission has done.
+Trouble of a model costs a step or a pause, and never the effects of the mission.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from temporalio import workflow
@@ -11,22 +10,18 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
-    from orchestrator.messages.field_kinds import open_choice
-    from orchestrator.messages.leg import AnswerInput
-    from orchestrator.messages.model_trouble import ModelTrouble
-    from orchestrator.messages.step import PlanStepOutput
-    from orchestrator.messages.thought import Thought
-    from orchestrator.planning.models import ANSWER, AskUser, CallTool, StepContext
-    from orchestrator.routing.selection import Selection
-    from workflows import calls
-    from workflows.failures import LegLost, trouble_of
-    from workflows.leg_view import step_context
-    from workflows.model_pause import ModelPauses
-    from workflows.progress import Progress
-    from workflows.questions import Questions
+    from orchestrator.messages.failure_details import ModelTrouble
+    from orchestrator.messages.leg import AnswerInput, open_choice
+    from orchestrator.messages.step import Thought
+    from orchestrator.planning.models import ANSWER, AskUser, CallTool
+    from orchestrator.workflows import calls
+    from orchestrator.workflows.failures import LegLost, trouble_of, usage_of
+    from orchestrator.workflows.leg_view import step_context
+    from orchestrator.workflows.mission_limits import LegLimits
+    from orchestrator.workflows.model_pause import ModelPauses
+    from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.questions import Questions
 
-PATCH: Final = "model-pause"
-"""Legs that failed for want of a planner before there were pauses are replayed as they failed."""
 _THEN: Final = "then"
 _GO_ON: Final = "go on"
 _GIVE_UP: Final = "give up"
@@ -37,67 +32,44 @@ _CHOICES: Final = open_choice(
 
 
 class Thinking:
-    """Has the steps of a leg planned, whatever becomes of the model that plans them."""
+    """Has the steps of a leg planned, despite failures of its models."""
 
     def __init__(
         self,
         progress: Progress,
+        limits: LegLimits,
         pauses: ModelPauses,
         questions: Questions,
-        plan: Callable[[StepContext, Selection], Awaitable[PlanStepOutput]],
     ) -> None:
         self._progress = progress
+        self._limits = limits
         self._pauses = pauses
         self._questions = questions
-        self._plan = plan
 
-    async def next_step(self, selection: Selection) -> PlanStepOutput:
-        """What to do next, out of the selected tools.
+    async def next_step(self) -> Thought:
+        """Select tools, plan one step and prepare its call.
 
         Raises:
             LegLost: no model answered until the policy's deadline, or a person gave up.
             ActivityError: the planner ended the leg by its error.
         """
         try:
-            return await self._planned(selection)
+            await self._pauses.go_on()
+            return await self._thought()
         finally:
             self._pauses.close()
 
-    async def whole_step(self) -> Thought:
-        """A step that rules plan, thought through at once; trouble is waited out as a model's is.
-
-        Raises:
-            LegLost: it went on until the policy's deadline, or a person gave up.
-            ActivityError: the planner ended the leg by its error.
-        """
-        here = True
-        try:
-            while True:
-                context = step_context(self._progress.leg)
-                try:
-                    thought = await calls.think(context, self._progress, here=here)
-                except ActivityError as error:
-                    trouble = trouble_of(error)
-                    if trouble is None:
-                        raise
-                    await self._pauses.wait(trouble)
-                    here = False  # it may be what kills workers
-                else:
-                    self._pauses.over()
-                    return thought
-        finally:
-            self._pauses.close()
-
-    async def _planned(self, selection: Selection) -> PlanStepOutput:
+    async def _thought(self) -> Thought:
         failed: dict[str, ModelTrouble] = {}
+        here = self._progress.leg.leg.is_planned_by_rules
         while True:
-            context = step_context(self._progress.leg)
             try:
-                planned = await self._plan(context, selection)
+                thought = await self._asked(here=here)
             except ActivityError as error:
                 trouble = trouble_of(error)
-                if trouble is None or not workflow.patched(PATCH):
+                if trouble is None:
                     raise
+                here = False  # the thought may be the cause of workers' deaths
                 failed[self._current] = trouble
                 following = self._following(set(failed))
                 if following is not None:
@@ -108,21 +80,35 @@ class Thinking:
                 await self._pauses.wait(last, before)
             else:
                 self._pauses.over()
-                return planned
+                return thought
 
-    # -- answers of no use ------------------------------------------------------------------------
+    async def _asked(self, *, here: bool) -> Thought:
+        """Think once; the model usage is counted, whatever the outcome."""
+        context = step_context(self._progress.leg, self._progress.budget_left)
+        with self._limits.thinking():
+            try:
+                thought = await calls.think(context, self._progress, here=here)
+            except ActivityError as error:
+                self._progress.count_usage(usage_of(error))
+                raise
+            self._progress.count_usage(thought.planned.usage)
+        return thought
+
+    # -- unusable answers -------------------------------------------------------------------------
 
     async def spend(self, wrong: str) -> None:
-        """Spend the step on answers of no use, which the next one tells the model.
+        """Spend the step on unusable answers; the next step reports them to the model.
 
-        A model that gives too many of them is passed over; after the last one a person is asked.
+        A model that gives too many unusable answers is passed over; after the last model a person
+        is asked.
 
         Raises:
             LegLost: the person gives up, or does not answer in time.
         """
-        self._progress.observe(CallTool(tool=ANSWER), outcome="unusable", error=wrong)
-        self._progress.record(ANSWER, "unusable", wrong)
-        self._progress.spend_on_answers()
+        if self._questions.resumed is None:  # otherwise the previous run has reported it
+            self._progress.observe(CallTool(tool=ANSWER), outcome="unusable", error=wrong)
+            self._progress.record(ANSWER, "unusable", wrong)
+            self._progress.spend_on_answers()
         state = self._progress.state.model
         if state.bad_answers < self._progress.leg.leg.agent.max_bad_answers:
             return
@@ -136,7 +122,7 @@ class Thinking:
     async def _ask_what_follows(self, wrong: str, count: int) -> None:
         problem = ""
         while True:
-            answer = await self._asked(wrong, count, problem)
+            answer = await self._answer(wrong, count, problem)
             then, by = str(answer.values[_THEN]).strip(), answer.answered_by or "a person"
             if then == _GIVE_UP:
                 raise LegLost(f"{by} gave up on the model: {count} answers of no use: {wrong}")
@@ -149,7 +135,7 @@ class Thinking:
                 return
             problem = f"{then!r} cannot be asked: {problem}. "
 
-    async def _asked(self, wrong: str, count: int, problem: str) -> AnswerInput:
+    async def _answer(self, wrong: str, count: int, problem: str) -> AnswerInput:
         named = self._current or "the worker's default model"
         wanted = AskUser(
             question=f"{problem}{named} gave {count} answers in this part that cannot be carried "
@@ -158,21 +144,24 @@ class Thinking:
             "of the agent",
             fields={_THEN: _CHOICES},
         )
-        question_id = names.model_question_id(
-            self._progress.leg.call_id, self._progress.ask_about_model()
+        before = self._questions.resumed
+        question_id = (
+            names.model_question_id(self._progress.leg.call_id, self._progress.ask_about_model())
+            if before is None
+            else before.question_id
         )
         return await self._questions.ask_about(wanted, question_id=question_id)
 
-    # -- which model ------------------------------------------------------------------------------
+    # -- choice of the model ----------------------------------------------------------------------
 
     @property
     def _current(self) -> str:
-        """The model that is asked now; empty for the worker's default."""
+        """Return the current model; empty for the worker's default."""
         changed = self._progress.state.model.name
         return self._progress.leg.leg.agent.model or "" if changed is None else changed
 
     def _following(self, without: set[str]) -> str | None:
-        """The next model: a person's choice, then the profile's; None when none is left."""
+        """Return the next model: a person's choice, then the profile's; None if none is left."""
         agent, state = self._progress.leg.leg.agent, self._progress.state.model
         chosen = [change.model for change in state.changes if change.by][-1:]
         listed = (*chosen, agent.model or "", *agent.fallback)

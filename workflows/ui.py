@@ -1,12 +1,12 @@
-"""All that the Temporal UI shows of workflows: search attributes, current details and summaries.
+"""Publish workflows to lists and the Temporal UI: search attributes, memos and pages.
 
-Current details are asked for, so no history grows by them. What each page says stands in
-mission_page.py, leg_page.py and rollback_page.py. Where a mission or a rollback is started from
-outside of a workflow, its summary comes with the message that starts it.
+Current details are read by query, so no history grows by them. mission_page.py and rollback_page.py
+hold the content of the pages. If a client starts a mission or a rollback outside of a workflow, its
+summary comes with the start request.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
@@ -14,76 +14,100 @@ from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal import search_attributes as sa
     from orchestrator.core.shown_text import markdown_summary
-    from orchestrator.messages.leg import LegInput, LegWaiting
-    from orchestrator.messages.news import wait_of
-    from workflows.leg_page import leg_page
-    from workflows.mission_page import MissionPage
-    from workflows.rollback_page import RollbackPage
+    from orchestrator.messages import names
+    from orchestrator.messages.leg import LegWaiting
+    from orchestrator.saga.ledger import Ledger
+    from orchestrator.workflows.mission_page import MissionPage
+    from orchestrator.workflows.rollback_page import RollbackPage
 
-# -- what is shown, and searched by ---------------------------------------------------------------
+# -- search attributes, memos and pages -----------------------------------------------------------
 
 
-def show_mission(page: MissionPage) -> None:
-    """Make where a mission stands what it is searched by, and what its page says."""
-    requester = page.result.requester
-    workflow.upsert_search_attributes(
-        [
-            sa.STATUS.value_set(page.searched_as),
-            _several(sa.WAITING_FOR, page.waits_for),
-            _several(sa.TOOL, page.tools),
-            *([sa.REQUESTER.value_set(requester)] if sa.searchable(requester) else []),
-        ]
+class MissionAttributes(NamedTuple):
+    """The search attributes of a mission that change."""
+
+    status: str
+    waits_for: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+
+
+UNKNOWN: Final = MissionAttributes("", ("",), ("",), ("",))
+"""A value that differs from the attributes of every mission."""
+
+
+def note_mission(page: MissionPage, *, before: MissionAttributes) -> MissionAttributes:
+    """Update a mission's search attributes where they have changed."""
+    now = MissionAttributes(
+        page.searched_as, tuple(page.waits_for), tuple(page.tools), tuple(page.agents)
     )
-    draw_mission(page)
+    changes: list[SearchAttributeUpdate[Any]] = []
+    if now.status != before.status:
+        changes.append(sa.STATUS.value_set(now.status))
+    for key, values, old in (
+        (sa.WAITING_FOR, now.waits_for, before.waits_for),
+        (sa.TOOL, now.tools, before.tools),
+        (sa.AGENT, now.agents, before.agents),
+    ):
+        if values != old:
+            changes.append(_several(key, values))
+    if changes:
+        workflow.upsert_search_attributes(changes)
+    return now
 
 
-def draw_mission(page: MissionPage) -> None:
-    """Make where a mission stands what its page says."""
-    workflow.set_current_details(page.markdown())
+def note_saga(
+    mission_ids: Sequence[str], waits_for: Sequence[str], *, before: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Update the search attributes of a workflow with sagas where they have changed."""
+    now = (*map(names.saga_attribute, mission_ids), *waits_for)
+    if now != before:
+        sagas = [names.saga_attribute(one) for one in mission_ids]
+        workflow.upsert_search_attributes(
+            [_several(sa.AGENT, sagas), _several(sa.WAITING_FOR, waits_for)]
+        )
+    return now
 
 
-def show_leg_status(status: str, waiting: LegWaiting) -> None:
-    """Make where a leg stands, and what it waits for, what it is searched by."""
-    wait = wait_of(waiting)
-    workflow.upsert_search_attributes(
-        [
-            sa.STATUS.value_set(str(status)),
-            _several(sa.WAITING_FOR, [wait.waits_for] if wait else []),
-            _several(sa.TOOL, [wait.tool] if wait and wait.tool else []),
-            sa.CARD_TYPE.value_set(wait.card_type)
-            if wait and wait.card_type
-            else sa.CARD_TYPE.value_unset(),
-        ]
-    )
-
-
-def draw_leg(leg: LegInput, waiting: LegWaiting) -> None:
-    """Make where a leg stands what its page says."""
-    workflow.set_current_details(leg_page(leg, waiting))
+def note_waits(
+    waits: Mapping[str, LegWaiting], *, before: Mapping[str, LegWaiting]
+) -> dict[str, LegWaiting]:
+    """Update the waits of each leg in the mission's memo, from which lists are made."""
+    changes = {
+        f"{names.WAITS_MEMO}{leg_id}": waits.get(leg_id)
+        for leg_id in dict.fromkeys([*before, *waits])
+        if waits.get(leg_id) != before.get(leg_id)
+    }
+    if changes:
+        workflow.upsert_memo(changes)
+    return dict(waits)
 
 
 def show_rollback(page: RollbackPage) -> None:
-    """Make where a rollback stands what it is searched by, and what its page says."""
+    """Update a rollback's search attributes, memo and page."""
+    report = page.report
     workflow.upsert_search_attributes(
         [
             sa.STATUS.value_set(str(page.status)),
             _several(sa.WAITING_FOR, page.waits_for),
             _several(sa.TOOL, page.tools),
-            sa.PARKED.value_set(len(page.report.parked)),
+            sa.PARKED.value_set(len(report.parked)),
         ]
     )
+    parked = report.model_copy(update={"ledger": Ledger(obligations=tuple(report.parked))})
+    workflow.upsert_memo({names.PARKED_MEMO: parked if report.parked or report.blocked else None})
     draw_rollback(page)
 
 
 def draw_rollback(page: RollbackPage) -> None:
-    """Make where a rollback stands what its page says."""
+    """Update a rollback's page."""
     workflow.set_current_details(page.markdown())
 
 
 def _several(
     key: SearchAttributeKey[Sequence[str]], values: Sequence[str]
 ) -> SearchAttributeUpdate[Any]:
-    """A list of values; without any, the attribute is gone."""
+    """Return the update of a list attribute; an empty list removes the attribute."""
     return key.value_set([str(value) for value in values]) if values else key.value_unset()
 
 
@@ -91,33 +115,32 @@ def _several(
 
 
 def summary(template: str, **named: object) -> str:
-    """One of the summaries below, filled in with text that is shown as it is."""
+    """Fill a template of the summaries below, with the values escaped for display."""
     return markdown_summary(template.format(**named))
 
 
-LEG = "{agent}: {goal}"
 PIN_CATALOG = "pin the catalog"
 SPLIT_GOAL = "split the goal into legs"
 PREVIEW_PLAN = "plan, and do nothing"
 REVIEW_PLAN = "put the plan before a person"
 CHECK_PLAN = "check the approval of the plan"
 PLAN_HAND_OVER = "plan what is handed over to {agent}: {goal}"
-SELECT_TOOLS = "step {step}: select tools"
-PLAN_STEP = "step {step}: plan, {forwarded} of {size} tools"
 DISCOVER_TOOLS = "discover {query!r}"
+OFFER_TOOLS = "choose the tools that an agent is offered"
 AWAIT_KEY = "wait for a worker that has the key of its messages"
 READ_KEPT = "wait for a worker that has what the leg has seen"
 THINK = "step {step}: select, plan and prepare"
 AWAIT_STATE = "wait for a worker that has what the mission needs"
 UNTIL_STATE = "until it is looked for again"
-LISTEN = "hear what came while this task was thinking"
+UNTIL_TAKEN = "until its provider takes calls again"
 PREPARE_CALL = "prepare {tool}"
 PREPARE_OVERCHARGE = "ask about the overcharge of {tool}"
 INVOKE_TOOL = "{tool}"
 INVOKE_APPROVED = "{tool}, approved by {approver}"
-COLLECT_LEGS = "collect the ledgers of all legs"
+CONCLUDE_MISSION = "note that what it made stands"
+COLLECT_LEDGER = "collect the ledger"
 READ_ROLLBACK = "read what the rollback came to"
-COMPENSATE = "undo {tool} with {cancel_tool}: {what}"
+COMPENSATE = "cancel {tool} with {cancel_tool}: {what}"
 FIND_STRANDED = "find what was stopped"
 RECOVER_MISSION = "recover {mission_id}"
 MISSION_DEADLINE = "the mission's deadline"
@@ -127,5 +150,6 @@ CONFIRMATION_EXPIRES = "the card for {tool} expires"
 CHECK_MODEL = "look up the model {model}"
 MODEL_RETRY = "until the model is asked again: {reason}"
 QUESTION_EXPIRES = "the question expires: {question}"
+UNTIL_ROLLBACK = "until the rollback is started again"
 UNTIL_RETRY = "until {tool} is tried again: {what}"
 UNTIL_SETTLED = "until {tool} can no longer arrive: {what}"

@@ -1,4 +1,4 @@
-"""The public keys that decisions are signed with, from a file or a URL."""
+"""Keys of signed decisions: public ones from a file or a URL, private ones in files."""
 
 import asyncio
 import time
@@ -7,25 +7,27 @@ from pathlib import Path
 
 import httpx
 
-from orchestrator.confirmation.signatures import PublicKeys, read_public_keys
-from orchestrator.core.errors import ApprovalKeysUnavailable, UsageError
+from orchestrator.adapters.storage.files import create_file
+from orchestrator.confirmation.signatures import PublicKeys, SigningKey, read_public_keys
+from orchestrator.core.errors import ApprovalKeysUnavailable, DocumentUnreadable, UsageError
+from orchestrator.core.shown_text import address_shown
 
 FRESH_S = 300.0
-"""How long keys of a URL are used before they are asked for again."""
+"""Seconds after which keys of a URL are fetched again."""
 STALE_S = 3_600.0
-"""How long they are used when the URL gives none any more; then nothing is approved."""
+"""Seconds after which keys are no longer used if the URL fails; then nothing is approved."""
 _PAUSE_S = 10.0
-"""Between two questions to a URL that does not answer."""
+"""Seconds between two tries of a URL that fails."""
 _TIMEOUT_S = 3.0
 """Shorter than the pause between two heartbeats that an activity is allowed."""
 _MOST_BYTES = 262_144
 
 
 class ApprovalKeys:
-    """A JWK set that an operator names; what it holds now is what counts now.
+    """The current content of a JWK set.
 
-    A file is read each time. A URL is asked every five minutes; when it fails, what it gave last
-    counts for an hour.
+    A file is read each time. A URL is fetched every five minutes; when it fails, its last keys
+    are used for an hour.
     """
 
     def __init__(
@@ -39,16 +41,18 @@ class ApprovalKeys:
         """Take a path or an https URL; nothing is read yet.
 
         Args:
-            source: where the keys are.
-            proxy: through which a URL is asked.
-            http: asks a URL, in place of a client of its own.
+            source: the path or URL.
+            proxy: for requests to a URL.
+            http: in place of a client of its own.
             clock: in seconds.
 
         Raises:
             UsageError: it is a URL, and not https.
         """
         if "://" in source and not source.startswith("https://"):
-            raise UsageError(f"approval keys come from a file or an https URL, not {source}")
+            raise UsageError(
+                f"approval keys come from a file or an https URL, not {address_shown(source)}"
+            )
         self.source = source
         self._proxy = proxy
         self._http = http
@@ -60,14 +64,14 @@ class ApprovalKeys:
 
     @property
     def is_url(self) -> bool:
-        """Whether they come over the network."""
+        """True if the keys come over the network."""
         return "://" in self.source
 
     def check(self) -> None:
-        """Read a file once, so that a wrong one is told when a worker starts; a URL may come later.
+        """Read a file once, so that a wrong one fails a worker's start; a URL may come later.
 
         Raises:
-            UsageError: the file holds no keys that can be used.
+            UsageError: the file has no usable keys.
         """
         if not self.is_url:
             try:
@@ -76,7 +80,7 @@ class ApprovalKeys:
                 raise UsageError(f"ORCHESTRATOR_APPROVAL_KEYS: {error.reason}") from error
 
     async def current(self) -> PublicKeys:
-        """The keys that count now.
+        """Return the current keys.
 
         Raises:
             ApprovalKeysUnavailable: there are none that may be used now.
@@ -88,22 +92,23 @@ class ApprovalKeys:
             if now - self._kept_at >= FRESH_S and now - self._asked_at >= _PAUSE_S:
                 await self._ask(now)
             if self._kept is None or now - self._kept_at >= STALE_S:
-                raise ApprovalKeysUnavailable(self.source, self._why)
+                raise ApprovalKeysUnavailable(address_shown(self.source), self._why)
             return self._kept
 
     def _of_file(self) -> PublicKeys:
         try:
             return read_public_keys(Path(self.source).read_bytes(), self.source)
         except (OSError, UsageError) as error:
-            raise ApprovalKeysUnavailable(self.source, str(error)) from error
+            raise ApprovalKeysUnavailable(address_shown(self.source), str(error)) from error
 
     async def _ask(self, now: float) -> None:
         self._asked_at = now
         try:
-            self._kept = read_public_keys(await self._fetch(), self.source)
+            self._kept = read_public_keys(await self._fetch(), address_shown(self.source))
             self._kept_at = now
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UsageError) as error:
-            self._why = str(error) or type(error).__name__
+            quotes_url = isinstance(error, httpx.InvalidURL)
+            self._why = type(error).__name__ if quotes_url else str(error) or type(error).__name__
 
     async def _fetch(self) -> bytes:
         if self._http is not None:
@@ -113,7 +118,7 @@ class ApprovalKeys:
 
 
 async def _body(http: httpx.AsyncClient, url: str) -> bytes:
-    """What a URL answers, up to the size of any honest key set; no other place is asked for it."""
+    """Fetch a URL, up to the size of any real key set, without following redirects."""
     async with asyncio.timeout(_TIMEOUT_S), http.stream("GET", url) as answer:
         if answer.status_code != httpx.codes.OK:
             raise httpx.HTTPError(f"it answers HTTP {answer.status_code}")
@@ -123,3 +128,29 @@ async def _body(http: httpx.AsyncClient, url: str) -> bytes:
             if len(body) > _MOST_BYTES:
                 raise httpx.HTTPError("its answer is too long for a JWK set")
         return body
+
+
+def load_signing_key(path: Path) -> SigningKey:
+    """Return the private key of a PEM or JWK file.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or has no key that can sign a decision.
+    """
+    try:
+        return SigningKey.read(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, UsageError) as error:
+        raise DocumentUnreadable(str(path), str(error).splitlines()[0]) from error
+
+
+def write_signing_key(path: Path, text: str) -> None:
+    """Write a private key to a new private file.
+
+    Raises:
+        UsageError: the file exists, or cannot be written.
+    """
+    try:
+        is_new = create_file(path, text.encode())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    if not is_new:
+        raise UsageError(f"{path} exists; a key that is replaced can sign nothing any more")

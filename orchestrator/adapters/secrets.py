@@ -1,71 +1,80 @@
-"""Credentials: named everywhere by a SecretRef, turned to values only when a request is sent."""
+"""Values of secrets by name, read only when a request is sent, and kept out of httpx's logs."""
 
+import logging
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol, runtime_checkable
 
 from orchestrator.core.errors import SecretMissing
-
-VARIABLE_PREFIX = "ORCHESTRATOR_SECRET_"
-
-
-class SecretRef(NamedTuple):
-    """The name of a secret; safe to log, to trace and to keep."""
-
-    name: str
+from orchestrator.core.secret_names import variable_of, variables_of
 
 
 class SecretStore(Protocol):
-    """Where the values of secrets are."""
+    """A source of values of secrets."""
 
     def get(self, name: str) -> str:
-        """The value of a secret.
+        """Return the value of a secret.
 
         Raises:
-            SecretMissing: nobody configured it.
+            SecretMissing: it is not configured.
         """
         ...
 
 
-def secret_for_scheme(document: str, scheme: str) -> SecretRef:
-    """The secret that a document's security scheme reads: `payments_token`.
+@runtime_checkable
+class BoundSecrets(SecretStore, Protocol):
+    """A store that restricts secrets to hosts."""
 
-    Two documents may both call their scheme `api_key`, and neither provider may see the other's
-    key: the document's name is put before a scheme name that does not begin with it already.
-    """
-    if scheme == document or scheme.startswith(f"{document}_"):
-        return SecretRef(scheme)
-    return SecretRef(f"{document}_{scheme}")
+    def get_for(self, name: str, host: str) -> str:
+        """Return the value of a secret that is sent to a host.
 
-
-def variable_of(name: str) -> str:
-    """The environment variable that a secret is read from."""
-    return VARIABLE_PREFIX + re.sub(r"[^A-Z0-9]", "_", name.upper())
+        Raises:
+            SecretMissing: it is not configured, or not for this host.
+        """
+        ...
 
 
 class EnvironmentSecrets:
     """Secrets from environment variables.
 
-    `payments_token` is read from ORCHESTRATOR_SECRET_PAYMENTS_TOKEN, or from the file that
-    ORCHESTRATOR_SECRET_PAYMENTS_TOKEN_FILE names, the way container platforms mount secrets.
+    `payments__token` is read from ORCHESTRATOR_SECRET_PAYMENTS__TOKEN, or from the file that
+    ORCHESTRATOR_SECRET_PAYMENTS__TOKEN_FILE names, the way container platforms mount secrets. Where
+    ORCHESTRATOR_SECRET_PAYMENTS__TOKEN_HOSTS lists hosts, separated by commas, it is sent only to
+    these, whatever its document says.
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
 
     def get(self, name: str) -> str:
-        """The value, without white space around it.
+        """Return the value, without white space around it.
 
         Raises:
-            SecretMissing: neither variable is set, or what it leads to is empty or unreadable.
+            SecretMissing: neither variable is set, or the value is empty or unreadable.
         """
+        for variable in variables_of(name):
+            value = self._environ.get(variable) or self._from_file(f"{variable}_FILE")
+            if value.strip():
+                return value.strip()
         variable = variable_of(name)
-        value = self._environ.get(variable) or self._from_file(f"{variable}_FILE")
-        if not value.strip():
-            raise SecretMissing(name, f"{variable}, or {variable}_FILE to a file that holds it")
-        return value.strip()
+        raise SecretMissing(name, f"{variable}, or {variable}_FILE to a file that holds it")
+
+    def get_for(self, name: str, host: str) -> str:
+        """Return the value for a host.
+
+        Raises:
+            SecretMissing: as `get`, or its hosts are listed without this one.
+        """
+        for variable in variables_of(name):
+            listed = self._environ.get(f"{variable}_HOSTS", "").split(",")
+            hosts = [one.strip().lower() for one in listed]
+            if any(hosts) and host.lower() not in hosts:
+                wanted = f"{variable}_HOSTS to hosts that include it"
+                raise SecretMissing(f"{name} for {host}", wanted)
+        return self.get(name)
 
     def _from_file(self, variable: str) -> str:
         path = self._environ.get(variable)
@@ -75,3 +84,24 @@ class EnvironmentSecrets:
             return Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return ""
+
+
+_HTTPCORE = ("connection", "http11", "http2", "proxy", "socks")
+_WIRE_LOGGERS = ("httpx", *(f"httpcore.{part}" for part in _HTTPCORE))
+_is_silent: ContextVar[bool] = ContextVar("wire_logs_dropped", default=False)
+
+
+def _is_logged(_: logging.LogRecord) -> bool:
+    return not _is_silent.get()
+
+
+@contextmanager
+def wire_logs_dropped() -> Iterator[None]:
+    """Keep httpx from logging URLs and headers of requests within this block."""
+    for name in _WIRE_LOGGERS:
+        logging.getLogger(name).addFilter(_is_logged)
+    token = _is_silent.set(True)
+    try:
+        yield
+    finally:
+        _is_silent.reset(token)

@@ -1,4 +1,4 @@
-"""Bundling: a document takes in the files that it refers to and becomes self-contained."""
+"""Bundle a document: include the files that it refers to, so that it is self-contained."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,19 +38,20 @@ _BY_NAME = frozenset(
         *(keyword for keyword, holds in KEYWORDS.items() if holds == "map"),
     }
 )
-"""Keywords whose objects have names that the document chooses: `x-id` is no extension there."""
+"""Keywords whose objects have names chosen by the document: `x-id` is no extension there."""
 
 
 def bundle(document: JsonObject, *, at: Path, read: Callable[[Path], JsonObject]) -> JsonObject:
-    """Return the document with the files that it refers to inside itself.
+    """Return the document with the files that it refers to included.
 
-    Other files are kept whole under `x-orchet-files`, so that their own references still work; a
-    document that refers to no other file is returned unchanged. Nothing is refused here: the reason
-    stands in place of a file that cannot be read, and the reader that needs it reports it.
-    References inside extensions are left alone unless another reference leads into that extension.
+    Other files are included whole under `x-orchet-files`, so that their own references still work;
+    a document that refers to no other file is returned unchanged. No error is raised here: the
+    reason replaces the content of an unreadable file, and the reader that needs the file reports
+    it. References inside extensions are left alone unless another reference leads into that
+    extension.
 
     References are relative to the file that contains them (`at` for the document) and lead to files
-    of its folder and below. URLs stay as they are.
+    of its folder and below. URLs are left as they are.
     """
     if not _mentions_files(document):
         return document
@@ -75,12 +76,11 @@ def _mentions_files(document: JsonObject) -> bool:
 
 
 class _Bundler:
-    """Rewrites references and takes in each file that one leads to, once."""
+    """Rewrites references and includes each referenced file once."""
 
     def __init__(self, main: Path, read: Callable[[Path], JsonObject]) -> None:
         self.files: dict[str, JsonValue] = {}
-        """Content by path relative to the document's folder, or the reason why it cannot be
-        read."""
+        """Content by path relative to the document's folder, or the reason why it is unreadable."""
         self._main = main
         self._read = read
         self._known: dict[Path, JsonObject] = {}
@@ -135,7 +135,8 @@ class _Bundler:
         if key == "$ref" and isinstance(item, str):
             return self._reference(item, at)
         if key == "$dynamicRef" and isinstance(item, str):
-            # It stays as written, because its meaning depends on the name; its file is taken in.
+            # The reference is left as written, because its meaning depends on the name; its file is
+            # included.
             self._reference(item, at)
             return item
         return self._value(item, at.below(key), is_by_name=not is_by_name and key in _BY_NAME)

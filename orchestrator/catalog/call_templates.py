@@ -1,12 +1,26 @@
 """Calls of cancel tools and probes, filled from a forward call and its answer."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Final
+from unicodedata import category
+from urllib.parse import unquote, urlsplit
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.expressions import Expression, Filling, follow_or_none, parse_filling
-from orchestrator.catalog.tool import Tool, ToolCallTemplate
+from orchestrator.catalog.tool import ENDED, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
+
+EACH: Final = "*"
+"""A step of a pointer into an answer: each element of a list but those that report a failure."""
+_TROUBLES: Final = ("error", "errors")
+_STATES: Final = ("status", "state")
+_ADDRESSES: Final = frozenset({"location", "content-location", "link"})
+"""Headers whose values are addresses; a part of the address is the id of the new thing."""
+_LINK: Final = re.compile(r"<([^<>]*)>([^<]*)")
+_OF_ITSELF: Final = re.compile(r"""rel\s*=\s*"?(?:self|item|canonical)\b""", re.IGNORECASE)
 
 
 def fill_template(
@@ -17,32 +31,46 @@ def fill_template(
     idempotency_key: str | None,
     response_body: JsonValue,
     response_headers: Mapping[str, str],
+    called: Tool | None = None,
 ) -> JsonObject:
     """Return the arguments of the template's tool, without those whose expressions find nothing.
+
+    An id without a visible character counts as missing.
 
     Args:
         template: the cancel or probe call of a contract.
         tool: the tool that was called, whose bindings locate its inputs.
-        arguments: what it was called with, by input name.
+        arguments: the arguments of that call, by input name.
         idempotency_key: the key that the call carried, if it takes one.
-        response_body: the answer; None when there is none.
+        response_body: the answer; None if there is none.
         response_headers: names in any case.
+        called: the template's tool; its path shows which part of an address is an id.
     """
     headers = {name.lower(): value for name, value in response_headers.items()}
 
-    def read(expression: Expression) -> JsonValue:
+    def read(name: str, expression: Expression) -> JsonValue:
         if expression.message == "request":
             return _read_request(expression, tool, arguments, idempotency_key)
         if expression.source == "header":
-            return headers.get(expression.path[0].lower())
-        return follow_or_none(response_body, expression.path)
+            header = expression.path[0].lower()
+            value = headers.get(header, "")
+            return _id_in(header, value, name, tool, called) if header in _ADDRESSES else value
+        return _answered(response_body, expression.path)
 
-    filled = {name: _fill(parse_filling(v), read) for name, v in template.arguments.items()}
+    filled = {
+        name: _fill(parse_filling(value), partial(read, name))
+        for name, value in template.arguments.items()
+    }
     return {name: value for name, value in filled.items() if value is not None}
 
 
+def is_blank(text: str) -> bool:
+    """Return True if a text has no visible character."""
+    return all(category(character)[0] in "CZ" for character in text)
+
+
 def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValue:
-    values = [read(part) if isinstance(part, Expression) else part for part in filling.parts]
+    values = [_named(read(p)) if isinstance(p, Expression) else p for p in filling.parts]
     if len(values) == 1:
         return [values[0]] if filling.is_listed and values[0] is not None else values[0]
     if any(value is None or isinstance(value, dict | list) for value in values):
@@ -50,14 +78,114 @@ def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValu
     return "".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
 
 
+def _answered(body: JsonValue, path: tuple[str, ...]) -> JsonValue:
+    """Return the value at a path; if the path has a step for each element, the values of all."""
+    if EACH not in path:
+        return follow_or_none(body, path)
+    at = path.index(EACH)
+    listed = follow_or_none(body, path[:at])
+    read = [
+        _named(follow_or_none(one, path[at + 1 :]))
+        for one in (listed if isinstance(listed, list) else ())
+        if item_worked(one)
+    ]
+    return [value for value in read if isinstance(value, str | int | float)] or None
+
+
+def item_worked(item: JsonValue) -> bool:
+    """Return True if an element of a batch's answer does not report a failure."""
+    if not isinstance(item, dict):
+        return True
+    said = {name.lower(): value for name, value in item.items()}
+    ended = any(isinstance(s := said.get(n), str) and s.lower() in ENDED for n in _STATES)
+    troubled = any(not is_empty(said.get(name)) for name in _TROUBLES)
+    return status_of(item) < 400 and not ended and not troubled
+
+
+def status_of(item: JsonObject) -> int:
+    """Return the HTTP status that an element of an answer states; 0 if it states none."""
+    found = item.get("status", item.get("code"))
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0
+
+
+def is_empty(value: JsonValue) -> bool:
+    """Return True if an error in an answer has no content."""
+    if isinstance(value, dict):
+        return all(inner in (None, "", 0, False, [], {}) for inner in value.values())
+    return value in (None, "", 0, False, [])
+
+
+def _named(value: JsonValue) -> JsonValue:
+    return None if isinstance(value, str) and is_blank(value) else value
+
+
+def _id_in(header: str, value: str, name: str, tool: Tool, called: Tool | None) -> str | None:
+    """Return the id of the new thing in an address; None if no path template matches.
+
+    Args:
+        header: its name, in lower case.
+        value: one address; for Link, several.
+        name: the input to fill; an input with the format of a URI takes the whole address.
+        tool: the called tool; an address may be its path with one more segment.
+        called: the tool of the input.
+    """
+    templates = [(f"{tool.path.rstrip('/')}/{{}}", "{}")]
+    if called is not None:
+        if called.properties.get(name, {}).get("format") in ("uri", "uri-reference", "url"):
+            return next(_addresses(header, value), None)
+        fields = [b.field for b in called.bindings if b.name == name and b.location == "path"]
+        templates = [*((called.path, f"{{{field}}}") for field in fields), *templates]
+    found = (
+        next((one for t in templates if (one := _segment(address, *t)) is not None), None)
+        for address in _addresses(header, value)
+    )
+    ids = dict.fromkeys(one for one in found if one is not None)
+    return next(iter(ids)) if len(ids) == 1 else None
+
+
+def _addresses(header: str, value: str) -> Iterator[str]:
+    """Yield the address of a header; for Link, the addresses of the thing itself, else all."""
+    if header != "link":
+        yield value.strip()
+        return
+    links = _LINK.findall(value)
+    own = [address for address, terms in links if _OF_ITSELF.search(terms)]
+    yield from own or [address for address, _ in links]
+
+
+def _segment(address: str, template: str, placeholder: str) -> str | None:
+    """Return the part of an address at the position of the placeholder in a path template.
+
+    The template is compared from its end, because the server's own path comes first, and it may end
+    after the placeholder: `/bookings/{id}/cancel` cancels the thing at `/bookings/7`.
+    """
+    if not address or "/" not in address:
+        return address or None
+    try:
+        steps = [step for step in urlsplit(address).path.split("/") if step]
+    except ValueError:
+        return None
+    wanted = [step for step in template.partition("?")[0].split("/") if step]
+    if placeholder not in wanted:
+        return None
+    at = wanted.index(placeholder)
+    for end in (wanted[: at + 1], wanted):
+        length = min(len(steps), len(end))
+        pairs = list(zip(steps[len(steps) - length :], end[len(end) - length :], strict=True))
+        fits = all("{" in one or unquote(step) == one for step, one in pairs)
+        held = [step for step, one in pairs if one == placeholder]
+        if fits and held and (length > 1 or len(steps) == len(end) == 1):
+            return unquote(held[0])
+    return None
+
+
 def _read_request(
     expression: Expression, tool: Tool, arguments: JsonObject, idempotency_key: str | None
 ) -> JsonValue:
+    if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
+        return tool.key_of(idempotency_key) if idempotency_key is not None else None
     if expression.source == "body":
         return follow_or_none(_sent_body(tool, arguments), expression.path)
-    name = expression.path[0]
-    if expression.source == "header" and name.lower() == (tool.idempotency_header or "").lower():
-        return idempotency_key
     wanted = input_read(expression, tool)
     return arguments.get(wanted) if wanted is not None else None
 
@@ -87,7 +215,7 @@ def input_read(expression: Expression, tool: Tool) -> str | None:
 
 
 def reads_only_response(template: ToolCallTemplate) -> bool:
-    """Return True if the template reads only the answer, so a lost answer leaves it unfilled."""
+    """Return True if the template reads only the answer: a lost answer leaves it unfilled."""
     expressions = expressions_of(template)
     return bool(expressions) and all(e.message == "response" for e in expressions)
 

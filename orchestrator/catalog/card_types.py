@@ -1,4 +1,4 @@
-"""The types of confirmation cards: the one table that content models, lint, schema and docs follow.
+"""The types of confirmation cards, in the one table for content models, lint, schema and docs.
 
 A document declares further types under x-orchet-card-types (see contract.py); every document may
 name the types listed here, except those that only the orchestrator chooses.
@@ -12,7 +12,7 @@ DEFAULT_CARD: Final = "structured-confirmation"
 """Card of a call whose contract does not choose a type; it has no parts."""
 
 CANCELLATION: Final = "structured-cancellation"
-"""Card of a cancel that a planner wants and that may concern somebody else's booking."""
+"""Card of a planner's cancel that may concern another person's booking."""
 
 
 OVERCHARGE: Final = "structured-overcharge"
@@ -50,16 +50,16 @@ _GOODS: Final = _words("dish file goods item kind meal name product quantity siz
 
 @dataclass(frozen=True)
 class CardPart:
-    """A part of a card and the facts that belong there."""
+    """A part of a card, and rules for the facts in it."""
 
     heading: str
     words: frozenset[str] = frozenset()
-    """A fact with one of these words in its name goes here."""
+    """A fact with one of these words in its name belongs to this part."""
     is_ours: bool = False
-    """Only the orchestrator writes here: no arguments and no answers."""
+    """True if only the orchestrator writes here: no arguments and no answers."""
     takes_ids: bool = False
     is_prose: bool = False
-    """Texts are shown in full."""
+    """True if texts are shown in full."""
     turn: int = 0
     """A fact goes to the matching part with the lowest turn, then to the first."""
 
@@ -70,10 +70,12 @@ class CardType:
 
     purpose: str
     parts: Mapping[str, CardPart]
-    """By their names in the card's JSON, in reading order. Values recognised by their shape go to
-    `amounts`, `times` and `items`, which any type may have."""
+    """By their names in the card's JSON, in reading order.
+
+    Values recognised by their shape go to `amounts`, `times` and `items`, which any type may have.
+    """
     spends: bool = True
-    """True if the price in an answer is money that leaves; a claim spends none."""
+    """True if the price in an answer is money that is spent; a claim spends none."""
 
 
 CARD_TYPES: Final[Mapping[str, CardType]] = {
@@ -186,6 +188,6 @@ CARD_TYPES: Final[Mapping[str, CardType]] = {
 
 
 def spends(card_type: str) -> bool:
-    """Return True if calls with such a card cost their price; a document's own types all do."""
+    """Return True if calls with such a card cost their price, as with all types of documents."""
     known = CARD_TYPES.get(card_type)
     return known is None or known.spends

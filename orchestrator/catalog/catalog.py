@@ -14,6 +14,12 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.compile import compile_documents
 from orchestrator.catalog.functions import compile_functions
 from orchestrator.catalog.operations import SkippedOperation, UnreadFile
+from orchestrator.catalog.python_functions import (
+    DOCUMENT,
+    FunctionTool,
+    function_document,
+    with_partners,
+)
 from orchestrator.catalog.source import Sources, located, read_sources
 from orchestrator.catalog.tool import SCHEMA_FIELDS, Tool
 from orchestrator.core.errors import (
@@ -22,6 +28,7 @@ from orchestrator.core.errors import (
     SkippedWarning,
     ToolNotFound,
     UnreadWarning,
+    UsageError,
 )
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.canonical import canonical_object, canonical_text
@@ -39,7 +46,7 @@ class Catalog:
 
     ```python
     Catalog.load("specs/")                               # every document of a folder
-    Catalog.load("crm.yaml", overlays=["crm-tools.yaml"])  # one that we do not own
+    Catalog.load("crm.yaml", overlays=["crm-tools.yaml"])  # another team's document
     Catalog.from_functions(tools)                        # plain function schemas
     ```
     """
@@ -53,18 +60,21 @@ class Catalog:
         skipped: Sequence[SkippedOperation] = (),
         renamed: Mapping[str, str] = MappingProxyType({}),
         unread: Sequence[UnreadFile] = (),
+        functions: Mapping[str, FunctionTool[Any, Any]] = MappingProxyType({}),
     ) -> None:
         """Take compiled tools by name; the other constructors compile.
 
-        A catalog that an earlier release compiled keeps its digest. Skipped operations are no part
-        of the digest: nothing can call them.
+        A catalog that an earlier release compiled keeps its digest. Skipped operations are not part
+        of the digest, because nothing can call them.
         """
         self.skipped = tuple(skipped)
         """Operations marked as tools that cannot be compiled, each with its place and reason."""
         self.unread = tuple(unread)
-        """Files of folders that cannot be read and contribute nothing."""
+        """Files of folders that are unreadable and contribute nothing."""
         self.renamed: Mapping[str, str] = MappingProxyType(dict(sorted(renamed.items())))
-        """Reason for each tool that is not called by its operationId, by tool name."""
+        """Reason for each tool whose name is not its operationId, by tool name."""
+        self.functions: Mapping[str, FunctionTool[Any, Any]] = MappingProxyType(dict(functions))
+        """Python functions that are tools, by name; a catalog from a store has none."""
         self._digest = digest
         self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))
         """Parsed content by document name, overlays applied, references inside the document."""
@@ -72,29 +82,41 @@ class Catalog:
         """Tools by name, sorted."""
 
     @classmethod
-    def load(cls, *paths: str | Path, overlays: Sequence[str | Path] = ()) -> "Catalog":
-        """Compile documents from files, and from the files of folders.
+    def load(
+        cls,
+        *paths: str | Path,
+        overlays: Sequence[str | Path] = (),
+        functions: Iterable[FunctionTool[Any, Any]] = (),
+    ) -> "Catalog":
+        """Compile documents from files, and from the files of folders, and functions with `@tool`.
 
         Each skipped operation is a SkippedWarning, each unreadable file of a folder an
         UnreadWarning, and each overlay action that selects nothing an OverlayWarning.
 
-        Raises:
-            DocumentUnreadable: a file that is named is missing, or is neither JSON nor YAML.
-            DocumentInvalid: one that is named is no document of a version that we read, or an
-                overlay is at fault.
-            UsageError: no document was found.
+        Raises: as `read_sources`.
+            UsageError: a function is no tool, or a document has the reserved name of the functions.
         """
-        sources = load_sources(*paths, overlays=overlays)
-        compiled = compile_documents(sources.documents)
+        named = with_partners(functions)
+        functions_alone = bool(named) and not (paths or overlays)
+        sources = (
+            Sources({}, {}, ()) if functions_alone else load_sources(*paths, overlays=overlays)
+        )
+        documents = dict(sources.documents)
+        if named and DOCUMENT in documents:
+            raise UsageError(f"a document is called {DOCUMENT!r} like that of functions: rename it")
+        if named:
+            documents[DOCUMENT] = function_document(named)
+        compiled = compile_documents(documents)
         skipped = located(compiled.skipped, sources.files)
         for operation in skipped:
             warnings.warn(str(operation), SkippedWarning, stacklevel=2)
         return cls(
-            sources.documents,
+            documents,
             compiled.tools,
             skipped=skipped,
             renamed=compiled.renamed,
             unread=sources.unread,
+            functions=named,
         )
 
     @classmethod
@@ -102,7 +124,7 @@ class Catalog:
         """Compile parsed documents, by name.
 
         Raises:
-            DocumentInvalid: one is no document of a version that we read.
+            DocumentInvalid: one is not a document of a supported version.
         """
         compiled = compile_documents(documents)
         return cls(documents, compiled.tools, skipped=compiled.skipped, renamed=compiled.renamed)
@@ -115,7 +137,7 @@ class Catalog:
         hint that contradicts the function's own words is a FunctionWarning.
 
         Raises:
-            DocumentInvalid: one has no name or no schema, or two have one name.
+            DocumentInvalid: a function has no name or no schema, or two have the same name.
         """
         return cls({}, compile_functions(functions))
 
@@ -160,11 +182,7 @@ def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sou
     Each unreadable file of a folder is an UnreadWarning, and each overlay action that selects
     nothing an OverlayWarning.
 
-    Raises:
-        DocumentUnreadable: a file that is named is missing, or is neither JSON nor YAML.
-        DocumentInvalid: one that is named is no document of a version that we read, or an overlay
-            is at fault.
-        UsageError: no document was found.
+    Raises: as `read_sources`.
     """
     sources = read_sources(paths, overlays)
     for file in sources.unread:
@@ -232,9 +250,9 @@ def _pieces(documents: JsonObject, tools: JsonObject) -> Iterator[str]:
 
 
 def pack(catalog: Catalog) -> JsonObject:
-    """Return the catalog as one JSON value, with each shared definition once.
+    """Return the catalog as one JSON value that contains each shared definition once.
 
-    It holds compiled tools as well as documents: a later release may compile a document
+    The value has compiled tools as well as documents: a later release may compile a document
     differently, and a mission keeps the tools that it began with.
     """
     shared: list[JsonValue] = []
@@ -265,7 +283,7 @@ def pack(catalog: Catalog) -> JsonObject:
 
 
 def unpack(content: Any, digest: str) -> Catalog:
-    """Return the catalog of that digest from the value that `pack` gave.
+    """Return the catalog of that digest from the result of `pack`.
 
     Raises:
         ValueError: the value is malformed, or has another digest.

@@ -1,7 +1,7 @@
 """The compensation of an obligation, read from x-orchet-cancels and x-orchet-compensation-*."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from pydantic import JsonValue, TypeAdapter
 from orchestrator.catalog.call_templates import expressions_of, input_read, reads_only_response
 from orchestrator.catalog.contract import input_name, read_conditions
 from orchestrator.catalog.declared_prices import read_fee
-from orchestrator.catalog.expressions import parse_conditions, parse_filling
+from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.catalog.tool_names import Peers
@@ -24,14 +24,10 @@ ARGS = "x-orchet-compensation-args"
 PROBE = "x-orchet-compensation-probe"
 GONE_WHEN = "gone-when"
 """Key of a probe's declaration: conditions that show a cancelled resource."""
+SETTLES_AFTER = "settles-after"
+"""Key of a probe's declaration: time in which a call may still take effect."""
 _PREFIX = "x-orchet-compensation-"
 _DURATION = TypeAdapter(timedelta)
-_TIME = (
-    r"T(?=[0-9])(?:[0-9]{1,4}H)?(?:[0-9]{1,4}M)?(?:[0-9]{1,4}(?:\.[0-9]{1,3})?S)?"  # T1H30M, T0.5S
-)
-_ISO_8601 = re.compile(rf"P(?=.*[1-9])(?:[0-9]{{1,4}}W|[0-9]{{1,4}}D(?:{_TIME})?|{_TIME})")
-_SHORTEST_S, _LONGEST_S = 0.001, 864_000_000
-"""At most 10,000 days, far below the limit of a timedelta."""
 _WORDS = re.compile(r"[a-z]+")
 _REFERENCE_WORDS = frozenset(
     {"correlation", "ref", "reference", "references", "referenceid", "requestid"}
@@ -40,43 +36,54 @@ _OWN_REFERENCE = re.compile(
     r"(?:(?:client|caller|own|partner|merchant|external|request|correlation|transaction)_?"
     r"(?:reference|ref|id|token|key)|reference|ref|correlation)(?:_?id)?"
 )
-"""Names that mean the caller's own reference, whatever the resource."""
+"""Names that mean the caller's own reference, for any resource."""
 _SAMPLE_CALL_ID = "mission-7f3a9c2e4b1d.1-flights.12"
 _ROOM_FOR_CALL_ID = 64
 
 
 def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compensation | None:
-    """Return the compensation of a tool, or None when it declares no cancel tool.
+    """Return the compensation of a tool, or None if it declares no cancel tool.
 
     `tool` is the compiled operation; `peers` are the tools of the same document.
 
     Raises:
-        DocumentInvalid: the cancel or probe tool is not in the document or was skipped, an
-            expression is malformed, or a value is not what its key takes.
+        DocumentInvalid: the cancel or probe tool is not in the document or was skipped, or the
+            currency of the fee does not exist.
     """
     cancels = operation.node.at("x-orchet-cancels")
     if cancels is None:
         return None
     args, probe = operation.node.at(ARGS), operation.node.at(PROBE)
-    cancel = peers.named(cancels)
+    first, *rest = cancels.elements() if isinstance(cancels.value, list) else [cancels]
+    cancel = peers.named(first)
     template = _template(cancel, args) if args is not None else _matched(cancel, tool)
     given: dict[str, Any] = {}
+    if rest:
+        given["then"] = tuple(_following(rest, cancel, peers))
     if probe is not None:
         given["probe"] = _probe(probe, tool, peers)
         given["gone_when"] = _gone_when(probe)
+        if (settles := probe.at(SETTLES_AFTER)) is not None:
+            given["settles_after"] = _duration(settles)
     for name, read in _SETTINGS.items():
         if (setting := operation.node.at(f"{_PREFIX}{name}")) is not None:
             given[name.replace("-", "_")] = read(setting)
     return Compensation(cancel=template, **given)
 
 
+def _following(
+    steps: Iterable[DocumentNode], before: Tool, peers: Peers
+) -> Iterator[ToolCallTemplate]:
+    """Yield the calls that complete a cancel; `$response` is the answer to the previous call."""
+    for step in steps:
+        called = peers.named(step if isinstance(step.value, str) else step.require("operationId"))
+        args = step.at("args")
+        yield _template(called, args) if args is not None else _matched(called, before)
+        before = called
+
+
 def _probe(declared: DocumentNode, tool: Tool, peers: Peers) -> ToolCallTemplate:
     named = declared if isinstance(declared.value, str) else declared.require("operationId")
-    for key, place in declared.raw_items() if named is not declared else ():
-        if key not in ("operationId", "args", GONE_WHEN):
-            raise place.invalid(
-                f"a probe is an operationId, or an object of operationId, args and {GONE_WHEN}"
-            )
     probe = peers.named(named)
     args = declared.at("args")
     return _template(probe, args) if args is not None else _matched(probe, tool, answered=False)
@@ -85,30 +92,20 @@ def _probe(declared: DocumentNode, tool: Tool, peers: Peers) -> ToolCallTemplate
 def _gone_when(declared: DocumentNode) -> tuple[str, ...]:
     """Return the conditions under which the probe's answer shows a cancelled resource."""
     found = declared.at(GONE_WHEN)
-    if found is None:
-        return ()
-    conditions = read_conditions(found)
-    if any(c.reading and c.reading.source == "header" for c in parse_conditions(conditions)):
-        raise found.invalid(f"{GONE_WHEN} reads the body of the probe's answer, or its status")
-    return conditions
+    return read_conditions(found) if found is not None else ()
 
 
 def _template(called: Tool, args: DocumentNode) -> ToolCallTemplate:
-    arguments: JsonObject = {}
-    for name, place in args.raw_items():
-        try:
-            parse_filling(place.value)
-        except ValueError as error:
-            raise place.invalid(str(error)) from error
-        arguments[input_name(name, called.bindings)] = place.value
+    arguments = {input_name(name, called.bindings): a.value for name, a in args.raw_items()}
     return ToolCallTemplate(tool=called.name, arguments=arguments)
 
 
 def _matched(called: Tool, tool: Tool, *, answered: bool = True) -> ToolCallTemplate:
-    """Return a call whose inputs are filled by values that `tool` sends or receives by that name.
+    """Return a call whose inputs are filled from equally named values of `tool`.
 
-    The answer wins over the request, because its ids are the provider's; a client reference is read
-    from the request, where it is known even when the answer is lost.
+    The values come from its answer or its request. The answer wins, because its ids are the
+    provider's; a client reference is read from the request, where it is known even if the answer is
+    lost.
     """
     answer = properties_of(tool.output_schema or {}) if answered else {}
     matched: JsonObject = {}
@@ -136,8 +133,8 @@ def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
     """Return string inputs that the orchestrator may fill with the id of the call.
 
     The cancel or the probe reads them back, and their name means a reference that the caller
-    chooses. A required input must mean it plainly: `invoice_reference` names something that exists
-    already.
+    chooses. For a required input this must be plain: `invoice_reference` names something that
+    exists already.
     """
     read = {input_read(e, tool) for t in compensation.templates for e in expressions_of(t)}
     required = tool.required_inputs
@@ -154,10 +151,10 @@ def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
 def is_lost_with_its_answer(tool: Tool, compensation: Compensation, cancel: Tool) -> bool:
     """Return True if nothing can cancel a call whose answer was lost.
 
-    The request does not fill the inputs that the cancel requires, no probe finds the resource by
-    it, and without a key the call cannot be sent a second time.
+    This is so if the request does not fill the inputs that the cancel requires, no probe finds the
+    resource by the request, and the call cannot be sent again because it has no key.
     """
-    if tool.idempotency_header is not None:
+    if tool.idempotency_key is not None:
         return False
     if compensation.probe is not None and not reads_only_response(compensation.probe):
         return False
@@ -174,7 +171,7 @@ def is_lost_with_its_answer(tool: Tool, compensation: Compensation, cancel: Tool
 
 
 def is_own_reference(name: str) -> bool:
-    """Return True if a name means a reference of the caller's own, e.g. client_reference."""
+    """Return True if a name means the caller's own reference, e.g. client_reference."""
     return _OWN_REFERENCE.fullmatch(_snake(name)) is not None
 
 
@@ -208,37 +205,18 @@ def _matches(pattern: str, text: str) -> bool:
 def _duration(setting: DocumentNode) -> timedelta:
     """Read seconds, or an ISO 8601 duration of days and less: months have no fixed length."""
     value = setting.value
-    if isinstance(value, str) and _ISO_8601.fullmatch(value):
-        return _DURATION.validate_python(value)
-    seconds = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
-    if _SHORTEST_S <= seconds <= _LONGEST_S:
-        return timedelta(seconds=seconds)
-    raise setting.invalid(
-        "a time is wanted: seconds above 0, or an ISO 8601 duration such as PT10S or P1D"
-    )
+    return _DURATION.validate_python(value if isinstance(value, str) else float(str(value)))
 
 
-def _attempts(setting: DocumentNode) -> int:
-    attempts = setting.value
-    # JSON does not distinguish 3 from 3.0.
-    if isinstance(attempts, float) and attempts.is_integer():
-        attempts = int(attempts)
-    if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
-        raise setting.invalid("a whole number of attempts is wanted, 1 or more")
-    return attempts
-
-
-def _on_failure(setting: DocumentNode) -> JsonValue:
-    if setting.value in ("park", "continue"):
-        return setting.value
-    raise setting.invalid("park or continue is wanted")
+def _value(setting: DocumentNode) -> JsonValue:
+    return setting.value
 
 
 _SETTINGS: Final[Mapping[str, Callable[[DocumentNode], object]]] = {
     "fee": read_fee,
     "timeout": _duration,
-    "max-attempts": _attempts,
+    "max-attempts": _value,
     "window": _duration,
-    "on-failure": _on_failure,
+    "on-failure": _value,
 }
 """Reader of each setting; Compensation has a field of that name, with a default."""

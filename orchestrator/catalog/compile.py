@@ -1,6 +1,6 @@
 """Compilation of documents to tools; an operation that does not compile is skipped and reported."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -18,6 +18,7 @@ from orchestrator.catalog.contract import (
     read_server,
     read_success_when,
 )
+from orchestrator.catalog.contract_keywords import operation_keywords
 from orchestrator.catalog.declared_prices import read_price
 from orchestrator.catalog.inputs import choose_content_type, is_file_type, is_json, read_inputs
 from orchestrator.catalog.operations import (
@@ -32,9 +33,10 @@ from orchestrator.catalog.tool_names import Peers, Place, name_tools, place_of, 
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.received_files import ANSWER_SCHEMA
 from orchestrator.core.record import JsonObject
+from orchestrator.core.secret_names import SchemeName, shared_variable
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.expansion import SchemaExpansion
-from orchestrator.json_schema.flatten import flatten_object
+from orchestrator.json_schema.walker import flatten_object
 
 
 class Compiled(NamedTuple):
@@ -45,33 +47,22 @@ class Compiled(NamedTuple):
     skipped: tuple[SkippedOperation, ...]
     """Operations that are marked as tools and do not compile."""
     renamed: dict[str, str]
-    """Reason for each tool that is not called by its operationId, by tool name."""
-
-
-def compile_document(name: str, document: JsonObject) -> Compiled:
-    """Compile the tools of one document.
-
-    Args:
-        name: of the document, e.g. flights.
-        document: parsed; its references stay inside itself.
-
-    Raises:
-        DocumentInvalid: it is not a document of a supported version.
-    """
-    return compile_documents({name: document})
+    """Reason for each tool whose name is not its operationId, by tool name."""
 
 
 def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
-    """Compile the tools of documents by name, independent of their order.
+    """Compile the tools of documents by name; the order of documents does not matter.
 
     Raises:
-        DocumentInvalid: one is not a document of a supported version.
+        DocumentInvalid: one is not a document of a supported version, or the secrets of two of
+            their security schemes would be read from one variable.
     """
     left_out: list[SkippedOperation] = []
     exposed = {
         name: read_exposed(DocumentNode.of(name, documents[name]), left_out)
         for name in sorted(documents)
     }
+    _check_secret_names(operation for group in exposed.values() for operation in group)
     names = name_tools(operation for group in exposed.values() for operation in group)
     tools = {
         tool.name: tool
@@ -83,8 +74,36 @@ def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
     return Compiled(tools, tuple(left_out), {name: why for name, why in whys.items() if why})
 
 
+def _check_secret_names(exposed: Iterable[Operation]) -> None:
+    """Refuse two schemes if one would be sent the other's secret."""
+    shared = shared_variable(
+        SchemeName(operation.document, scheme)
+        for operation in exposed
+        for scheme in _required_schemes(operation)
+    )
+    if shared is None:
+        return
+    one, other, variable = shared
+    raise DocumentInvalid(
+        other.document,
+        f"/components/securitySchemes/{other.scheme}",
+        f"its secret and that of {one.scheme} of {one.document} are both read from {variable}; "
+        "rename one of the two schemes, or the file of one of the documents",
+    )
+
+
+def _required_schemes(operation: Operation) -> Iterator[str]:
+    """Yield the names of the security schemes that an operation requires, as far as readable."""
+    try:
+        requirements = operation.inherited("security")
+        for requirement in requirements.elements() if requirements is not None else ():
+            yield from requirement.mapping()
+    except DocumentInvalid:
+        return
+
+
 def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[Operation]:
-    """Return the operations that a document exposes; append unreadable ones to `left_out`.
+    """Return the operations that a document exposes; append unreadable operations to `left_out`.
 
     Raises:
         DocumentInvalid: it is not a document of a supported version.
@@ -140,8 +159,9 @@ def compile_operation(operation: Operation, name: str) -> Tool:
     """Compile one operation, without the compensation that other operations add.
 
     Raises:
-        DocumentInvalid: with the JSON pointer of what cannot be compiled.
+        DocumentInvalid: with the JSON pointer of the part that cannot be compiled.
     """
+    operation_keywords().check(operation.node)
     inputs = read_inputs(operation)
     server, server_variables = read_server(operation)
     card_type = read_card_type(operation)
@@ -168,9 +188,10 @@ def compile_operation(operation: Operation, name: str) -> Tool:
         intent_tags=operation.node.texts_at("x-orchet-intent-tags"),
         examples=operation.node.texts_at("x-orqen-examples"),
         load_policy=read_load_policy(operation),
+        deprecated=operation.node.is_true("deprecated"),
         cancel_for=operation.node.text_at("x-orchet-cancel-for"),
         success_when=read_success_when(operation),
-        idempotency_header=inputs.idempotency_header,
+        idempotency_key=inputs.idempotency_key,
         credentials=read_credentials(operation),
     )
 
@@ -192,7 +213,7 @@ def _output_schema(operation: Operation) -> JsonObject | None:
 
 
 def _answer_schema(written: DocumentNode, expansion: SchemaExpansion) -> JsonObject:
-    """Return the schema with its properties at the top, where consumers of answers read them."""
+    """Return the schema with its properties at the top, where readers of answers expect them."""
     schema = expansion.opened(expansion.expand(written))
     flat = flatten_object(schema, opened=expansion.opened) if "allOf" in schema else None
     if flat is not None:

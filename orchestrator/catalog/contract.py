@@ -1,25 +1,42 @@
-"""The x-orchet-* contract of an operation: effect, confirmation, personal fields, layout, hints."""
+"""The x-orchet-* contract of an operation: effect, confirmation, personal fields, layout, hints.
+
+The values have been checked by their schema; see `contract_keywords`.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.expressions import parse_condition
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import CardLayout, Effect, InputBinding, LayoutField, LayoutSection
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.language.words import name_words
 
 NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
-"""Keywords of other dialects that say whether to ask first."""
-_CARD_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""Keywords of other dialects that state if a person is asked first."""
 
 
 READ_ONLY = "x-orchet-read-only"
 IRREVERSIBLE = "x-orchet-irreversible"
 SUCCESS_WHEN = "x-orchet-success-when"
 _PII = "x-orchet-pii-required"
+CREDENTIAL = "x-orchet-credential"
+"""Keyword of a parameter: true if it carries a credential, false if it does not."""
+_CREDENTIAL_NAMES = (
+    *("apikey", "apitoken", "apisecret", "accesstoken", "authtoken", "authkey", "clientsecret"),
+    "subscriptionkey",
+)
+"""Endings of names, without separators."""
+_KEY_WORDS = frozenset({"appid", "appkey", "key", "token", "secret", "auth"})
+"""Last words of names that other things share; the description decides."""
+_CREDENTIAL_TEXT = re.compile(
+    r"\bapi(?:[ _-]\w{1,20})?[ _-]?(?:key|token|secret|credential)|\b(?:access|auth)[ _-]?token"
+    r"|\bauthenticat|\bcredential|\b(?:your|client|app\w{0,9}) (?:secret|key|token|auth)"
+    r"|\bsecret key|\bsubscription key",
+    re.IGNORECASE,
+)
 CARD_TYPES_KEY = "x-orchet-card-types"
 """Root keyword under which a document declares its own card types."""
 
@@ -27,11 +44,8 @@ CARD_TYPES_KEY = "x-orchet-card-types"
 def read_effect(operation: Operation) -> Effect:
     """Return the effect of a call: declared consequences first, then declared reading.
 
-    Confirmation does not matter here. Where a document contradicts itself, the stronger effect
-    wins; a DELETE is never a read.
-
-    Raises:
-        DocumentInvalid: x-orchet-read-only or x-orchet-irreversible is neither true nor false.
+    Confirmation does not matter here. If a document contradicts itself, the stronger effect wins; a
+    DELETE is never a read.
     """
     reads, irreversible = _flag(operation, READ_ONLY), is_irreversible(operation)
     if operation.node.at("x-orchet-cancel-for") is not None:
@@ -44,30 +58,19 @@ def read_effect(operation: Operation) -> Effect:
 
 
 def is_irreversible(operation: Operation) -> bool:
-    """Return True if the document declares that no tool cancels a call.
-
-    Raises:
-        DocumentInvalid: it says neither true nor false.
-    """
+    """Return True if the document declares that no tool cancels a call."""
     return _flag(operation, IRREVERSIBLE) is True
 
 
 def _flag(operation: Operation, keyword: str) -> bool | None:
     found = operation.node.at(keyword)
-    if found is None:
-        return None
-    if not isinstance(found.value, bool):
-        raise found.invalid(f"{keyword} is true or false")
-    return found.value
+    return found.value is True if found is not None else None
 
 
 def read_card_type(operation: Operation) -> str | None:
-    """Return the type of the confirmation card, or None when a call needs no confirmation.
+    """Return the type of the confirmation card, or None if a call needs no confirmation.
 
-    Where the document is silent, a call with an effect is confirmed.
-
-    Raises:
-        DocumentInvalid: the value is neither a boolean nor a card type.
+    If the document states nothing, a call with an effect is confirmed.
     """
     if operation.node.at("x-orchet-cancel-for") is not None:
         return None
@@ -75,14 +78,12 @@ def read_card_type(operation: Operation) -> str | None:
     if declared is None:
         found = (operation.node.at(keyword) for keyword in NEIGHBOURS)
         flags = [place.value for place in found if place and isinstance(place.value, bool)]
-        # Where two of them disagree, asking wins.
+        # If the two disagree, asking wins.
         asks = any(flags) if flags else read_effect(operation) is not Effect.READ
         return DEFAULT_CARD if asks else None
     if isinstance(declared.value, bool):
         return DEFAULT_CARD if declared.value else None
-    if not isinstance(declared.value, str) or not _CARD_TYPE.fullmatch(declared.value):
-        raise declared.invalid("x-orchet-requires-confirmation is false, true or a card type")
-    return declared.value
+    return declared.text()
 
 
 def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> tuple[str, ...]:
@@ -93,7 +94,7 @@ def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> t
 
 
 def names_personal(operation: Operation) -> tuple[str, ...]:
-    """Return the names declared as personal, for an operation that may not compile otherwise."""
+    """Return the names declared as personal, even for an operation that does not compile."""
     try:
         return tuple(operation.node.texts_at(_PII))
     except DocumentInvalid:
@@ -109,52 +110,119 @@ def input_name(name: str, bindings: Iterable[InputBinding]) -> str:
 
 
 def read_load_policy(operation: Operation) -> Literal["core", "deferred"]:
-    """Return "core" if the planner always sees the full schema.
-
-    Raises:
-        DocumentInvalid: the value is neither core nor deferred.
-    """
-    found = operation.node.at("x-orchet-load-policy")
-    if found is None or found.value == "deferred":
-        return "deferred"
-    if found.value == "core":
-        return "core"
-    raise found.invalid("x-orchet-load-policy is core or deferred")
+    """Return "core" if the planner always sees the full schema, else "deferred"."""
+    return "core" if operation.node.text_at("x-orchet-load-policy") == "core" else "deferred"
 
 
 def read_success_when(operation: Operation) -> tuple[str, ...]:
-    """Return the conditions that a successful answer meets.
-
-    Raises:
-        DocumentInvalid: one is not a condition.
-    """
+    """Return the conditions that a successful answer meets."""
     found = operation.node.at(SUCCESS_WHEN)
     return read_conditions(found) if found is not None else ()
 
 
 def read_conditions(declared: DocumentNode) -> tuple[str, ...]:
-    """Read one condition, or a list of them.
-
-    Raises:
-        DocumentInvalid: one is not a condition.
-    """
-    several = isinstance(declared.value, list)
-    places = list(declared.elements()) if several else [declared]
-    if not places:
-        raise declared.invalid("a condition, or a list of them, is wanted")
-    for place in places:
-        try:
-            parse_condition(place.text())
-        except ValueError as error:
-            raise place.invalid(str(error)) from error
+    """Read one condition, or a list of them."""
+    places = declared.elements() if isinstance(declared.value, list) else [declared]
     return tuple(place.text() for place in places)
 
 
 def read_credentials(operation: Operation) -> tuple[str, ...]:
-    """Return the names of the security schemes in the first security requirement."""
+    """Return the names of the credentials of a call: security schemes, and bare parameters."""
+    offered = list(security_alternatives(operation))
+    first = next((r for r, _ in sorted(offered, key=lambda o: bool(o[1]))), None)
+    bare = [p.require("name").text() for p in bare_credentials(operation)]
+    return tuple(sorted({*(first.mapping() if first is not None else ()), *bare}))
+
+
+def security_alternatives(
+    operation: Operation,
+) -> Iterator[tuple[DocumentNode, tuple[DocumentInvalid, ...]]]:
+    """Yield each security requirement with the reasons why it is unsupported; none: supported."""
     security = operation.node.at("security") or operation.root.at("security")
-    first = next(security.elements(), None) if security is not None else None
-    return tuple(sorted(first.mapping())) if first is not None else ()
+    for requirement in security.elements() if security is not None else ():
+        faults = (_scheme_fault(operation.root, place, name) for name, place in requirement.items())
+        yield requirement, tuple(fault for fault in faults if fault is not None)
+
+
+def _scheme_fault(root: DocumentNode, place: DocumentNode, name: str) -> DocumentInvalid | None:
+    scheme = root.at("components", "securitySchemes", name)
+    if scheme is None:
+        return place.invalid(
+            f"the credential {name!r} is not declared",
+            f"declare it under components.securitySchemes.{name}",
+        )
+    kind = scheme.text_at("type") or ""
+    spoken = {
+        "apiKey": scheme.text_at("in") in ("header", "query", "cookie"),
+        "http": (scheme.text_at("scheme") or "").lower() in ("basic", "bearer"),
+        "oauth2": True,
+        "openIdConnect": True,
+    }
+    if spoken.get(kind, False):
+        return None
+    named = f"http {scheme.text_at('scheme')}" if kind == "http" else kind or "no type"
+    return place.invalid(
+        f"the credential {name!r} is of a kind that we cannot send ({named})",
+        "use an apiKey, http basic or bearer, oauth2 or openIdConnect",
+    )
+
+
+def is_credential(parameter: DocumentNode, root: DocumentNode) -> bool:
+    """Return True for a parameter that carries a credential, which the planner is never asked for.
+
+    The parameter is an API key that a security scheme declares, or `Authorization`, or its name,
+    alone or with its description, shows that; x-orchet-credential on it overrides all of these.
+    """
+    declared = parameter.at(CREDENTIAL)
+    if declared is not None:
+        return declared.value is True
+    name, place = parameter.require("name").text(), parameter.require("in").text()
+    if place == "path" or (name.lower(), place) == ("authorization", "header"):
+        return place != "path"
+    if _schemes_of_parameter(root, name, place):
+        return True
+    words = name_words(name)
+    said = _CREDENTIAL_TEXT.search(parameter.text_at("description") or "")
+    is_key = bool({words[-1], "".join(words)} & _KEY_WORDS)
+    return "".join(words).endswith(_CREDENTIAL_NAMES) or (is_key and said is not None)
+
+
+def _schemes_of_parameter(root: DocumentNode, name: str, place: str) -> list[str]:
+    return [
+        scheme
+        for scheme, found in root.items("components", "securitySchemes")
+        if found.text_at("type") == "apiKey"
+        and found.text_at("in") == place
+        and (found.text_at("name") or "").lower() == name.lower()
+    ]
+
+
+def bare_credentials(operation: Operation) -> list[DocumentNode]:
+    """Return the required credential parameters that no security requirement covers.
+
+    These are sent all the same; optional ones are not.
+    """
+    return [p for p in uncovered_credentials(operation) if p.is_true("required")]
+
+
+def uncovered_credentials(operation: Operation) -> list[DocumentNode]:
+    """Return the credential parameters that no security requirement covers."""
+    root = operation.root
+    required = [r for r, faults in security_alternatives(operation) if not faults]
+    asked = {scheme for requirement in required for scheme in requirement.mapping()}
+    return [
+        p
+        for p in operation.parameters()
+        if is_credential(p, root) and not _is_covered(p, root, asked)
+    ]
+
+
+def _is_covered(parameter: DocumentNode, root: DocumentNode, asked: set[str]) -> bool:
+    name, place = parameter.require("name").text(), parameter.require("in").text()
+    if (name.lower(), place) == ("authorization", "header"):
+        kinds = [root.at("components", "securitySchemes", scheme, "type") for scheme in asked]
+        return any(kind is not None and kind.value != "apiKey" for kind in kinds)
+    return not asked.isdisjoint(_schemes_of_parameter(root, name, place))
 
 
 def read_server(operation: Operation) -> tuple[str, dict[str, str]]:
@@ -181,7 +249,7 @@ def declared_types(root: DocumentNode) -> dict[str, DocumentNode]:
 
 
 def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout | None:
-    """Return the layout that the document gives to the card of a tool, or None.
+    """Return the layout that the document defines for the card of a tool, or None.
 
     Raises:
         DocumentInvalid: the declared layout is malformed.

@@ -1,9 +1,9 @@
 """Declared prices and fees: x-orchet-price and x-orchet-compensation-fee, with their models."""
 
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from orchestrator.catalog.expressions import Message, parse_expression
 from orchestrator.catalog.operations import Operation
@@ -13,15 +13,18 @@ from orchestrator.core.record import Record
 from orchestrator.json_schema.document import DocumentNode
 
 PRICE: Final = "x-orchet-price"
-"""On an operation: where the price of a call stands. On a property: it is the price of its object.
-In a body in major units (see money_units.py): the price that such a property holds."""
+"""On an operation: the place of a call's price. On a property: it is the price of its object.
+
+In a body in major units (see money_units.py): the price that such a property has.
+"""
 MINOR_UNITS: Final = "x-orchet-minor-units"
 """On a property, or the object around it: True if a number counts the currency's smallest unit."""
-_ENDS: Final = ("expected", "charged")
-_LAYOUT: Final = frozenset({"amount", "currency", "minor-units"})
+_ENDS: Final = frozenset({"expected", "charged"})
 _MOST_DECIMALS: Final = 9
-_SUM: Final = frozenset({"amount", "currency"})
-_SHARE: Final = frozenset({"share"})
+
+
+MinorUnits = bool | int | dict[str, int | Literal["iso"]]
+"""A map has decimals by currency; `default` is for all others; `iso` means ISO 4217's decimals."""
 
 
 class PricePlace(Record):
@@ -32,8 +35,9 @@ class PricePlace(Record):
         default=None,
         description="a runtime expression, or a code; None when it stands next to the amount",
     )
-    minor_units: bool | int | None = Field(
-        default=None, description="true, false, or a number of decimals; None: by the schema"
+    minor_units: MinorUnits | None = Field(
+        default=None,
+        description="true, false, a number of decimals, or either by currency; None: by the schema",
     )
 
 
@@ -52,26 +56,22 @@ class PriceContract(Record):
 def read_price(operation: Operation) -> PriceContract | None:
     """Return the price that the operation declares, or None.
 
-    `$request...` alone is the expected price, `$response...` the charged one.
+    `$request...` alone is the expected price, `$response...` the charged price.
 
     Raises:
-        DocumentInvalid: a value is malformed, or the expected price reads an answer.
+        DocumentInvalid: the expected price reads an answer, or a currency does not exist.
     """
     declared = operation.node.at(PRICE)
     if declared is None:
         return None
     if declared.value is False:
         return PriceContract(is_free=True)
-    if not any(declared.at(end) is not None for end in _ENDS if isinstance(declared.value, dict)):
+    ends = dict(declared.items()) if isinstance(declared.value, dict) else {}
+    if not ends.keys() & _ENDS:
         place = _place(declared)
-        end = "expected" if _message(place) == "request" else "charged"
-        return PriceContract.model_validate({end: place})
-    for name, inner in declared.raw_items():
-        if name not in _ENDS:
-            raise inner.invalid("a price has the ends expected and charged")
-    ends = {end: declared.at(end) for end in _ENDS}
-    places = {end: _place(node) for end, node in ends.items() if node is not None}
-    contract = PriceContract.model_validate(places)
+        is_asked = _message(place) == "request"
+        return PriceContract.model_validate({"expected" if is_asked else "charged": place})
+    contract = PriceContract.model_validate({end: _place(node) for end, node in ends.items()})
     if contract.expected is not None and _message(contract.expected) != "request":
         raise declared.require("expected").invalid("before the call there is only $request")
     return contract
@@ -79,40 +79,43 @@ def read_price(operation: Operation) -> PriceContract | None:
 
 def _place(declared: DocumentNode) -> PricePlace:
     if isinstance(declared.value, str):
-        return PricePlace(amount=_expression(declared))
-    for name, inner in declared.raw_items():
-        if name not in _LAYOUT:
-            raise inner.invalid("a price is laid out by amount, currency and minor-units")
+        return PricePlace(amount=declared.value)
     currency, units = declared.at("currency"), declared.at("minor-units")
+    if currency is not None and not currency.text().startswith("$"):
+        check_currency(currency)
+    if units is not None and minor_units_in(units.value) is None:
+        raise units.invalid("a currency of this map is no currency of ISO 4217")
     return PricePlace(
-        amount=_expression(declared.require("amount")),
-        currency=_currency(currency) if currency is not None else None,
-        minor_units=_units(units) if units is not None else None,
+        amount=declared.require("amount").text(),
+        currency=currency.text() if currency is not None else None,
+        minor_units=minor_units_in(units.value) if units is not None else None,
     )
 
 
-def _expression(node: DocumentNode) -> str:
-    try:
-        parse_expression(node.text())
-    except ValueError as error:
-        raise node.invalid(str(error)) from error
-    return node.text()
+def check_currency(node: DocumentNode) -> None:
+    """Refuse a code that is not a currency.
+
+    Raises:
+        DocumentInvalid: ISO 4217 does not list the code.
+    """
+    if not currencies.exists(node.text()):
+        raise node.invalid(f"{node.text()!r} is no currency of ISO 4217")
 
 
-def _currency(node: DocumentNode) -> str:
-    text = node.text()
-    if text.startswith("$"):
-        return _expression(node)
-    if not currencies.exists(text):
-        raise node.invalid(f"{text!r} is no currency of ISO 4217")
-    return text
+def minor_units_in(value: JsonValue) -> MinorUnits | None:
+    """Return a declaration of minor units, or None if the value is not one."""
+    if isinstance(value, bool) or _is_decimals(value):
+        return cast("bool | int", value)
+    if not isinstance(value, dict) or not value:
+        return None
+    are_known = all(name == "default" or currencies.exists(name) for name in value)
+    are_decimals = all(inner == "iso" or _is_decimals(inner) for inner in value.values())
+    return cast("MinorUnits", value) if are_known and are_decimals else None
 
 
-def _units(node: DocumentNode) -> bool | int:
-    value = node.value
-    if isinstance(value, bool) or (isinstance(value, int) and 0 <= value <= _MOST_DECIMALS):
-        return value
-    raise node.invalid("minor-units is true, false or a number of decimals")
+def _is_decimals(value: JsonValue) -> bool:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return is_number and 0 <= cast("int", value) <= _MOST_DECIMALS
 
 
 def _message(place: PricePlace) -> Message:
@@ -141,28 +144,15 @@ def read_fee(declared: DocumentNode) -> CompensationFee:
     """Read the fee that an operation declares.
 
     Raises:
-        DocumentInvalid: it is neither a sum nor a share.
+        DocumentInvalid: its currency does not exist.
     """
-    written = declared.value
-    keys = frozenset(written) if isinstance(written, dict) else frozenset()
-    if keys == _SUM:
-        currency = declared.require("currency")
-        if not isinstance(currency.value, str) or not currencies.exists(currency.value):
-            raise currency.invalid(f"{currency.value!r} is no currency of ISO 4217")
-        amount = _number(declared.require("amount"))
-        return CompensationFee(amount=Money(amount=amount, currency=currency.value))
-    if keys == _SHARE:
-        node = declared.require("share")
-        share = _number(node)
-        if not 0 < share <= 1:
-            raise node.invalid("a share of the price is wanted: above 0, at most 1")
-        return CompensationFee(share=share)
-    raise declared.invalid("a fee is {amount, currency}, or {share} of the price")
+    if (share := declared.at("share")) is not None:
+        return CompensationFee(share=_decimal(share))
+    currency, amount = declared.require("currency"), declared.require("amount")
+    check_currency(currency)
+    return CompensationFee(amount=Money(amount=_decimal(amount), currency=currency.text()))
 
 
-def _number(node: DocumentNode) -> Decimal:
-    """Read a number by its text: 0.1 is a tenth."""
-    value = node.value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise node.invalid("a number is wanted, 0 or more")
-    return Decimal(str(value))
+def _decimal(node: DocumentNode) -> Decimal:
+    """Read a number by its text, so that 0.1 is exactly a tenth."""
+    return Decimal(str(node.value))

@@ -1,10 +1,10 @@
-"""Runtime expressions over a call, and conditions over an answer: their grammar and their reading.
+"""Runtime expressions over a call, and conditions over an answer: grammar and evaluation.
 
     condition = reading | "!" reading | reading ("==" | "!=") literal
     reading   = "$statusCode" | "$response.body#/pointer" | "$response.header.Name"
-    literal   = a JSON string, number, true or false; a string may stand in single quotes
+    literal   = a JSON string, number, true or false; a string may have single quotes
 
-A reading alone is true if the value is there and not null; `!` negates it.
+A reading alone is true if the value is present and not null; `!` negates it.
 """
 
 import json
@@ -51,21 +51,21 @@ class Expression:
     message: Message
     source: Source
     path: tuple[str, ...]
-    """Steps of the pointer into a body, or the one name of a parameter or header."""
+    """Steps of the pointer into a body, or the name of a parameter or header."""
 
 
 @dataclass(frozen=True)
 class Filling:
     """The parts of one argument: constants and expressions in turn.
 
-    A text that is one expression gives the value read, of any type; a text with expressions
-    embedded in braces gives a string; other values are constants, except a list of one expression,
-    which gives a list of the value read.
+    A text that is one expression results in the value read, of any type; a text with expressions in
+    braces results in a string; other values are constants, except a list of one expression, which
+    results in a list of the value read.
     """
 
     parts: tuple[JsonValue | Expression, ...]
     is_listed: bool = False
-    """True if it is the one element of a list."""
+    """True if the value is the only element of a list."""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -92,7 +92,7 @@ def parse_filling(value: JsonValue) -> Filling:
 
 
 def listed_expression(value: JsonValue) -> str | None:
-    """Return the expression of a list that holds nothing else: `ids: [$response.body#/id]`."""
+    """Return the expression that is the only element of a list: `ids: [$response.body#/id]`."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return value[0] if value[0].startswith("$") else None
     return None
@@ -151,12 +151,12 @@ class Condition:
     def holds(
         self, *, status: int | None, headers: Mapping[str, str], body: JsonValue
     ) -> bool | None:
-        """Return True if an answer meets it; None when the compared value is missing.
+        """Return True if an answer meets the condition; None if the compared value is missing.
 
         Args:
-            status: of HTTP.
+            status: the HTTP status.
             headers: names in any case.
-            body: parsed; None when there is none.
+            body: parsed; None if there is none.
         """
         value = status if self.reading is None else _read(self.reading, headers, body)
         if self.operator in ("present", "absent"):
@@ -230,5 +230,5 @@ def follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
 
 
 def _is_equal(value: JsonValue, literal: str | int | float | bool | None) -> bool:
-    # JSON distinguishes true from 1, Python does not.
+    # JSON distinguishes true from 1, unlike Python.
     return isinstance(value, bool) is isinstance(literal, bool) and value == literal

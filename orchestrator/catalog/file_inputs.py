@@ -1,4 +1,4 @@
-"""Inputs that take a file: where its handle may stand in a call, and how the file is sent."""
+"""Inputs that take a file: the places for its handle in a call, and the form of the file sent."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -18,7 +18,7 @@ from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of, subschemas
 
 FileForm = Literal["bytes", "base64", "base64url"]
-"""How a file is sent: as bytes (a part, a whole body), or as base64 text."""
+"""Form of a sent file: bytes (a part, a whole body), or base64 text."""
 _SEVERAL = ("anyOf", "oneOf")
 _MOST_LEVELS = 8
 
@@ -30,18 +30,18 @@ class FilePlace(NamedTuple):
     """Names of properties; the elements of a list share the path of the list."""
     handle: str
     form: FileForm | None
-    """How the file is sent; None when this place takes no file."""
+    """Form of the sent file; None if this place takes no file."""
     most_bytes: int | None
     """Largest size that the document allows for a file sent as bytes."""
 
     @property
     def name(self) -> str:
-        """The place as people read it: `ticket.attachments`."""
+        """The place in readable form: `ticket.attachments`."""
         return ".".join(self.path)
 
 
 def file_places(tool: Tool, arguments: JsonObject) -> tuple[FilePlace, ...]:
-    """Return the places where handles of files stand alone in the arguments of a call."""
+    """Return the places in a call's arguments where a whole value is the handle of a file."""
     found: list[FilePlace] = []
 
     def noted(place: FilePlace) -> str:
@@ -55,7 +55,7 @@ def file_places(tool: Tool, arguments: JsonObject) -> tuple[FilePlace, ...]:
 def with_files_written(
     tool: Tool, arguments: JsonObject, written: Callable[[FilePlace], str]
 ) -> JsonObject:
-    """Return the arguments with `written(place)` in each place where a handle stands alone."""
+    """Return the arguments with `written(place)` in place of each value that is a file's handle."""
     if not file_handles_in(arguments):
         return arguments
     return {
@@ -92,7 +92,7 @@ def takes_bytes(schema: JsonObject) -> bool:
 
 
 def misplaced_files(tool: Tool, arguments: JsonObject) -> Iterator[str]:
-    """Yield a sentence for each handle of a file in a place that takes none."""
+    """Yield a sentence for each handle of a file in a place that takes no file."""
     takes = ", ".join(file_inputs(tool))
     stated = f"it takes files in {takes}" if takes else "no input of this tool is a file"
     for place in file_places(tool, arguments):
@@ -101,7 +101,7 @@ def misplaced_files(tool: Tool, arguments: JsonObject) -> Iterator[str]:
 
 
 def size_problems(place: FilePlace, received: ReceivedFile) -> Iterator[str]:
-    """Yield a sentence when a file is too large for a place."""
+    """Yield a sentence if a file is too large for a place."""
     if place.most_bytes is not None and received.size_bytes > place.most_bytes:
         yield (
             f"{place.name} takes files of at most {place.most_bytes:,} bytes, and "
@@ -169,7 +169,7 @@ def _is_binary(schema: Mapping[str, JsonValue]) -> bool:
 
 
 def _carries_bytes(tool: Tool, path: tuple[str, ...]) -> bool:
-    """Return True if the place is sent as a part of its own, or as the whole body."""
+    """Return True if the place is sent as its own part, or as the whole body."""
     binding = next((b for b in tool.bindings if b.name == path[0]), None)
     body_type = tool.body_content_type
     if binding is None or binding.location != "body" or body_type is None:

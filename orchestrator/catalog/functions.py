@@ -1,6 +1,6 @@
-"""Function tools of OpenAI's and MCP's shape, compiled to tools: effect and domain are inferred.
+"""Function tools of OpenAI's and MCP's shape, compiled to tools; effect and domain are inferred.
 
-A function counts as a read only when its hints, name or description say so; the stricter of two
+A function counts as a read only if its hints, name or description state that; the stricter of two
 contradicting signs wins, so that a person confirms a doubtful call.
 """
 
@@ -36,11 +36,13 @@ from orchestrator.language.words import (
 )
 
 DOCUMENT = "functions"
-"""Stands in errors and tools for the name of a document."""
+"""The document's name, in errors and tools, for functions that come from no document."""
 _INPUTS: Final = ("parameters", "inputSchema", "input_schema")
 """Keywords of the input schema, in a function and in a tool that an MCP server lists."""
+_MOST_NAMED: Final = 10
+"""Largest number of functions that a warning names."""
 _TEXTS_KEPT: Final = 1 << 12
-"""Cached texts: the same functions come with the next request."""
+"""Size of the cache of texts: the next request has the same functions."""
 _IDS: Final = frozenset({"id", "ids", "uuid", "guid"})
 _READING: Final = frozenset({Action.READ, Action.SEARCH})
 _JOINING: Final = frozenset({"and", "or", "then"})
@@ -67,7 +69,7 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
     """Compile `{"type": "function", "function": {...}}`, bare functions and MCP tools, by name.
 
     Missing facts are inferred: the effect (`changes_anything`) and the domain (`domains_by_name`).
-    A read-only hint that contradicts the function's words is a FunctionWarning.
+    Read-only hints that contradict their functions' words are one FunctionWarning.
 
     Raises:
         DocumentInvalid: a function without a name, of an unknown shape, or a repeated name.
@@ -84,16 +86,29 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
         found[name] = function
     stated = {name: str(one.get("description") or "") for name, one in found.items()}
     domains = domains_by_name(stated, otherwise=DOCUMENT)
-    tools = {}
-    # A loop, not a comprehension: a warning finds the caller by counting frames.
+    tools, disbelieved = {}, []
     for index, (name, function) in enumerate(found.items()):
-        tools[name] = _compile_function(function, index, domain=domains[name])
+        schema = _parameters(function, index)
+        finding = changes_anything(function, properties_of(schema))
+        if finding.disbelieved:
+            disbelieved.append(f"{name} ({finding.disbelieved})")
+        changes, domain = finding.changes, domains[name]
+        tools[name] = _compiled(function, index, schema, changes=changes, domain=domain)
+    if disbelieved:
+        shown, others = disbelieved[:_MOST_NAMED], len(disbelieved[_MOST_NAMED:])
+        more = f" and {others} more" if others else ""
+        warnings.warn(
+            f"{', '.join(shown)}{more}: a hint says that it only reads, its words say that it "
+            "changes something: each call will be confirmed first",
+            FunctionWarning,
+            stacklevel=3,
+        )
     return tools
 
 
-def _compile_function(function: Mapping[str, Any], index: int, *, domain: str) -> Tool:
-    schema = _parameters(function, index)
-    changes = _changes_anything(function, properties_of(schema))
+def _compiled(
+    function: Mapping[str, Any], index: int, schema: JsonObject, *, changes: bool, domain: str
+) -> Tool:
     return Tool(
         name=str(function["name"]),
         document=DOCUMENT,
@@ -109,17 +124,6 @@ def _compile_function(function: Mapping[str, Any], index: int, *, domain: str) -
     )
 
 
-def _changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> bool:
-    finding = changes_anything(function, inputs)
-    if finding.disbelieved:
-        stated = (
-            f"{function['name']}: {finding.disbelieved} says that it only reads, its words say "
-            "that it changes something: each call will be confirmed first"
-        )
-        warnings.warn(stated, FunctionWarning, stacklevel=5)
-    return finding.changes
-
-
 def _answer(function: Mapping[str, Any]) -> JsonObject | None:
     """Return the schema of the answer, which MCP tools may declare."""
     schema = function.get("outputSchema")
@@ -127,7 +131,7 @@ def _answer(function: Mapping[str, Any]) -> JsonObject | None:
 
 
 def _parameters(function: Mapping[str, Any], index: int) -> JsonObject:
-    """Return the input schema; a function without one takes nothing."""
+    """Return the input schema; a function without a schema has no inputs."""
     keyword = next((key for key in _INPUTS if function.get(key) is not None), "")
     if not keyword:
         return {"type": "object", "properties": {}}
@@ -153,11 +157,11 @@ def _examples(function: Mapping[str, Any], index: int) -> tuple[str, ...]:
 
 
 def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str, str]:
-    """Return the domain of each function, independent of their order.
+    """Return the domain of each function; the order of functions does not matter.
 
-    It is the namespace ("github" of github__create_issue), else the noun of the name that most
-    names share: "file" of read_file next to delete_file. Ties go to the noun that most descriptions
-    use, then to the first.
+    The domain is the namespace ("github" of github__create_issue), else the noun of the name that
+    most names share: "file" of read_file next to delete_file. Ties go to the noun that most
+    descriptions use, then to the first noun.
 
     Args:
         functions: descriptions by name.
@@ -203,11 +207,11 @@ class Reading(NamedTuple):
     reads: bool = False
     changes: bool = False
     runs: bool = False
-    """True if the only change is that of the code or job it runs."""
+    """True if the only change is made by the code or job that the function runs."""
 
 
 class InferredEffect(NamedTuple):
-    """The inferred effect of a function, and the hint that it overrules."""
+    """The inferred effect of a function, and the hint that it overrides."""
 
     changes: bool
     disbelieved: str = ""
@@ -222,9 +226,9 @@ def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> In
     """
     name, description = str(function["name"]), str(function.get("description") or "")
     holds = any(name_words(taken)[-1] in _IDS for taken in inputs)
-    named = read_name(name, holds=holds)
-    described = read_description(description, name, holds=holds)
     says_reads, says_changes = _hints(function)
+    named = read_name(name, holds=holds, hinted=bool(says_reads))
+    described = read_description(description, name, holds=holds)
     if says_changes:
         return InferredEffect(changes=True)
     if named.changes or (described.changes and not (says_reads and described.runs)):
@@ -254,14 +258,15 @@ def namespace_of(name: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)
-def read_name(name: str, *, holds: bool = False) -> Reading:
-    """Read the verbs of a name: the first, one at the end, and those joined by "and".
+def read_name(name: str, *, holds: bool = False, hinted: bool = False) -> Reading:
+    """Read the verbs of a name: the first verb, one at the end, and those joined by "and".
 
     A word that is as often a noun is no sign of a change: order_status orders nothing.
 
     Args:
         name: of a function.
-        holds: True if it takes an id, so that "convert" changes a thing: convert_lead.
+        holds: True if the function takes an id, so that "convert" changes a thing: convert_lead.
+        hinted: True if a hint states that it only reads: get_schedule ends with the thing it reads.
     """
     words = name_words(namespace_of(name)[1])
     if not any(map(_is_verb, words)):
@@ -273,10 +278,10 @@ def read_name(name: str, *, holds: bool = False) -> Reading:
         return Reading(changes=True)
     first, at = verbs[0], words.index(verbs[0])
     following = words[at + 1] if at + 1 < len(words) else ""
-    # In endSearch no lexicon has "end" as a verb, and "search" is a noun.
+    # In endSearch, no lexicon lists "end" as a verb, and "search" is a noun.
     is_noun = at > 0 and first in NOUN_LIKE_VERBS
     if not is_noun and _only_reads(first, following, holds=holds):
-        orders_last = words[-1] != first and _surely_orders(words[-1])
+        orders_last = not hinted and words[-1] != first and _surely_orders(words[-1])
         return Reading(reads=not orders_last, changes=orders_last)
     return Reading(changes=any(map(_surely_orders, verbs)))
 
@@ -284,7 +289,7 @@ def read_name(name: str, *, holds: bool = False) -> Reading:
 def _only_reads(verb: str, following: str, *, holds: bool) -> bool:
     """Return True if a verb of a name only reads.
 
-    "Look up" reads like "look"; "check in", which no lexicon has, may be anything.
+    "Look up" reads like "look"; "check in", which no lexicon lists, may be anything.
     """
     if verb in COMPUTING_VERBS:
         return not holds
@@ -328,8 +333,8 @@ def _read_sentence(words: Sequence[str], name: str, *, holds: bool) -> Reading:
 def _is_returned(name: str, words: Sequence[str]) -> bool:
     """Return True if "Returns the balance" describes a name such as account_balance.
 
-    Every function returns something. The sentence proves a read only when the name begins with the
-    thing returned, because a verb in its base form would stand there otherwise.
+    Every function returns something. The sentence proves a read only if the name begins with the
+    returned thing, because otherwise a verb in its base form would be there.
     """
     thing = name_words(namespace_of(name)[1])[0]
     said = [word for before, word in pairwise(words) if before not in _BEFORE_VERBS]
@@ -347,7 +352,7 @@ def _is_search_performed(words: Sequence[str]) -> bool:
 
 
 def _places(words: Sequence[str], *, all_of_them: bool) -> Iterator[int]:
-    """Yield positions of further verbs: joined to the first, or after words that lead to one."""
+    """Yield positions of further verbs: joined to the first, or after words that precede verbs."""
     for at in range(1, len(words)):
         before = words[at - 1]
         leads = before in _BEFORE_VERBS or (before in _BEFORE_GERUNDS and words[at].endswith("ing"))

@@ -1,21 +1,147 @@
-"""The inputs of an operation: one object schema, and the place of each property in the request."""
+"""The inputs of an operation: one object schema, the place of each, and the idempotency key."""
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
-from typing import NamedTuple, cast, get_args
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Final, NamedTuple, cast, get_args
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.contract import is_credential
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.tool import InputBinding, Location
+from orchestrator.catalog.tool import IdempotencyKey, InputBinding, KeyForm, Location
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.flatten import flatten_object, rename_properties
+from orchestrator.json_schema.patterns import PatternUndecided
+from orchestrator.json_schema.validation import SCHEMA_FAULTS
+from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
+from orchestrator.json_schema.walker import flatten_object, rename_properties
+from orchestrator.language.words import name_words
 
-_IDEMPOTENCY_HEADERS = frozenset({"idempotency-key", "x-idempotency-key"})
-_IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
+IDEMPOTENCY_KEY: Final = "x-orchet-idempotency-key"
+_PLACES: Final = ("header", "query", "body")
+_STEMS: Final = ("idempoten", "dedup")
+_OF_REQUESTS: Final = frozenset({"request", "nonce", "token"})
+_OF_PAGES: Final = frozenset({"page", "next", "cursor", "continuation", "sync"})
+_REPEATS: Final = re.compile(
+    r"idempoten|\bdeduplicat|\bduplicate|\bretr(?:y|ies|ied)\b|\brepeat|\brepetition", re.IGNORECASE
+)
+_CONSTRAINTS: Final = frozenset(
+    {"pattern", "format", "enum", "const", "allOf", "anyOf", "oneOf", "not", "$ref", "if"}
+)
+_UUID: Final = 36
+_SHORTEST, _LONGEST = 12, 128
+"""Lengths of derived keys: 48 bits distinguish the calls of one provider."""
+_FORMS: Final[tuple[KeyForm, ...]] = ("hex", "HEX", "letters", "LETTERS", "digits")
+_SAMPLES: Final = tuple(f"mission-{number}.leg.{number}" for number in range(4))
+
+
+class _Field(NamedTuple):
+    """A place in the request that takes a value."""
+
+    binding: InputBinding
+    schema: JsonValue
+
+
+def find_key(operation: Operation, fields: Sequence[_Field]) -> IdempotencyKey | None:
+    """Return an operation's idempotency key: the declared one, else one recognised by its words.
+
+    Args:
+        operation: its x-orchet-idempotency-key names the field, or is false.
+        fields: all fields that a request may have.
+
+    Raises:
+        DocumentInvalid: no field has the declared name, or no key form fits a required field.
+    """
+    able = [f for f in fields if f.binding.location in _PLACES and f.binding.field]
+    declared = operation.node.at(IDEMPOTENCY_KEY)
+    if declared is not None and declared.value is False:
+        return None
+    if declared is not None:
+        name = declared.text().lower()
+        found = [f for f in able if f.binding.field.lower() == name]
+        if not found:
+            raise declared.invalid(
+                f"no header, query parameter or body property is called {declared.text()!r}"
+            )
+    else:
+        found = [f for f in able if _is_key(f, operation)]
+    for taken in sorted(found, key=lambda f: _PLACES.index(f.binding.location)):
+        schema = taken.schema if isinstance(taken.schema, dict) else {}
+        if (form := _form_of(operation.schemas.inputs.opened(schema))) is not None:
+            location, name = taken.binding.location, taken.binding.field
+            return IdempotencyKey(location=location, field=name, form=form[0], length=form[1])
+        if declared is not None or taken.binding.required:
+            raise operation.node.invalid(
+                f"no idempotency key that we can make fits the schema of {taken.binding.field!r}",
+                f"correct its schema, or set {IDEMPOTENCY_KEY}: false to make it an input",
+            )
+    return None
+
+
+def _is_key(field: _Field, operation: Operation) -> bool:
+    """Return True if the field's name, or a request token's name and description, mean a key.
+
+    A required header with the request's id has to differ between calls, like the orchestrator's
+    key.
+    """
+    schema = field.schema if isinstance(field.schema, dict) else {}
+    schema = operation.schemas.inputs.opened(schema)
+    words = name_words(field.binding.field)
+    if not _is_text(schema):
+        return False
+    if any(word.startswith(_STEMS) for word in words):
+        return True
+    if operation.is_safe:
+        return False
+    is_own_header = field.binding.location == "header" and words[-2:] == ("request", "id")
+    if is_own_header and field.binding.required:
+        return True
+    is_of_request = _OF_REQUESTS & {*words} and not _OF_PAGES & {*words}
+    described = str(schema.get("description", ""))
+    return bool(is_of_request and _REPEATS.search(described))
+
+
+def _is_text(schema: JsonObject) -> bool:
+    kind = schema.get("type", "string")
+    return kind == "string" or (isinstance(kind, list) and "string" in kind)
+
+
+def _form_of(schema: JsonObject) -> tuple[KeyForm, int] | None:
+    return _fitting(json.dumps(schema, sort_keys=True, default=str))
+
+
+@lru_cache(maxsize=1 << 10)
+def _fitting(text: str) -> tuple[KeyForm, int] | None:
+    """Return the first form, with its length, whose samples all fit a schema, given as JSON."""
+    schema: JsonObject = json.loads(text)
+    validator = SchemaValidator(schema, format_checker=REQUEST_FORMATS)
+    try:
+        for form, length in _candidates(schema):
+            key = IdempotencyKey(location="header", field="", form=form, length=length)
+            if all(validator.is_valid(key.written(sample)) for sample in _SAMPLES):
+                return form, length
+    except (PatternUndecided, *SCHEMA_FAULTS):
+        return None
+    return None
+
+
+def _candidates(schema: JsonObject) -> Iterator[tuple[KeyForm, int]]:
+    shortest, longest = schema.get("minLength", 0), schema.get("maxLength", 0)
+    if isinstance(longest, int) and _CONSTRAINTS.isdisjoint(schema) and not 0 < longest < _UUID:
+        # If the limit is shorter than the text, a UUID is used.
+        yield "text", longest
+    yield "uuid", _UUID
+    yield "UUID", _UUID
+    low = max(shortest if isinstance(shortest, int) else 0, _SHORTEST)
+    high = min(longest if isinstance(longest, int) and longest else _LONGEST, _LONGEST)
+    for length in sorted(range(low, high + 1), key=lambda n: abs(n - 32)):
+        yield from ((form, length) for form in _FORMS)
+
+
+_IGNORED_HEADERS = frozenset({"accept", "content-type"})
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
 _RANGES = {"*/*": _JSON, "application/*": _JSON, "text/*": "text/plain"}
@@ -29,19 +155,12 @@ Expand = Callable[[DocumentNode], JsonObject]
 
 @dataclass(frozen=True)
 class Inputs:
-    """The input schema of a tool, and how its values are sent."""
+    """The input schema of a tool, and the way in which its values are sent."""
 
     schema: JsonObject
     bindings: tuple[InputBinding, ...]
     content_type: str | None
-    idempotency_header: str | None
-
-
-class _Field(NamedTuple):
-    """A place in the request that takes a value."""
-
-    binding: InputBinding
-    schema: JsonValue
+    idempotency_key: IdempotencyKey | None
 
 
 @dataclass(frozen=True)
@@ -49,8 +168,24 @@ class _Body:
     content_type: str | None = None
     fields: tuple[_Field, ...] = ()
     required: tuple[str, ...] = ()
-    """In the order of the document's list, so that the order of properties decides nothing."""
+    """In the order of the document's list, so that the order of properties has no effect."""
     constraints: JsonObject = field(default_factory=dict)
+
+    def without(self, name: str) -> "_Body":
+        """Return the body without a field that the orchestrator fills."""
+        bound = self.constraints.get("dependentRequired")
+        kept: JsonObject = {}
+        for other, needed in (bound if isinstance(bound, dict) else {}).items():
+            left = [n for n in needed if n != name] if isinstance(needed, list) else needed
+            if left and other != name:
+                kept[other] = left
+        constraints = {k: v for k, v in self.constraints.items() if k != "dependentRequired"}
+        return replace(
+            self,
+            fields=tuple(f for f in self.fields if f.binding.field != name),
+            required=tuple(n for n in self.required if n != name),
+            constraints={**constraints, "dependentRequired": kept} if kept else constraints,
+        )
 
 
 def read_inputs(operation: Operation) -> Inputs:
@@ -63,33 +198,31 @@ def read_inputs(operation: Operation) -> Inputs:
     expansion = operation.schemas.inputs
     limit = expansion.graph.inline_limit(_written_schemas(operation, parameters))
     expand = partial(expansion.expand, limit=limit)
-    fields = [_read_parameter(p, expand) for p in parameters if _is_input(p)]
+    fields = [_read_parameter(p, expand) for p in parameters if is_input(p, operation.root)]
     body = _read_body(operation, expand)
-    named = _with_unique_names([*fields, *body.fields])
+    key = find_key(operation, [*fields, *body.fields])
+    if key is not None and key.location == "body":
+        body = body.without(key.field)
+    taken = (key.location, key.field) if key is not None else None
+    asked = [f for f in [*fields, *body.fields] if (f.binding.location, f.binding.field) != taken]
+    named = _with_unique_names(asked)
     return Inputs(
         schema=expansion.closed(_object_schema(named, body)),
         bindings=tuple(sorted((field.binding for field in named), key=_place)),
         content_type=body.content_type,
-        idempotency_header=_idempotency_header(parameters),
+        idempotency_key=key,
     )
 
 
 def _written_schemas(
     operation: Operation, parameters: Iterable[DocumentNode]
 ) -> Iterator[DocumentNode]:
-    """Yield the schemas of the parameters and the body, as the document has them."""
+    """Yield the schemas of the parameters and the body, as written in the document."""
     _, media_type = _chosen_body(operation)
     body = media_type.raw("schema") if media_type is not None else None
     for schema in (*map(_parameter_written, parameters), body):
         if schema is not None:
             yield schema
-
-
-def _idempotency_header(parameters: Iterable[DocumentNode]) -> str | None:
-    for parameter in parameters:
-        if _header_name(parameter) in _IDEMPOTENCY_HEADERS:
-            return parameter.require("name").text()
-    return None
 
 
 def _header_name(parameter: DocumentNode) -> str | None:
@@ -99,8 +232,9 @@ def _header_name(parameter: DocumentNode) -> str | None:
     return parameter.require("name").text().lower()
 
 
-def _is_input(parameter: DocumentNode) -> bool:
-    return _header_name(parameter) not in _IDEMPOTENCY_HEADERS | _IGNORED_HEADERS
+def is_input(parameter: DocumentNode, root: DocumentNode) -> bool:
+    """Return True unless HTTP owns the header, or the parameter carries a credential."""
+    return _header_name(parameter) not in _IGNORED_HEADERS and not is_credential(parameter, root)
 
 
 def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:
@@ -108,8 +242,8 @@ def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:
     if location.text() not in get_args(Location) or location.text() == "body":
         raise location.invalid(f"a parameter cannot be in {location.text()!r}")
     if any(is_json(media_type) for media_type, _ in parameter.items("content")):
-        # A JSON parameter is sent as one text, so no OpenAPI style applies; other text is sent as
-        # it is.
+        # A JSON parameter is sent as one text, so no OpenAPI style applies; other text is sent
+        # unchanged.
         style, explode = "json", False
     else:
         default = "form" if location.text() in ("query", "cookie") else "simple"
@@ -201,7 +335,7 @@ def sent_type(media_type: str) -> str:
 def is_json(content_type: str) -> bool:
     """Return True for JSON, with or without media type parameters."""
     essence = _essence(content_type)
-    return essence == _JSON or essence.endswith("+json")
+    return essence in (_JSON, "text/json") or essence.endswith("+json")
 
 
 def is_form(content_type: str) -> bool:
@@ -246,7 +380,7 @@ def is_structured(content_type: str) -> bool:
 def text_schema(schema: JsonObject) -> JsonObject:
     """Return the schema of a body that is sent as text: XML, CSV, a file.
 
-    A declared object would have to be serialised by rules of that format, so it becomes a string.
+    Serialising a declared object would need the rules of that format, so it becomes a string.
     """
     if _types_of(schema) & {"string", "number", "integer", "boolean"}:
         return schema
@@ -280,7 +414,7 @@ def _body_fields(
 def _part_schema(media_type: DocumentNode, name: str, schema: JsonValue) -> JsonValue:
     """Return the schema of a body field, marked as a file if its part has a file's media type.
 
-    OpenAPI 3.1 allows such a part without any schema.
+    OpenAPI 3.1 allows such a part without a schema.
     """
     entry = media_type.at("encoding", name) if is_multipart(media_type.path[-1]) else None
     declared = (entry.text_at("contentType") or "").split(",") if entry is not None else []
@@ -322,7 +456,7 @@ def _with_unique_names(fields: list[_Field]) -> list[_Field]:
     first = {name: index for index, name in reversed(list(enumerate(names)))}
     clashing = [index for index, name in enumerate(names) if first[name] != index]
     taken = set(names)
-    # By name, so that the order of a body's properties decides nothing.
+    # By name, so that the order of a body's properties has no effect.
     for index in sorted(clashing, key=lambda i: (fields[i].binding.location, names[i])):
         while names[index] in taken:
             names[index] = f"{fields[index].binding.location}_{names[index]}"
@@ -349,5 +483,5 @@ def _object_schema(fields: list[_Field], body: _Body) -> JsonObject:
 
 
 def _place(binding: InputBinding) -> tuple[int, str]:
-    """Sort by location and name, independent of the document's order."""
+    """Return the sort key of an input: location and name, independent of the document's order."""
     return get_args(Location).index(binding.location), binding.name

@@ -1,18 +1,18 @@
-"""Units of money: a body whose amounts count cents becomes one in units of its currency.
+"""Units of money: convert a body whose amounts count cents to units of its currency.
 
 `plain_money` makes the copy that cards and comparisons read: cents become euros, an amount in
-unclear units becomes a text that says so, and a declared price of an object stands under one name
-in it. Values to be sent are never taken from the copy.
+unclear units becomes a text that says so, and each object has its declared price under one name.
+Values to be sent are never taken from the copy.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, MinorUnits, minor_units_in
 from orchestrator.catalog.stated_prices import (
     UNCLEAR,
     WHOLE,
@@ -35,14 +35,14 @@ from orchestrator.language.words import name_words
 _LISTS: Final = WordLists("money")
 _HUNDREDTHS: Final = 2
 _DENIED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('denials'))})\b(?:\W+\w+){{0,3}}\W*$")
-_SMALLEST_NAMES: Final = _LISTS.word_set("smallest_names")
-_CENT_NAMES: Final = _LISTS.word_set("hundredths_names")
-_OTHER_NAMES: Final = _LISTS.word_set("other_names")
+_EXCEPTED: Final = re.compile(r"\b(?:differ|deviat|depart|except)|\bunlike\b", re.IGNORECASE)
+_CODE: Final = re.compile(r"\b[A-Z]{3}\b")
+_DECIMALS_OF: Final = re.compile(r"\b([A-Z]{3})\b\s*(?:[:=]|has|with)\s*([0-9])\b(?![.,]?[0-9])")
 _MOST_LEVELS: Final = 40
 _MOST_NAMES: Final = 1000
-"""Most properties cached per object; a provider may write any number of names."""
+"""Largest number of properties cached per object; a provider may write any number of names."""
 _MOST_HOLDERS: Final = 2000
-"""Most objects cached per schema; a recursive one has as many as its values have levels."""
+"""Largest number of objects cached per schema; a recursive schema has one per level of values."""
 _NO_SCHEMA: Final[JsonObject] = {}
 _PER: Final = re.compile(r"\bper\s+([a-z]+)", re.IGNORECASE)
 Views = Sequence[JsonObject]
@@ -54,78 +54,80 @@ def _phrases(key: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})s?(?!\w)")
 
 
-_SMALLEST: Final = _phrases("smallest")
-_CENTS: Final = _phrases("hundredths")
-_MAJOR: Final = _phrases("major")
+Unit = Literal["smallest", "hundredths", "major", "unclear"]
+"""Words about the unit of a number; `unclear` if units are denied, or belong to no currency."""
+_MINOR: Final[frozenset[Unit]] = frozenset({"smallest", "hundredths"})
+_PHRASES: Final[Mapping[Unit, re.Pattern[str]]] = {
+    "smallest": _phrases("smallest"),
+    "hundredths": _phrases("hundredths"),
+    "major": _phrases("major"),
+}
+_UNIT_NAMES: Final[Mapping[Unit, frozenset[str]]] = {
+    "smallest": _LISTS.word_set("smallest_names"),
+    "hundredths": _LISTS.word_set("hundredths_names"),
+    "unclear": _LISTS.word_set("other_names"),
+}
 
 
 @dataclass(frozen=True)
 class Units:
     """Statements about the units of a number, in any currency."""
 
-    declared: bool | int | None = None
-    smallest: bool = False
-    hundredths: bool = False
-    major: bool = False
-    is_unclear: bool = False
-    """True if units are denied, or belong to no currency."""
+    declared: MinorUnits | None = None
+    words: frozenset[Unit] = frozenset()
 
     @property
     def is_stated(self) -> bool:
         """True if anything is stated."""
-        return self.declared is not None or any(
-            (self.smallest, self.hundredths, self.major, self.is_unclear)
-        )
+        return self.declared is not None or bool(self.words)
 
     @property
     def is_minor(self) -> bool:
         """True if words state a smaller unit."""
-        return self.smallest or self.hundredths
+        return not self.words.isdisjoint(_MINOR)
 
-    def decimals(self, exponent: int) -> int | None:
-        """Return the decimals that the number has no point for; None when unclear."""
+    @property
+    def is_major(self) -> bool:
+        """True if words state whole units of the currency."""
+        return "major" in self.words
+
+    def decimals(self, currency: str, exponent: int) -> int | None:
+        """Return the number of implied decimals of an amount; None if unclear."""
+        if isinstance(self.declared, dict):
+            said = self.declared.get(currency, self.declared.get("default"))
+            return exponent if said == "iso" else said
         if self.declared is not None:
             return exponent if self.declared is True else int(self.declared)
-        if self.is_unclear or (self.major and self.is_minor):
+        if "unclear" in self.words or (self.is_major and self.is_minor):
             return None
-        if self.hundredths:
-            # Where a hundredth is not the smallest unit, one of the two words is imprecise.
+        if "hundredths" in self.words:
+            # If a hundredth is not the smallest unit, one of the two words is imprecise.
             return _HUNDREDTHS if exponent == _HUNDREDTHS else None
-        return exponent if self.smallest else 0
+        return exponent if "smallest" in self.words else 0
 
 
-def units_told(name: str, *schemas: JsonObject) -> Units:
+def units_of(name: str, *schemas: JsonObject) -> Units:
     """Return the statements of a number's name and schemas, its own before those around it.
 
-    The first schema that states anything is believed, because the others describe more than this
+    The first schema that states anything decides, because the others describe more than this
     number.
     """
-    words = frozenset(name_words(name))
-    named = Units(
-        smallest=bool(words & _SMALLEST_NAMES),
-        hundredths=bool(words & _CENT_NAMES),
-        is_unclear=bool(words & _OTHER_NAMES),
-    )
     declared = next((d for schema in schemas if (d := _declared(schema)) is not None), None)
     if declared is not None:
-        return Units(declared=declared)
-    stated = (_described(schema) for schema in schemas)
-    said = next((units for units in stated if units.is_stated), Units())
-    return Units(
-        smallest=named.smallest or said.smallest,
-        hundredths=named.hundredths or said.hundredths,
-        major=said.major,
-        is_unclear=named.is_unclear or said.is_unclear,
-    )
+        return Units(declared)
+    words = frozenset(name_words(name))
+    named = frozenset(unit for unit, names in _UNIT_NAMES.items() if names & words)
+    said = next((found for schema in schemas if (found := _described(schema))), frozenset[Unit]())
+    return Units(words=named | said)
 
 
 def decimals_of(
     amount: JsonValue, currency: str, units: Units, schemas: Iterable[JsonObject] = ()
 ) -> int | None:
-    """Return the decimals that an amount has no point for: 0 for euros, 2 for cents, or None.
+    """Return the implied decimals of an amount: 0 for euros, 2 for cents, or None.
 
     A whole number without a stated unit is unclear (None), also next to a currency in lower case,
-    which providers that count cents write. A fraction counts whole units, and so does a schema that
+    which providers write that count cents. A fraction counts whole units, and so does a schema that
     allows one. A code in mixed case is not ISO 4217: `GBp` counts pence.
     """
     exponent = currencies.EXPONENTS.get(currency.upper())
@@ -133,8 +135,8 @@ def decimals_of(
         return None
     has_fraction = isinstance(amount, float) or (isinstance(amount, str) and "." in amount)
     if units.is_stated:
-        decimals = units.decimals(exponent)
-        # An amount with a point counts no cents, even if words say so.
+        decimals = units.decimals(currency.upper(), exponent)
+        # An amount with a point does not count cents, even if words say so.
         has_point = isinstance(amount, str) and "." in amount
         return None if decimals and (has_point or not _is_whole(amount)) else decimals
     if currency not in (currency.upper(), currency.lower()):
@@ -147,7 +149,7 @@ def decimals_of(
 
 
 def allows_fractions(schema: JsonObject, amount: JsonValue) -> bool:
-    """Return True if a number written like this one may have decimals, so it counts no cents."""
+    """Return True if a number written like this one may have decimals: it does not count cents."""
     listed = schema.get("type")
     types = listed if isinstance(listed, list) else [listed]
     if (
@@ -188,42 +190,48 @@ def _is_whole(amount: JsonValue) -> bool:
     return value is not None and value == value.to_integral_value()
 
 
-def _declared(schema: JsonObject) -> bool | int | None:
-    found = schema.get(MINOR_UNITS)
-    return found if isinstance(found, bool | int) else None
+def _declared(schema: JsonObject) -> MinorUnits | None:
+    return minor_units_in(schema.get(MINOR_UNITS))
 
 
-def _described(schema: JsonObject) -> Units:
-    text = " ".join(_texts(schema)).lower()
-    if not text:
-        return Units()
-    smallest, rest = _taken(_SMALLEST, text)
-    cents, rest = _taken(_CENTS, rest)
-    major, _ = _taken(_MAJOR, rest)
-    found = [*smallest, *cents, *major]
+def _described(schema: JsonObject) -> frozenset[Unit]:
+    written = _prose(schema)
+    rest, found, before = written.lower(), set[Unit](), list[str]()
+    for unit, pattern in _PHRASES.items():
+        matches = list(pattern.finditer(rest))
+        before += [rest[max(0, m.start() - 40) : m.start()] for m in matches]
+        rest = pattern.sub(" ", rest) if matches else rest
+        found |= {unit} if matches else set()
+    is_denied = any(_DENIED.search(text) for text in before)
+    if is_denied or (found & _MINOR and _is_unlike_iso(written)):
+        found.add("unclear")
     # "Cents" often explains the smallest unit: (e.g. 100 cents to charge 1.00).
-    return Units(
-        smallest=bool(smallest),
-        hundredths=bool(cents) and not smallest,
-        major=bool(major),
-        is_unclear=any(_DENIED.search(before) for before in found),
-    )
+    return frozenset(found - {"hundredths"} if "smallest" in found else found)
 
 
-def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
-    """Return the text before each phrase, and the text without the phrases."""
-    before = [text[max(0, m.start() - 40) : m.start()] for m in pattern.finditer(text)]
-    return before, pattern.sub(" ", text)
+def differs_from_iso(schema: JsonObject) -> bool:
+    """Return True if the words of an amount in smaller units deny ISO 4217 for some currency."""
+    written = _prose(schema)
+    is_minor = any(_PHRASES[unit].search(written.lower()) for unit in _MINOR)
+    return is_minor and _is_unlike_iso(written)
 
 
-def _texts(schema: JsonObject) -> Iterator[str]:
-    for keyword in ("title", "description"):
-        if isinstance(text := schema.get(keyword), str):
-            yield text
+def _is_unlike_iso(text: str) -> bool:
+    """Return True if a text states other decimals for some currency than ISO 4217."""
+    codes = (code for code in _CODE.findall(text) if currencies.exists(code))
+    if _EXCEPTED.search(text) is not None and ("4217" in text or any(codes)):
+        return True
+    stated = ((m[1], int(m[2])) for m in _DECIMALS_OF.finditer(text))
+    return any(currencies.EXPONENTS.get(code, said) != said for code, said in stated)
+
+
+def _prose(schema: JsonObject) -> str:
+    texts = (schema.get("title"), schema.get("description"))
+    return " ".join(text for text in texts if isinstance(text, str))
 
 
 def plain_money(value: JsonValue, schema: JsonObject | None) -> JsonValue:
-    """Return the copy; `schema` is the compiled schema of the whole value."""
+    """Return the copy in units of the currency; `schema` is that of the whole value."""
     return _copies_by(_NO_SCHEMA if schema is None else schema).of(value)
 
 
@@ -233,7 +241,7 @@ def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObje
     Its own schema comes first, then the schemas of the objects around it.
     """
     number = as_decimal(amount)
-    units = units_told(name, *schemas)
+    units = units_of(name, *schemas)
     decimals = decimals_of(amount, currency, units, schemas)
     if number is None:
         return amount
@@ -244,33 +252,33 @@ def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObje
 
 @dataclass(frozen=True)
 class _Property:
-    """A property by the schemas of its object."""
+    """Facts about a property, by the schemas of its object."""
 
     own: Views
     is_amount: bool
     """True if a number in it is money."""
     price: JsonValue
-    """Declared x-orchet-price: true or an object; None without one."""
+    """The declared x-orchet-price: true or an object; None without one."""
     rate: str = ""
     """Unit of a rate by its description, such as `hour`; '' for the price of the whole."""
 
 
 @dataclass(frozen=True)
 class _Holder:
-    """An array or an object by its schemas."""
+    """Facts about an array or an object, by its schemas."""
 
     of: Views
     items: Views
     currency: str
-    """The only currency that its schema allows, for answers that omit it."""
+    """The only currency that the schema allows, for answers that omit the currency."""
     properties: dict[str, _Property]
-    """Properties cached so far; a provider may write others than its document names."""
+    """Properties cached so far; a provider may write names that its document does not have."""
 
 
 class _Copies:
     """Copies of the values of one schema, with a cache per object.
 
-    Many values share a schema, and a list holds many objects of one kind.
+    Many values share a schema, and a list has many objects of one kind.
     """
 
     def __init__(self, root: JsonObject) -> None:
@@ -373,7 +381,7 @@ _copies_by: Final = read_once(_Copies)
 
 
 def _stated_rate(own: Views) -> str:
-    """Return the unit of a rate in a description, unless it is the whole purchase."""
+    """Return the unit of a rate in a description, unless the unit is the whole purchase."""
     for schema in own:
         text = schema.get("description")
         found = _PER.search(text) if isinstance(text, str) else None

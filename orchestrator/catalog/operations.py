@@ -1,4 +1,4 @@
-"""The operations of a document: their place, their inherited parts, and the skipped ones."""
+"""The operations of a document: their place, their inherited parts, and the skipped operations."""
 
 import shlex
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ _REMEDY = "correct this place, in the document or by an overlay"
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation as written, with everything that its compilation looks up."""
+    """An operation as written, with all parts of the document that its compilation reads."""
 
     document: str
     path: str
@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def is_tool(self) -> bool:
-        """True if the document exposes it.
+        """True if the document exposes the operation as a tool.
 
         Raises:
             DocumentInvalid: x-orchet-tool is neither true nor false.
@@ -54,7 +54,7 @@ class Operation:
 
     @property
     def is_safe(self) -> bool:
-        """True if its HTTP method changes nothing, unless the document says otherwise."""
+        """True if the HTTP method changes nothing, unless the document states otherwise."""
         return self.method in SAFE_METHODS
 
     @property
@@ -141,7 +141,7 @@ def _check_method(method: str, node: DocumentNode) -> None:
 def check_document(root: DocumentNode) -> None:
     """Refuse an unsupported version, and values that JSON does not have.
 
-    It visits every value of the document.
+    The check visits every value of the document.
 
     Raises:
         DocumentInvalid: with the version found, if any.

@@ -1,4 +1,4 @@
-"""OpenAPI Overlay 1.0: contracts added to documents that somebody else owns."""
+"""OpenAPI Overlay 1.0: contracts added to documents that other people own."""
 
 import json
 import re
@@ -147,7 +147,10 @@ def apply_overlays(documents: Mapping[str, JsonObject], overlays: Iterable[Overl
         meant = [name for name in result if overlay.is_for(name)]
         if not meant:
             raise DocumentInvalid(
-                overlay.name, "/extends", f"no document {overlay.extends!r} was loaded"
+                overlay.name,
+                "/extends",
+                f"no document {overlay.extends!r} was loaded, only {', '.join(result) or 'none'}; "
+                "name the file of its document there, or leave extends out",
             )
         done: set[int] = set()
         for name in meant:
@@ -172,7 +175,7 @@ def _idle(overlay: Overlay, done: set[int], documents: list[str]) -> list[IdleAc
 
 
 def _applied(document: JsonObject, overlay: Overlay) -> tuple[JsonObject, set[int]]:
-    """Return the document after all actions, and the indexes of those that selected anything."""
+    """Return the document after all actions, and the indexes of actions that selected anything."""
     result: Any = document
     acted: set[int] = set()
     for index, action in enumerate(overlay.actions):
@@ -191,12 +194,12 @@ def _applied(document: JsonObject, overlay: Overlay) -> tuple[JsonObject, set[in
 
 
 def _selected(document: JsonObject, action: OverlayAction) -> list[_Path]:
-    """Return the places of the target; for removals the last of a list first."""
+    """Return the places of the target; for removals in a list, the last place first."""
     nodes = jsonpath_rfc9535.compile(action.target).find(document) if action.acts else ()
     paths = dict.fromkeys(node.location for node in nodes)
     if not action.remove:
         return list(paths)
-    # A nested place disappears with the outer one.
+    # Removing the outer place removes a nested one as well.
     outer = [path for path in paths if not any(path[:n] in paths for n in range(len(path)))]
     return sorted(outer, key=_indexes, reverse=True)
 
@@ -284,12 +287,12 @@ def unmarked(
 ) -> str | None:
     """Return advice for documents without any marked operation, else None.
 
-    It has the lines that mark a tool and the command that proposes them, or one line when no
+    The advice has the lines that mark a tool and the command that proposes them, or one line if no
     operation is described.
 
     Args:
         documents: by name, overlays applied.
-        paths: their files, to be named in the command.
+        paths: their files, for the command in the advice.
     """
     found = [node for name, d in documents.items() for node in _operations(name, d)]
     if not documents or any(node.raw(TOOL_MARK) is not None for node in found):

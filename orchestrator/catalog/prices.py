@@ -1,27 +1,29 @@
 """Prices of calls: the expected price before a call, and the charged price in its answer.
 
-A declaration (x-orchet-price) comes first, then schemas and names. The price is unknown where they
-leave open which number it is, or its unit.
+A declaration (x-orchet-price) comes first, then schemas and names. The price is unknown if they do
+not determine the number or its unit.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Final, Protocol, cast
+from itertools import islice
+from typing import Final, NamedTuple, cast
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, PricePlace
 from orchestrator.catalog.expressions import Expression, parse_expression
 from orchestrator.catalog.money_units import (
     plain_amount,
     plain_money,
     property_of,
+    units_of,
     views,
 )
 from orchestrator.catalog.stated_prices import (
     UNCLEAR,
+    amount_named,
     amounts_in,
     as_decimal,
     charged_in,
@@ -30,19 +32,27 @@ from orchestrator.catalog.stated_prices import (
     has_unclear_price,
     holder_of_rate,
     money_in,
+    money_like_in,
     names_amount,
     names_price,
     quantity_in,
     stated_price,
+    written_number,
 )
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import follow, resolve, with_definitions
-from orchestrator.json_schema.walker import properties_of
+from orchestrator.json_schema.walker import properties_of, walk
+from orchestrator.language import lexicon
+from orchestrator.language.words import name_words
 
+_MOST_AMOUNTS: Final = 10_000
+"""Largest number of amounts in an answer that are examined."""
 _MOST_DOUBTS: Final = 12
+Ids = frozenset[tuple[str, str]]
+"""Names of arguments with their values as text."""
 _SCALARS: Final = ("boolean", "integer", "number", "string")
 _LEAVES_SOMETHING = (Effect.OBLIGATION, Effect.WRITE)
 
@@ -56,7 +66,7 @@ class Place:
     path: tuple[str, ...]
 
     def values(self, whole: JsonValue) -> list[JsonValue]:
-        """Return the values on the way, the whole first, as far as the steps lead."""
+        """Return the values along the path, the whole first, as far as the steps exist."""
         found: list[JsonValue] = []
         for length in range(len(self.path) + 1):
             try:
@@ -66,7 +76,7 @@ class Place:
         return found
 
     def schemas(self) -> list[tuple[JsonObject, ...]]:
-        """Return the schemas on the way, each as its views; empty where no schema says anything."""
+        """Return the schemas along the path, each as its views; empty if a step has no schema."""
         steps = [views(self.root, self.root)]
         for name in self.path:
             steps.append(tuple(_inside(steps[-1], name, self.root)))
@@ -74,7 +84,7 @@ class Place:
 
     @property
     def leads_nowhere(self) -> bool:
-        """True if the schemas have no room for such a value, and some say what there is."""
+        """True if the schemas describe the place's surroundings but not the place."""
         held_by: tuple[JsonObject, ...] = ()
         for held in self.schemas():
             if not held:
@@ -84,7 +94,7 @@ class Place:
 
 
 def place_of(expression: Expression, tool: Tool) -> Place | None:
-    """Return the place that an expression reads; None for an unknown input or a header's answer."""
+    """Return the place that an expression reads; None for unknown inputs and for headers."""
     if expression.message == "response":
         if expression.source != "body":
             return None
@@ -114,36 +124,20 @@ def plain_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
     return cast("JsonObject", plain_money(arguments, tool.input_schema))
 
 
-def plain_answer(tool: Tool, body: JsonValue) -> JsonValue:
-    """Return the answer to a call with every amount in units of its currency."""
-    return plain_money(body, tool.output_schema)
+def plain_answer(tool: Tool | None, body: JsonValue) -> JsonValue:
+    """Return an answer with every amount in units of its currency, by its tool's schema if any."""
+    return plain_money(body, tool.output_schema if tool is not None else None)
 
 
-class Answered(Protocol):
-    """An answer to a call: an observation, or a fact of another leg."""
-
-    @property
-    def tool(self) -> str:
-        """The name of the tool."""
-
-    @property
-    def body(self) -> JsonValue:
-        """The answer."""
-
-
-def plain_bodies(catalog: Catalog, answers: Sequence[Answered]) -> list[JsonValue]:
-    """Return the answers' bodies, each in units of its currency by its document's schema."""
-    known = catalog.tools
-    schemas = (known[a.tool].output_schema if a.tool in known else None for a in answers)
-    return [plain_money(a.body, schema) for a, schema in zip(answers, schemas, strict=True)]
-
-
-def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None) -> Money | None:
-    """Return the price of a call: declared, else in its arguments, else as quoted; None if unclear.
+def expected_price(
+    tool: Tool, arguments: JsonObject, quoted: JsonObject | None, ids: Ids = frozenset()
+) -> Money | None:
+    """Return the price of a call: declared, else in its arguments, else quoted; None if unclear.
 
     `quoted` is the object of an earlier answer that the call is about, in units of its currency. A
-    price per piece is multiplied by the pieces of the call; where it may be either, the price is
-    unknown. Where a call states amounts for several things, the quote is not used.
+    price per piece is multiplied by the pieces of the call; if it may be either, the price is
+    unknown. If a call states amounts for several things, the quote is not used. `ids` are as for
+    `price_doubts`.
     """
     if tool.price is not None and tool.price.is_free:
         return None
@@ -153,7 +147,7 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
     if (holder := holder_of_rate(plain)) is not None:
         return _by_piece(tool, arguments, holder)
     is_declared = quoted is not None and PRICE in quoted
-    if not is_declared and (multipliers_in(plain, tool) or len({*amounts_in(plain)}) > 1):
+    if not is_declared and (_multipliers_of(tool, plain, ids) or len([*amounts_in(plain)]) > 1):
         return None
     if quoted is None or has_unclear_price(plain) or _states_amounts_of_several(plain):
         return stated_price(plain)
@@ -161,78 +155,106 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
 
 
 def price_doubts(
-    tool: Tool, arguments: JsonObject, quoted: Sequence[JsonObject]
+    tool: Tool, arguments: JsonObject, quoted: Sequence[JsonObject], ids: Ids = frozenset()
 ) -> tuple[str, ...]:
-    """Return each amount and multiplier that leaves the price of a call uncertain.
+    """Return each amount and multiplier that makes the price of a call uncertain.
 
-    Empty where the operation declares its price, or where the arguments and the things that their
-    ids name have one amount and no possible multiplier.
+    Empty if the operation declares its price, or if the arguments and the things that their ids
+    name have one amount and no possible multiplier.
 
     Args:
         tool: the tool of the call.
         arguments: as they are sent.
         quoted: the newest object of each thing that the arguments name, in units of its currency.
+        ids: the arguments that name those things; they multiply nothing.
     """
     if tool.price is not None and (tool.price.is_free or tool.price.expected is not None):
         return ()
     plain = plain_arguments(tool, arguments)
-    doubts = [*multipliers_in(plain, tool)]
-    amounts = [*amounts_in(plain)]
+    pieces = (name for item in quoted if (name := _piece_input(item)) is not None)
+    counted = ids | {(name, str(plain.get(name))) for name in pieces}  # `per` names the multiplier
+    doubts, amounts = [*_multipliers_of(tool, plain, counted)], [*amounts_in(plain)]
+    is_one = len(amounts) < 2
     for item in quoted:
+        found = [*amounts_in(item)]
         if PRICE in item:
-            amounts += [money for money in [stated_price(item)] if money is not None]
+            found = [money for money in [stated_price(item)] if money is not None]
         else:
-            amounts += amounts_in(item)
-            doubts += multipliers_in(item)
-    if len({*amounts}) > 1 or len([item for item in quoted if stated_price(item)]) > 1:
+            doubts += _multipliers("", item, "", _own_ids(item, ids))
+        is_one = is_one and len(found) < 2
+        amounts += found
+    is_one = is_one and len({*amounts}) < 2
+    if not is_one or len([item for item in quoted if stated_price(item)]) > 1:
         doubts += map(str, dict.fromkeys(amounts))
-    return tuple(dict.fromkeys(doubts))
+    return _named(doubts)
 
 
-def multipliers_in(plain: JsonObject, tool: Tool | None = None) -> tuple[str, ...]:
+def _named(doubts: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(doubts))
+    rest = len(found) - _MOST_DOUBTS
+    return found if rest <= 0 else (*found[:_MOST_DOUBTS], f"{rest} more numbers and lists")
+
+
+def _own_ids(item: JsonObject, ids: Ids) -> Ids:
+    values = {value for _, value in ids}
+    named = ((n, str(v)) for n, v in item.items() if name_words(n)[-1] in lexicon.IDENTIFIER)
+    return frozenset((name, value) for name, value in named if value in values)
+
+
+def _multipliers_of(tool: Tool, plain: JsonObject, ids: Ids) -> tuple[str, ...]:
     """Return numbers above 1 and longer lists, which may multiply a price or add to it.
 
-    No name makes a number harmless: `tip` adds, `nights` multiplies, and a list of names ends
-    somewhere. Amounts with a currency next to them are not multipliers.
+    No name makes a number harmless: `tip` adds, `nights` multiplies, and no list of names is
+    complete. Amounts with a currency next to them are not multipliers.
     """
-    ours = frozenset(tool.reference_inputs) if tool is not None else frozenset[str]()
-    sent: JsonObject = {name: value for name, value in plain.items() if name not in ours}
-    return tuple(_multipliers("", sent, ""))[:_MOST_DOUBTS]
+    sent: JsonObject = {n: v for n, v in plain.items() if n not in tool.reference_inputs}
+    return tuple(_multipliers("", sent, "", ids))
 
 
-def _multipliers(path: str, value: JsonValue, currency: str) -> Iterator[str]:
+def _multipliers(path: str, value: JsonValue, currency: str, ids: Ids) -> Iterator[str]:
     if isinstance(value, dict):
         currency = currency_of(value, currency)
+        counts = [inner for inner in value.values() if as_decimal(inner) == 1]
+        if path and len(counts) > 1:  # such as one adult and one child
+            yield f"{path}: {len(counts)} of them"
         for name, inner in value.items():
             is_amount = bool(currency) and names_amount(name)  # an amount, which amounts_in yields
-            is_plain = is_amount and not isinstance(inner, dict | list) and not _is_unclear(inner)
+            is_plain = is_amount and as_decimal(inner) is not None
             if name != PRICE and not is_plain:
-                yield from _multipliers(f"{path}.{name}" if path else name, inner, currency)
+                yield from _multipliers(f"{path}.{name}" if path else name, inner, currency, ids)
     elif isinstance(value, list):
         if len(value) > 1:
             yield f"{path}: {len(value)} of them"
         for inner in value[:1]:
-            yield from _multipliers(path, inner, currency)
-    elif _is_unclear(value):
+            yield from _multipliers(path, inner, currency, ids)
+    elif isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        yield from _multipliers(path, _written_json(value), currency, ids)
+    elif (path, str(value)) not in ids and _may_count(value):
         yield f"{path}: {value}"
-    elif (number := _number(path, value)) is not None:
-        yield f"{path}: {number}"
 
 
-def _is_unclear(value: JsonValue) -> bool:
-    return isinstance(value, str) and value.endswith(UNCLEAR)
-
-
-def _number(path: str, value: JsonValue) -> Decimal | None:
-    """Return a number above 1 or below 0; a text counts if its form or name is an amount's."""
-    if isinstance(value, str) and "." not in value and not names_amount(path.rpartition(".")[2]):
+def _written_json(text: str) -> JsonValue:
+    """Return the array or object that a text encodes; None if the text is neither."""
+    try:
+        return cast("JsonValue", json.loads(text))
+    except (ValueError, RecursionError):
         return None
+
+
+def _may_count(value: JsonValue) -> bool:
+    """Return True for a number above 1 or below 0, in any spelling, with or without a unit.
+
+    An amount in unclear units counts too.
+    """
+    if isinstance(value, str):
+        found = written_number(value)
+        return value.endswith(UNCLEAR) or (found is not None and not 0 <= found.number <= 1)
     number = as_decimal(value)
-    return number if number is not None and not 0 <= number <= 1 else None
+    return number is not None and not 0 <= number <= 1
 
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
-    """Return the price in the answer to a call; None when it is not plain.
+    """Return the price in the answer to a call; None if it is not plain.
 
     A higher amount that was taken wins, unless the document declares the price. A price per piece
     is multiplied by the pieces in the answer or the call.
@@ -241,41 +263,118 @@ def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money |
         return None
     if tool.price is not None and tool.price.charged is not None:
         return _at(tool.price.charged, tool, arguments, body)
-    plain = plain_answer(tool, body)
+    plain = _plain_charge(tool, arguments, body)
     if (holder := holder_of_rate(plain)) is not None:
         return _by_piece(tool, arguments, holder)
     return stated_price(plain) if declares_price(plain) else charged_in(plain)
 
 
+def _plain_charge(tool: Tool, arguments: JsonObject, body: JsonValue) -> JsonValue:
+    """Return an answer in units of its currency.
+
+    An input that the answer repeats has the unit stated for the input, unless the answer's schema
+    states another.
+    """
+    plain = plain_answer(tool, body)
+    if not isinstance(plain, dict) or not isinstance(body, dict):
+        return plain
+    answered, sent = properties_of(tool.output_schema or {}), plain_arguments(tool, arguments)
+    repeated = {
+        name: sent[name]
+        for name in plain.keys() & arguments.keys()
+        if body[name] == arguments[name]
+        and _states_unit(name, tool.properties.get(name, {}))
+        and not _states_unit(name, answered.get(name, {}))
+    }
+    return {**plain, **repeated}
+
+
+def _states_unit(name: str, schema: JsonObject) -> bool:
+    inside = ((n, s) for part in walk(schema) for n, s in properties_of(part).items())
+    return any(units_of(n, s).is_stated for n, s in ((name, schema), *inside))
+
+
+def named_amounts(tool: Tool, arguments: JsonObject, body: JsonValue) -> tuple[Money, ...]:
+    """Return the largest amount in the answer to a call, for each currency that it names.
+
+    The result is empty if the document declares the charge or the answer the price: those are read
+    by their declaration. Amounts count under any name, because no list of names is complete.
+    """
+    if tool.price is not None and (tool.price.is_free or tool.price.charged is not None):
+        return ()
+    plain = _plain_charge(tool, arguments, body)
+    if declares_price(plain):
+        return ()
+    largest: dict[str, Money] = {}
+    for money in islice(money_like_in(plain), _MOST_AMOUNTS):
+        before = largest.get(money.currency)
+        if before is None or money.amount > before.amount:
+            largest[money.currency] = money
+    return tuple(largest.values())
+
+
+class Settled(NamedTuple):
+    """The refund and the fee in the answer to a cancel; None if it does not state one plainly."""
+
+    refund: Money | None = None
+    fee: Money | None = None
+    named: tuple[Money, ...] = ()
+    """The amounts of an answer that names neither refund nor fee."""
+
+
+def settled_by_cancel(tool: Tool, arguments: JsonObject, body: JsonValue) -> Settled:
+    """Return the refund and the fee in the answer to a cancel.
+
+    The declared price of a cancel is its refund. Without a declaration, the words refund and fee
+    identify the amounts.
+    """
+    plain = plain_answer(tool, body)
+    if tool.price is not None and tool.price.charged is not None:
+        refund = _at(tool.price.charged, tool, arguments, body)
+    else:
+        refund = amount_named(plain, ("refund", "refunded"))
+    fee = amount_named(plain, ("fee", "fees", "penalty"))
+    if refund is not None or fee is not None:
+        return Settled(refund, fee)
+    named = (money for money in islice(money_like_in(plain), _MOST_AMOUNTS) if money.amount)
+    return Settled(named=tuple(islice(dict.fromkeys(named), _MOST_DOUBTS)))
+
+
 def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
     """Return the price of all pieces: a total next to the rate, else the rate times the pieces."""
     one = stated_price(holder)
-    rest: JsonObject = {name: value for name, value in holder.items() if name != PRICE}
-    total, declared = charged_in(rest), holder[PRICE]
+    total = charged_in({name: value for name, value in holder.items() if name != PRICE})
     if total is not None and total != one:
         return total
-    per = declared.get("per") if isinstance(declared, dict) else None
-    if one is None or not isinstance(per, str):
+    per = _piece_input(holder)
+    if one is None or per is None:
         return None
-    asked = arguments.get(per, tool.properties.get(per, {}).get("default"))
-    return _times(one, holder.get(per, asked))
+    return _times(one, holder.get(per, _asked(tool, arguments, per)))
+
+
+def _piece_input(holder: JsonObject) -> str | None:
+    """Return the input that counts the pieces of a declared price per piece."""
+    declared = holder.get(PRICE)
+    per = declared.get("per") if isinstance(declared, dict) else None
+    return per if isinstance(per, str) else None
+
+
+def _asked(tool: Tool, arguments: JsonObject, name: str) -> JsonValue:
+    return arguments.get(name, tool.properties.get(name, {}).get("default"))
 
 
 def _states_amounts_of_several(plain: JsonObject) -> bool:
-    several = (v for v in plain.values() if isinstance(v, list) and len(v) > 1)
-    return any(True for _ in amounts_in([*several], currency_of(plain, "")))
+    several = [v for v in plain.values() if isinstance(v, list) and len(v) > 1]
+    return any(True for _ in amounts_in([*several], currency_of(plain)))
 
 
 def _quoted_price(tool: Tool, arguments: JsonObject, quoted: JsonObject) -> Money | None:
-    money, declared = stated_price(quoted), quoted.get(PRICE)
-    per = declared.get("per") if isinstance(declared, dict) else None
+    money = stated_price(quoted)
     if money is None:
         return None
-    if isinstance(per, str):
-        pieces = arguments.get(per, tool.properties.get(per, {}).get("default"))
-        return _times(money, pieces)
-    asked = quantity_in(arguments)
-    return money if asked in (1, quantity_in(quoted)) else None
+    if (per := _piece_input(quoted)) is not None:
+        return _times(money, _asked(tool, arguments, per))
+    return money if quantity_in(arguments) in (1, quantity_in(quoted)) else None
 
 
 def _times(money: Money, pieces: JsonValue) -> Money | None:
@@ -292,7 +391,8 @@ def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -
     place, values = found
     currency = _currency(price, tool, arguments, body, values)
     *around, own = place.schemas()
-    declared: JsonObject = {} if price.minor_units is None else {MINOR_UNITS: price.minor_units}
+    units: JsonValue = dict(u) if isinstance(u := price.minor_units, dict) else u
+    declared: JsonObject = {} if units is None else {MINOR_UNITS: units}
     if isinstance(values[-1], dict):
         schema = {**(own[0] if own else {}), **declared}
         plain = plain_money(values[-1], with_definitions(schema, place.root))
@@ -306,7 +406,7 @@ def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -
 def _found(
     expression: str, tool: Tool, arguments: JsonObject, body: JsonValue
 ) -> tuple[Place, list[JsonValue]] | None:
-    """Return the place of an expression and the values on the way; None when it finds nothing."""
+    """Return the place of an expression and the values on the way; None if it finds nothing."""
     read = parse_expression(expression)
     place = place_of(read, tool)
     if place is None:
@@ -318,7 +418,7 @@ def _found(
 def _currency(
     price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue, values: list[JsonValue]
 ) -> str:
-    """Return the declared currency, else the nearest around the amount; '' for none."""
+    """Return the declared currency, else the nearest around the amount; '' if there is none."""
     if price.currency is None:
         around = ""
         for value in values[:-1]:
@@ -332,10 +432,10 @@ def _currency(
 
 
 def takes_money(tool: Tool) -> bool:
-    """Return True if the price of a call is money that leaves.
+    """Return True if the price of a call is money that is spent.
 
-    The card type decides. A tool without confirmation spends when it declares a price, or when its
-    answer has a property with the name of one.
+    The card type decides. A tool without confirmation spends if it declares a price, or if its
+    answer has a property named like one.
     """
     if tool.needs_confirmation:
         return tool.spends
@@ -350,7 +450,7 @@ def may_be_overcharged(tool: Tool) -> bool:
 
 
 def states_price(tool: Tool) -> bool:
-    """Return True if the document declares a price, or its answer has the name of one."""
+    """Return True if the document declares a price, or its answer has a property named like one."""
     return tool.price is not None or _answers_price(tool)
 
 
@@ -361,7 +461,7 @@ def _answers_price(tool: Tool) -> bool:
 
 
 def _names_price(schema: JsonObject, root: JsonObject, *, levels: int) -> bool:
-    """Return True if a property of the object, or of one inside it, has the name of a price."""
+    """Return True if a property of the object, or of one inside it, is named like a price."""
     below = properties_of(resolve(schema, root))
     if any(map(names_price, below)):
         return True

@@ -1,15 +1,19 @@
-"""Compiled tools: the contract that the rest of the system reads."""
+"""Compiled tools: the contract that the other rooms read."""
 
+import hashlib
+import re
+import uuid
 from datetime import timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, SkipValidation
 
 from orchestrator.catalog.card_types import spends
 from orchestrator.catalog.declared_prices import CompensationFee, PriceContract
 from orchestrator.core import compensation_limits
+from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of, required_of
@@ -17,9 +21,13 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.words import tokens
 
 Schema = Annotated[JsonObject, SkipValidation]
-"""A compiled JSON Schema, not copied: the tools of a document share most of theirs, and validation
-would copy them. Nothing may change one."""
+"""A compiled JSON Schema, never changed and never copied by validation.
+
+The tools of a document share most of their schemas.
+"""
 Location = Literal["path", "query", "header", "cookie", "body"]
+ENDED = frozenset({"declined", "denied", "error", "failed", "refused", "rejected"})
+"""States of something that was not done and will not be; docs/contract.md lists them."""
 SCHEMA_FIELDS = frozenset({"input_schema", "output_schema"})
 
 
@@ -48,13 +56,13 @@ class Effect(StrEnum):
     """Effect of a call at the provider."""
 
     READ = "read"
-    """It changes nothing and may be repeated."""
+    """The call changes nothing and may be repeated."""
     OBLIGATION = "obligation"
-    """The declared cancel tool cancels it."""
+    """The declared cancel tool cancels the call."""
     WRITE = "write"
-    """No declared tool cancels it: rollback parks it for an operator."""
+    """No declared tool cancels the call: rollback parks it for an operator."""
     CANCEL = "cancel"
-    """It cancels an obligation of another tool."""
+    """The call cancels an obligation of another tool."""
 
 
 class InputBinding(Record):
@@ -66,6 +74,53 @@ class InputBinding(Record):
     required: bool = False
     style: str = "simple"
     explode: bool = False
+
+
+KeyForm = Literal["text", "uuid", "UUID", "hex", "HEX", "letters", "LETTERS", "digits"]
+"""Form of a key; `text` is the id of the call, unchanged."""
+_UUID_PATTERN = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+_KEY_PATTERNS: Final = {
+    "uuid": re.compile(_UUID_PATTERN),
+    "UUID": re.compile(_UUID_PATTERN.replace("a-f", "A-F").replace("ab", "AB")),
+    "hex": re.compile("[0-9a-f]+"),
+    "HEX": re.compile("[0-9A-F]+"),
+    "letters": re.compile("[a-p]+"),
+    "LETTERS": re.compile("[A-P]+"),
+    "digits": re.compile("[0-9]+"),
+}
+_LETTERS: Final = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+
+
+class IdempotencyKey(Record):
+    """The field of a request by which a provider recognises a repetition, and its form.
+
+    The field is no input of the tool: the orchestrator fills it.
+    """
+
+    location: Location
+    field: str = Field(description="the name on the wire")
+    form: KeyForm = "text"
+    length: int = Field(default=0, description="of `text` the longest, 0 for any; else exact")
+
+    def written(self, key: str) -> str:
+        """Return the key in this form: deterministic, and unchanged if the key has the form."""
+        if self.form == "text":
+            is_short = not self.length or len(key) <= self.length
+            return key if is_short else _derived(key, "uuid", self.length)
+        has_form = len(key) == self.length and _KEY_PATTERNS[self.form].fullmatch(key)
+        return key if has_form else _derived(key, self.form, self.length)
+
+
+def _derived(key: str, form: KeyForm, length: int) -> str:
+    digest = hashlib.sha512(key.encode(errors="replace"))
+    if form in ("uuid", "UUID"):
+        text = str(uuid.UUID(bytes=digest.digest()[:16], version=4))
+        return text.upper() if form == "UUID" else text
+    if form == "digits":
+        return f"{int(digest.hexdigest(), 16):0{length}d}"[-length:]
+    text = digest.hexdigest()[:length]
+    text = text.translate(_LETTERS) if form in ("letters", "LETTERS") else text
+    return text.upper() if form in ("HEX", "LETTERS") else text
 
 
 class ToolCallTemplate(Record):
@@ -83,10 +138,18 @@ class Compensation(Record):
     """The x-orchet-cancels and x-orchet-compensation-* contract: how an obligation is cancelled."""
 
     cancel: ToolCallTemplate
+    then: tuple[ToolCallTemplate, ...] = Field(
+        default=(),
+        description="calls after the cancel that complete it, each filled from the answer before",
+    )
     probe: ToolCallTemplate | None = None
     gone_when: tuple[str, ...] = Field(
         default=(),
         description="conditions over the probe's answer that all hold once it is cancelled",
+    )
+    settles_after: timedelta = Field(
+        default=SETTLES_AFTER,
+        description="time in which a call may still come to light that the probe does not find",
     )
     timeout: timedelta = compensation_limits.CALL_TIMEOUT
     max_attempts: int = Field(default=compensation_limits.ATTEMPTS, ge=1)
@@ -146,13 +209,12 @@ class Tool(Record):
     load_policy: Literal["core", "deferred"] = "deferred"
     compensation: Compensation | None = None
     cancel_for: str | None = None
+    deprecated: bool = False
     success_when: tuple[str, ...] = Field(
         default=(), description="conditions that a successful answer meets"
     )
-    idempotency_header: str | None = Field(
-        default=None,
-        description="name of the header parameter that takes an idempotency key; such a parameter "
-        "is no input of the tool, the orchestrator fills it",
+    idempotency_key: IdempotencyKey | None = Field(
+        default=None, description="the field that takes an idempotency key, if any does"
     )
     reference_inputs: tuple[str, ...] = Field(
         default=(),
@@ -164,23 +226,23 @@ class Tool(Record):
     )
 
     def as_json(self) -> JsonObject:
-        """Return the tool in JSON's types; its schemas are not copied."""
-        content: JsonObject = self.model_dump(mode="json", exclude=set(SCHEMA_FIELDS))
-        if self.card_layout is None:
-            # Left out when absent, so that digests of older catalogs stay the same.
-            del content["card_layout"]
-        if not self.irreversible:
-            # Left out for the same reason.
-            del content["irreversible"]
-        if self.price is None:
-            del content["price"]
-        if not self.success_when:
-            del content["success_when"]
-        if isinstance(compensation := content["compensation"], dict):
-            for name in ("gone_when", "fee"):
-                if not compensation[name]:
-                    del compensation[name]
+        """Return the tool in JSON's types, without defaults; its schemas are not copied."""
+        content: JsonObject = self.model_dump(
+            mode="json", exclude=set(SCHEMA_FIELDS), exclude_defaults=True
+        )
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
+
+    def key_of(self, key: str) -> str | None:
+        """Return an idempotency key in the form of this tool's provider; None without one."""
+        return self.idempotency_key.written(key) if self.idempotency_key is not None else None
+
+    def reads_key(self, location: str, field: str) -> bool:
+        """Return True if a place of the request is that of the idempotency key."""
+        key = self.idempotency_key
+        if key is None or key.location != location:
+            return False
+        is_same = key.field.lower() == field.lower() if location == "header" else False
+        return is_same or key.field == field
 
     @property
     def needs_confirmation(self) -> bool:
@@ -194,7 +256,7 @@ class Tool(Record):
 
     @property
     def spends(self) -> bool:
-        """True if a call costs money; a claim does not, nor a free call."""
+        """True if a call costs money; claims and free calls do not."""
         is_free = self.price is not None and self.price.is_free
         return (
             self.is_side_effect
@@ -226,7 +288,7 @@ def thing_of(tool: Tool) -> str:
 
 
 def thing_with_id(tool: Tool) -> str:
-    """Return that thing, if the answer is one or lists only such, and has a plain `id`; else ''."""
+    """Return that thing if the answer is one, or a list of them, with a plain `id`; else ''."""
     schema = tool.output_schema or {}
     root = resolve(schema, schema)
     parts = [resolve(part, schema) for part in (root, *properties_of(root).values())]

@@ -1,7 +1,7 @@
-"""Names of tools, and the tools that a document's own names mean.
+"""Names of tools, and the tools that the names in a document mean.
 
-A tool's name is its operationId, or derived from the operation alone. Where two would have the same
-name, both get another, so that a name never means the wrong tool.
+A tool's name is its operationId, or derived from the operation alone. If two would have the same
+name, both get another name, so that a name never means the wrong tool.
 """
 
 import re
@@ -50,7 +50,7 @@ def name_tools(operations: Iterable[Operation]) -> dict[Place, str]:
 
 
 def why_named(operation: Operation, name: str) -> str | None:
-    """Return the reason why a tool is not called by its operationId, or None."""
+    """Return the reason why a tool's name is not its operationId, or None."""
     said = operation.operation_id
     if said == name:
         return None
@@ -75,14 +75,14 @@ def _named_within(operations: Sequence[Operation]) -> dict[Place, str]:
 
 
 def _preferred_name(operation: Operation, *, is_unique: bool) -> str:
-    """Return the name that an operation would have as the only one."""
+    """Return the name that an operation would have if it were the only one."""
     said = operation.operation_id if is_unique else None
     of_place = f"{operation.method.lower()} {_BRACES.sub('', operation.path)}"
     return (_shaped(said) if said else "") or _shaped(of_place)
 
 
 def _shaped(text: str) -> str:
-    """Return the text as a valid name; '' when none of its characters may be in one."""
+    """Return the text as a valid name; '' if none of its characters is valid."""
     if TOOL_NAME.fullmatch(text):
         return text
     shaped = _OTHERS.sub("_", text).strip("_-")
@@ -107,9 +107,9 @@ class Peers:
         tools: Mapping[Place, Tool],
         faults: Mapping[Place, DocumentInvalid],
     ) -> None:
-        """Take the operations marked as tools, the compiled ones, and the faults of the others.
+        """Take the operations marked as tools, the compiled tools, and the faults of the others.
 
-        An operationId that several operations have names none of them.
+        An operationId that several operations share names none of them.
         """
         said = Counter(operation.operation_id for operation in exposed)
         self._repeated = {name for name, times in said.items() if times > 1}
@@ -123,7 +123,7 @@ class Peers:
                 self._tools[name] = tools[place]
 
     def named(self, declared: DocumentNode) -> Tool:
-        """Return the tool that a contract names there.
+        """Return the tool that a contract names at this place.
 
         Raises:
             DocumentInvalid: no tool has the name, several have it, or it was skipped.
@@ -140,11 +140,11 @@ class Peers:
             raise declared.invalid(
                 f"{name!r}, which it names, is skipped itself: {fault.reason} "
                 f"(at {fault.pointer or '/'})",
-                f"mend {name!r} first",
+                f"fix {name!r} first",
             )
         raise declared.invalid(f"no tool of this document is called {name!r}")
 
     def tool_name(self, said: str | None) -> str | None:
-        """Return the name of the tool that a document calls so, or `said` where there is none."""
+        """Return the tool that has this name in a document, or `said` if there is none."""
         found = self._tools.get(said or "") if said not in self._repeated else None
         return found.name if found is not None else said

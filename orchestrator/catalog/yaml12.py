@@ -1,7 +1,7 @@
 """YAML 1.2's core schema, a superset of JSON, as far as OpenAPI allows it.
 
 PyYAML follows YAML 1.1, in which `2026-12-03` is a date, `NO` is false and `10:30` is 630, so only
-its parser is used here. Values are made from the parser's events: for the largest documents that
+its parser is used here. Values are made from the parser's events: for the largest documents this
 takes a fraction of the time and memory of PyYAML's nodes, and nesting has a limit.
 """
 
@@ -16,7 +16,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.wellformed import MAX_NESTING
 
 _MAX_ALIASED = 2_000_000
-"""Values that aliases may stand for, counted at every mention."""
+"""Limit of the values that aliases expand to, counted at every use."""
 _YAML = "tag:yaml.org,2002:"
 _MERGE = "<<"
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
@@ -51,7 +51,7 @@ class _Builder:
         self._events = events
         self._anchors: dict[str, tuple[JsonValue, int]] = {}
         self._open: list[str | None] = []
-        """Anchors of the lists and objects that are still open."""
+        """Anchors of the lists and objects that are not yet complete."""
         self._aliased = 0
 
     def document(self) -> JsonValue:
@@ -135,7 +135,7 @@ class _Builder:
 
 
 def _mappings(value: JsonValue, event: Any) -> list[JsonObject]:
-    """Return the mappings of a merge key: one, or a list of which the first wins."""
+    """Return the mappings of a merge key: one, or a list in which the first wins."""
     found = value if isinstance(value, list) else [value]
     mappings = [one for one in found if isinstance(one, dict)]
     if len(mappings) < len(found):

@@ -1,6 +1,6 @@
-"""The chaos kit: missions under planned faults, judged by what the providers really hold.
+"""The chaos kit: missions under planned faults, judged by the ledger of their providers.
 
-`scenarios` and `verdicts` are pure; the modules beside them run real missions on a real server with
-real worker processes. Everything that happens to mission i follows from `Random(f"{seed}:{i}")`, so
-that one mission can be run again alone.
+`scenarios` and `verdicts` are pure; the other modules run real missions on a real server with real
+worker processes. Everything that happens to mission i derives from `Random(f"{seed}:{i}")`, so that
+one mission can be repeated alone.
 """

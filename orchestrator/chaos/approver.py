@@ -1,33 +1,25 @@
-"""The kit's approver: decides on every card that opens, as each mission's script says."""
+"""The kit's approver, which decides on every card that opens by the mission's script."""
 
 import asyncio
 from collections.abc import Iterable
 
-from temporalio.client import WorkflowExecution
 from temporalio.service import RPCError
 
+from orchestrator.chaos.histories import end_tasks, is_transient
 from orchestrator.chaos.scenarios.plan import MissionScript
-from orchestrator.chaos.transient_errors import end_tasks, is_transient
 from orchestrator.chaos.verdicts.evidence import ApprovedCall
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.messages import names
-from orchestrator.messages.leg import LegStatus
 
 APPROVER = "chaos@example.com"
 _LOOKS_EVERY_S = 0.15
 _OVERCHARGED = "-overcharge"
-"""What follows a call's id where it is asked whether to keep what cost more than approved."""
-_OPEN = (
-    f"WorkflowType = '{names.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' AND "
-    f"{names.STATUS_ATTRIBUTE} = '{LegStatus.AWAITING_CONFIRMATION.value}'"
-)
+"""Suffix of a call's id on the card about a charge above the approved price."""
 
 
 class Approver:
-    """One person for all missions: finds open cards by search attribute, and decides.
+    """A person for all missions, who finds open cards in their memos and decides.
 
     Example:
         async with Approver(client, scripts) as approver: ...
@@ -39,7 +31,7 @@ class Approver:
         self._cards: dict[str, list[str]] = {}
         self._busy: dict[str, asyncio.Task[None]] = {}
         self.approved: list[ApprovedCall] = []
-        """What was said yes to, as the cards had it."""
+        """The approved calls, as the cards showed them."""
         self.rejected = 0
         self.ignored = 0
 
@@ -53,26 +45,26 @@ class Approver:
     async def _look(self) -> None:
         while True:
             try:
-                async for leg in self._client.temporal.list_workflows(_OPEN):
-                    self._take_up(leg)
+                for card in await self._client.confirmations():
+                    self._begin(card)
+            except OrchestratorError:
+                pass  # the server is away: the card is still open when it is back
             except RPCError as error:
                 if not is_transient(error):
                     raise
             await asyncio.sleep(_LOOKS_EVERY_S)
 
-    def _take_up(self, leg: WorkflowExecution) -> None:
-        """Decide on a leg's card, unless that is being done already."""
-        ours = leg.id.partition(".")[0] in self._scripts
-        if ours and leg.id not in self._busy:
-            task = self._busy[leg.id] = asyncio.create_task(self._decide_on(leg.id))
-            task.add_done_callback(lambda _, leg_id=leg.id: self._busy.pop(leg_id, None))  # type: ignore[misc]
+    def _begin(self, card: ConfirmationCard) -> None:
+        """Decide on a card in a task, unless there is one already."""
+        named = card.confirmation_id
+        if card.mission_id in self._scripts and named not in self._busy:
+            task = self._busy[named] = asyncio.create_task(self._decide_on(card))
+            task.add_done_callback(lambda _: self._busy.pop(named, None))
 
-    async def _decide_on(self, leg_id: str) -> None:
-        """What goes wrong here is seen again at the next look, as long as the card is open."""
+    async def _decide_on(self, card: ConfirmationCard) -> None:
+        """Decide; after an error an open card is found again at the next look."""
         try:
-            waiting = await waiting_of(self._client.connection, leg_id)
-            if waiting is not None and waiting.card is not None:
-                await self._decide(waiting.card)
+            await self._decide(card)
         except OrchestratorError:
             return
         except RPCError as error:

@@ -1,4 +1,4 @@
-"""A whole chaos run: a stack of its own, missions under faults, and the verdict."""
+"""A chaos run: missions under faults on a started stack, and the verdict."""
 
 import asyncio
 from collections import Counter
@@ -12,13 +12,10 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.crew import Crew
-from orchestrator.chaos.fault_injector import FaultInjector
+from orchestrator.chaos.fault_injector import FaultInjector, Rewind, VaultChanges
 from orchestrator.chaos.model_faults import ModelledRun
-from orchestrator.chaos.rewind import Rewind
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
-from orchestrator.chaos.scenarios.plan import MissionScript, schedule_strikes
-from orchestrator.chaos.scenarios.provider_faults import LATEST_S, fault_of
-from orchestrator.chaos.vault_changes import VaultChanges
+from orchestrator.chaos.scenarios.plan import LATEST_S, MissionScript, fault_of, schedule_strikes
 from orchestrator.chaos.verdicts.evidence import (
     Account,
     ApprovedCall,
@@ -39,15 +36,14 @@ WORKER_VARIABLES: Mapping[str, str] = {
     "ORCHESTRATOR_SWEEP_INTERVAL": "PT5S",
     "ORCHESTRATOR_DRAIN": "PT1S",
 }
-"""Of the workers of a chaos run: the sweep comes often, for the run waits for it; and what they
-still call when the run is given up is nobody's loss."""
+"""Variables of the workers: frequent sweeps, which the run waits for, and a short drain."""
 
 _LONGEST_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run: nothing here changes what happens to a mission."""
+    """Options of a run that do not change what happens to a mission."""
 
     seed: int
     faults: frozenset[ChaosFault]
@@ -55,13 +51,13 @@ class RunOptions:
     workers: int = 3
     settle_within_s: float = 480.0
     postgres: PostgresServer | None = None
-    """The store of the workers, which have a folder each then; None: one SQLite file."""
+    """The shared store of workers with separate folders; None: one SQLite file."""
     late_s: float = LATEST_S + 1.0
-    """After the last mission is settled: what still arrives at a provider has arrived by then."""
+    """Seconds after the last mission within which late requests still arrive."""
 
 
 class _Struck(FaultRule):
-    """A rule, with how often it struck."""
+    """A rule and how often it struck."""
 
     fired: int
 
@@ -83,9 +79,9 @@ async def run_scripts(
     on_end: OnEnd,
     modelled: ModelledRun | None = None,
 ) -> ChaosReport:
-    """The verdict on the missions of these scripts, played on a started stack.
+    """Run the missions of these scripts on a started stack and return the verdict.
 
-    `on_end` is told of each mission that is settled; `modelled` plans them, where a model does.
+    `on_end` is called with each settled mission; `modelled` is the model that plans them, if any.
     """
     case = RunJudge(stack, options, reproduce)
     client, vault = await stack.client(), VaultChanges(stack)
@@ -108,22 +104,24 @@ async def run_scripts(
         async with Approver(client, scripts) as approver:
             async with FaultInjector(stack, crew, vault, strikes, options.postgres) as injector:
                 forward = [script for script in scripts if not script.is_rewound]
-                told = await conductor.play_all(forward, at_once=options.at_once)
-            told += await _play_rewound(conductor, rewind, scripts)
+                accounts = await conductor.play_all(forward, at_once=options.at_once)
+            accounts += await _play_rewound(conductor, rewind, scripts)
         decided = {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
         fired = conductor.fired + injector.fired + Counter(decided)
-        newer = [one for one in told if one.catalog == crew.newer_catalog]
+        newer = [one for one in accounts if one.catalog == crew.newer_catalog]
         fired[ChaosFault.TWO_VERSIONS] += len(newer)
         fired += Counter() if modelled is None else modelled.fired
         fired[ChaosFault.RESTORE_SERVER] += rewind.over.is_set()
         seen = Seen(tuple(approver.approved), vault.values)
-        return await case.verdict(sandbox, scripts, told, fired=fired, planned=Counter(), seen=seen)
+        return await case.verdict(
+            sandbox, scripts, accounts, fired=fired, planned=Counter(), seen=seen
+        )
 
 
 async def _play_rewound(
     conductor: Conductor, rewind: Rewind, scripts: Sequence[MissionScript]
 ) -> list[Account]:
-    """Those whose server is restored meanwhile: alone, for it forgets what all others did."""
+    """Run the missions whose server is restored, alone because it forgets other missions too."""
     rewound = [script for script in scripts if script.is_rewound]
     if not rewound:
         return []
@@ -135,7 +133,7 @@ async def _play_rewound(
 
 @dataclass(frozen=True)
 class Seen:
-    """What the kit knows of its own doing."""
+    """Records of the kit about its own actions."""
 
     approved: tuple[ApprovedCall, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
@@ -143,10 +141,10 @@ class Seen:
 
 
 class RunJudge:
-    """What a verdict is about; made when the run begins, for it says how long that took."""
+    """Judges a run; created at its start, because the verdict says how long it took."""
 
     def __init__(self, stack: Stack, options: RunOptions, reproduce: Reproduce) -> None:
-        """Take how a mission of this run is run again."""
+        """Create a judge; `reproduce` returns the command that repeats a mission."""
         self._stack = stack
         self._options = options
         self._reproduce = reproduce
@@ -156,15 +154,15 @@ class RunJudge:
         self,
         sandbox: SandboxClient,
         scripts: Sequence[MissionScript],
-        told: Sequence[Account],
+        accounts: Sequence[Account],
         *,
         fired: Counter[ChaosFault],
         planned: Counter[ChaosFault],
         seen: Seen,
     ) -> ChaosReport:
-        """What the missions say, held against what the sandbox says.
+        """Compare the accounts of the missions with the sandbox's ledger.
 
-        `planned` and `fired` count what is not in the scripts and the sandbox's rules.
+        `planned` and `fired` count faults outside the scripts and the sandbox's rules.
         """
         fired, planned = Counter(fired), planned + _planned(scripts)
         for struck in _STRUCK.validate_python((await sandbox.faults())["rules"]):
@@ -172,9 +170,9 @@ class RunJudge:
         await sandbox.clear_faults()
         await asyncio.sleep(self._options.late_s)
         evidence = await self._evidence(sandbox, seen, fired)
-        breaches = judge(told, evidence)
+        breaches = judge(accounts, evidence)
         return compile_report(
-            told,
+            accounts,
             evidence.effects,
             breaches,
             seed=self._options.seed,
@@ -199,7 +197,7 @@ class RunJudge:
             approved=seen.approved,
             values=dict(seen.values),
             defaults={name: _defaults(tool) for name, tool in catalog.tools.items()},
-            keyed=frozenset(n for n, tool in catalog.tools.items() if tool.idempotency_header),
+            keyed=frozenset(n for n, tool in catalog.tools.items() if tool.idempotency_key),
             spending=frozenset(name for name, tool in catalog.tools.items() if tool.spends),
             others=seen.others,
             cuts=fired[ChaosFault.PARTITION_WORKER],
@@ -207,7 +205,7 @@ class RunJudge:
 
 
 def _defaults(tool: Tool) -> JsonObject:
-    """What the provider takes for each input that is not sent."""
+    """Return the provider's defaults of inputs that are not sent."""
     inputs = properties_of(tool.input_schema)
     return {
         name: schema["default"]

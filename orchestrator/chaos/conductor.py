@@ -1,33 +1,196 @@
-"""Runs missions as their scripts say, so many at a time, and reads how each has ended."""
+"""Runs missions by their scripts, interrupts them, and reads how each has ended."""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+from uuid import uuid4
 
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.chaos.goals import orders_of
 from orchestrator.chaos.histories import (
+    Movement,
     Showing,
+    end_tasks,
     prompts_during_rollback,
+    retry_transient,
     rollback_seconds,
     showings,
+    whole_history,
 )
-from orchestrator.chaos.interruptions import Interruptions
-from orchestrator.chaos.movement import Movement
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
-from orchestrator.chaos.scenarios.plan import MissionScript
-from orchestrator.chaos.transient_errors import end_tasks, retry_transient
+from orchestrator.chaos.scenarios.plan import Interruption, MissionScript
 from orchestrator.chaos.verdicts.evidence import Account
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.errors import OrchestratorError, UsageError
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.rollback import RollbackStatus
+from orchestrator.runtime.demo import DINNER, LEAVING, RETURNING, TRIP, day_in
 from orchestrator.sandbox import SandboxClient
+
+_POLLS_EVERY_S = 0.1
+_TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+
+
+class Interruptions:
+    """Interrupts one mission while the block runs."""
+
+    def __init__(
+        self,
+        client: MissionClient,
+        sandbox: SandboxClient,
+        script: MissionScript,
+        fired: "Counter[ChaosFault]",
+    ) -> None:
+        """Create interruptions; `fired` counts those that had an effect."""
+        self._client = client
+        self._sandbox = sandbox
+        self._script = script
+        self._fired = fired
+        self._closed = asyncio.Event()
+
+    async def __aenter__(self) -> "Interruptions":
+        """Start to wait for the moments."""
+        late = [one for one in self._script.interruptions if one.part == "rollback"]
+        others = [one for one in self._script.interruptions if one.part != "rollback"]
+        self._rollback = [asyncio.create_task(self._end_rollback(one)) for one in late]
+        self._others = [asyncio.create_task(self._interrupt(one)) for one in others]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Drop the moments that have not come."""
+        await end_tasks([*self._rollback, *self._others])
+
+    async def on_rollback(self) -> None:
+        """Wait for the interruptions of the closed mission's rollback, if it has one."""
+        self._closed.set()
+        await asyncio.gather(*self._rollback)
+
+    async def _interrupt(self, interruption: Interruption) -> None:
+        await self._await_moment(interruption)
+        mission_id = self._script.mission_id
+        match interruption.kind:
+            case "cancel":
+                await self._once(ChaosFault.CANCEL, self._client.get(mission_id).cancel)
+            case "terminate":
+                await self._terminate(mission_id)
+            case "reset":
+                await self._once(ChaosFault.RESET, lambda: self._reset(interruption.keeps))
+
+    async def _await_moment(self, interruption: Interruption) -> None:
+        if interruption.moment.request is None:
+            await asyncio.sleep(interruption.moment.after_s)
+            return
+        while not await self._is_held(interruption.moment.request):  # noqa: ASYNC110  # polled
+            await asyncio.sleep(_POLLS_EVERY_S)
+
+    async def _is_held(self, request: int) -> bool:
+        """Return True if the rule that holds the n-th request has struck."""
+        prefix = f"{self._script.mission_id}."
+        rules = (await self._sandbox.faults(prefix))["rules"]
+        return any(
+            rule["kind"] == "latency" and rule["after"] == request - 1 and rule["fired"]
+            for rule in rules
+        )
+
+    async def _end_rollback(self, interruption: Interruption) -> None:
+        """Terminate the rollback some time after it was first seen."""
+        rollback_id = names.rollback_workflow_id(self._script.mission_id)
+        is_running = self._client.connection.is_running
+        while not await retry_transient(lambda: is_running(rollback_id, missing=False)):
+            if self._closed.is_set():
+                return
+            await asyncio.sleep(_POLLS_EVERY_S)
+        await asyncio.sleep(interruption.moment.after_s)
+        await self._terminate(rollback_id)
+
+    async def _terminate(self, workflow_id: str) -> None:
+        handle = self._client.temporal.get_workflow_handle(workflow_id)
+        await self._once(ChaosFault.TERMINATE, lambda: handle.terminate("a chaos run"))
+
+    async def _reset(self, keeps: float) -> None:
+        """Reset the mission to an earlier task, unless it is over or being rolled back.
+
+        A mission reset to before its rollback would rely on cancelled effects; docs/operations.md
+        warns operators of it.
+
+        Raises:
+            UsageError: there is nothing to reset.
+        """
+        mission_id = self._script.mission_id
+        is_running = self._client.connection.is_running
+        if not await is_running(mission_id) or await self._has_rollback():
+            raise UsageError(f"{mission_id} is over, or rolled back")
+        history = await self._client.temporal.get_workflow_handle(mission_id).fetch_history()
+        tasks = [e.event_id for e in history.events if e.event_type == _TASK_DONE]
+        if not tasks:
+            raise UsageError(f"{mission_id} has not begun")
+        await self._client.temporal.workflow_service.reset_workflow_execution(
+            ResetWorkflowExecutionRequest(
+                namespace=self._client.temporal.namespace,
+                workflow_execution=WorkflowExecution(workflow_id=mission_id),
+                reason="a chaos run",
+                workflow_task_finish_event_id=tasks[int((len(tasks) - 1) * keeps)],
+                request_id=uuid4().hex,
+            )
+        )
+
+    async def _has_rollback(self) -> bool:
+        rollback_id = names.rollback_workflow_id(self._script.mission_id)
+        try:
+            await self._client.temporal.get_workflow_handle(rollback_id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    async def _once(self, fault: ChaosFault, strike: Callable[[], Awaitable[None]]) -> None:
+        """Strike, and count it if it had an effect."""
+        try:
+            await retry_transient(strike)
+        except UsageError:
+            return
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return
+        self._fired[fault] += 1
+
+
+_ORDERS: Final[dict[str, tuple[str, ...]]] = {
+    TRIP: ("flight_book_offer", "hotel_book_room", "expense_file_report"),
+    DINNER: ("dining_reserve_table", "message_send"),
+    f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my calendar": (
+        "car_book_offer",
+        "calendar_create_event",
+    ),
+    "Share the file report-2026.pdf with lee@example.com": ("file_share_file",),
+    "Pay the cheapest invoice and message #finance about it": (
+        "payment_pay_invoice",
+        "message_send",
+    ),
+    "Upload the text 'Trip notes for Lisbon' as trip-notes.txt": ("file_upload_file",),
+    f"Schedule a message to my team for {day_in(8)} at 09:00 saying that the quarter has closed": (
+        "message_schedule",
+    ),
+}
+
+GOALS: Final = tuple(_ORDERS)
+"""Goals for the tools of nine of the bundled documents."""
+
+
+def orders_of(goal: str) -> tuple[str, ...]:
+    """Return the tools whose effects a success of this goal has; () for an unknown goal."""
+    return _ORDERS.get(goal, ())
+
 
 _TERMINATED = WorkflowExecutionStatus.TERMINATED
 _RUNNING = WorkflowExecutionStatus.RUNNING
@@ -35,9 +198,9 @@ _RUNNING = WorkflowExecutionStatus.RUNNING
 _LAST_WORD_S = 10.0
 _LOOKS_EVERY_S = 10.0
 _MOST = 4
-"""Times as long as a mission may stand still, for one that moves."""
+"""The longest time of a mission that moves, as a multiple of the longest standstill."""
 _NO_END = (TimeoutError, OrchestratorError, RPCError)
-"""How a mission can fail to settle; the others of the run go on."""
+"""Errors of a mission that does not settle; the other missions continue."""
 _PAUSE_S = 0.3
 
 OnEnd = Callable[[Account], None]
@@ -55,10 +218,15 @@ class Conductor:
         on_end: OnEnd,
         rewound: asyncio.Event | None = None,
     ) -> None:
-        """A mission that is not settled, and that nothing has moved for so many seconds, is stuck.
+        """Create a conductor.
 
-        One that still moves then is given up after four times as long. `rewound` is set once the
-        server was restored from its older copy.
+        Args:
+            client: of the missions.
+            sandbox: of their providers.
+            settle_within_s: an unsettled mission that stands still for this time is stuck; one that
+                moves is given up after four times as long.
+            on_end: called with each settled mission.
+            rewound: set once the server was restored from its older copy.
         """
         self._rewound = rewound or asyncio.Event()
         self._client = client
@@ -66,10 +234,10 @@ class Conductor:
         self._settle_within_s = settle_within_s
         self._on_end = on_end
         self.fired: Counter[ChaosFault] = Counter()
-        """Interruptions that hit something."""
+        """The interruptions that hit something."""
 
     async def play_all(self, scripts: Sequence[MissionScript], *, at_once: int) -> list[Account]:
-        """Play every script, so many at a time."""
+        """Run every script, at most `at_once` at a time."""
         room = asyncio.Semaphore(at_once)
 
         async def play(script: MissionScript) -> Account:
@@ -81,34 +249,34 @@ class Conductor:
         return [task.result() for task in tasks]
 
     async def play(self, script: MissionScript) -> Account:
-        """One mission, from its start until nothing about it is open any more."""
+        """Run one mission until nothing about it is open."""
         began = asyncio.get_running_loop().time()
         movement = Movement(self._client.temporal, script.mission_id)
         try:
             async with (
                 asyncio.timeout(self._settle_within_s) as limit,
-                self._put_off(limit, movement),
+                self._extended(limit, movement),
             ):
                 request = MissionRequest(
                     goal=script.goal, mission_id=script.mission_id, policy=script.policy
                 )
                 await retry_transient(lambda: self._client.start(request))
                 if script.is_rewound:
-                    # Asked for again: the server may never have heard of it.
+                    # Started again: the restored server may not know the mission.
                     await self._rewound.wait()
                     await retry_transient(lambda: self._client.start(request))
                 await self._settle(script)
-                told = await retry_transient(lambda: self._account_of(script))
+                account = await retry_transient(lambda: self._account_of(script))
         except _NO_END as error:
-            told = await self._unsettled(script, error, movement)
+            account = await self._unsettled(script, error, movement)
         seconds = asyncio.get_running_loop().time() - began
-        told = told.model_copy(update={"seconds": seconds})
-        self._on_end(told)
-        return told
+        account = account.model_copy(update={"seconds": seconds})
+        self._on_end(account)
+        return account
 
     @asynccontextmanager
-    async def _put_off(self, limit: asyncio.Timeout, movement: Movement) -> AsyncIterator[None]:
-        """Put the end of its time off while the mission moves, though not for ever."""
+    async def _extended(self, limit: asyncio.Timeout, movement: Movement) -> AsyncIterator[None]:
+        """Extend the time limit while the mission moves, up to the longest time."""
         now = asyncio.get_running_loop().time
         latest = now() + _MOST * self._settle_within_s
 
@@ -130,19 +298,20 @@ class Conductor:
         async with Interruptions(self._client, self._sandbox, script, self.fired) as interruptions:
             await retry_transient(lambda: self._closed(script.mission_id))
             await interruptions.on_rollback()
-        # Until everything was tried; what was terminated, the scheduled sweep takes up.
+        # Until every cancel was tried; the scheduled sweep continues after a termination.
         while not await retry_transient(lambda: self._is_settled(script.mission_id)):  # noqa: ASYNC110  # polled
             await asyncio.sleep(_PAUSE_S)
 
     async def _closed(self, mission_id: str) -> None:
-        """Wait for the end of the mission, however it ends."""
-        try:
-            await self._client.temporal.get_workflow_handle(mission_id).result()
-        except WorkflowFailureError:
-            return
+        """Wait for the end of the mission, however it ends; a reset ends one run of it."""
+        while True:
+            with suppress(WorkflowFailureError):
+                await self._client.temporal.get_workflow_handle(mission_id).result()
+            if await self._status(mission_id) is not _RUNNING:
+                return
 
     async def _is_settled(self, mission_id: str) -> bool:
-        """Whether nothing more will happen unless an operator does something."""
+        """Return True if nothing more happens without an operator."""
         rollback_id = names.rollback_workflow_id(mission_id)
         rollback = await self._status(rollback_id)
         if rollback is _RUNNING:
@@ -152,14 +321,12 @@ class Conductor:
         return rollback is not _TERMINATED
 
     async def _left_nothing(self, mission_id: str) -> bool:
-        """Whether a terminated mission has nothing that a sweep would start a rollback for."""
+        """Return True if a sweep would not start a rollback of a terminated mission."""
         result = await self._client.get(mission_id).snapshot()
-        legs = [names.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
-        running = [leg for leg in legs if await self._status(leg) is _RUNNING]
-        return not running and not result.ledger.live()
+        return not result.ledger.live()
 
     async def _status(self, workflow_id: str) -> WorkflowExecutionStatus | None:
-        """How a workflow stands; None when there is none."""
+        """Return the status of a workflow; None if there is none."""
         try:
             handle = self._client.temporal.get_workflow_handle(workflow_id)
             return (await handle.describe()).status
@@ -173,7 +340,7 @@ class Conductor:
         shown = (await handle.describe()).typed_search_attributes
         return shown.get(STATUS) == RollbackStatus.PARKED
 
-    # -- what it says -----------------------------------------------------------------------------
+    # -- the account -----------------------------------------------------------------------------
 
     async def _account_of(self, script: MissionScript) -> Account:
         mission_id = script.mission_id
@@ -181,9 +348,8 @@ class Conductor:
         rollback_id = names.rollback_workflow_id(mission_id)
         has_rollback = await self._status(rollback_id) is not None
         rollback = await self._client.rollback_report(mission_id) if has_rollback else None
-        legs = [names.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
         rolled_back = [] if rollback is None else await self._showings(rollback_id)
-        shown = [await self._showings(part) for part in (mission_id, *legs)]
+        shown = await self._showings(mission_id)
         is_terminated = await self._status(mission_id) is _TERMINATED
         return Account(
             index=script.index,
@@ -196,15 +362,14 @@ class Conductor:
             receipts=tuple(receipt.call_id for receipt in result.receipts),
             orders=orders_of(script.goal),
             rewound=script.is_rewound,
-            prompts_during_rollback=prompts_during_rollback([*shown, rolled_back]),
+            prompts_during_rollback=prompts_during_rollback([shown, rolled_back]),
             rollback_s=rollback_seconds(rolled_back),
         )
 
     async def _showings(self, workflow_id: str) -> list[Showing]:
-        """What a part of a mission showed; nothing when it was never started."""
+        """Return the statuses of all runs of a workflow; empty if it was never started."""
         try:
-            handle = self._client.temporal.get_workflow_handle(workflow_id)
-            return showings(await handle.fetch_history())
+            return showings(await whole_history(self._client.temporal, workflow_id))
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return []
@@ -213,15 +378,12 @@ class Conductor:
     async def _unsettled(
         self, script: MissionScript, error: Exception, movement: Movement
     ) -> Account:
-        """What is known of a mission that does not settle, or cannot be asked.
-
-        It is slow where it still moved, and stuck where it did not.
-        """
+        """Return the account of a mission that does not settle: slow if it moves, else stuck."""
         is_slow = isinstance(error, TimeoutError) and movement.still_s < self._settle_within_s
         status = "slow" if is_slow else "stuck"
         try:
             async with asyncio.timeout(_LAST_WORD_S):
-                told = await retry_transient(lambda: self._account_of(script))
+                account = await retry_transient(lambda: self._account_of(script))
         except _NO_END:
             return Account(
                 index=script.index,
@@ -230,5 +392,5 @@ class Conductor:
                 status=status,
                 error=f"{str(error) or 'it does not answer'} ({movement})",
             )
-        why = f"{told.status}: {told.error or str(error) or 'no error'} ({movement})"
-        return told.model_copy(update={"status": status, "error": why})
+        why = f"{account.status}: {account.error or str(error) or 'no error'} ({movement})"
+        return account.model_copy(update={"status": status, "error": why})

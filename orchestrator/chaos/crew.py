@@ -1,4 +1,4 @@
-"""The worker processes of a run: one plain, one that can be cut off, one with newer documents."""
+"""The worker processes of a run: a plain one, one behind gates, one with newer documents."""
 
 import asyncio
 import json
@@ -14,30 +14,103 @@ import yaml
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
-from orchestrator.chaos.tcp_gate import TcpGate
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.runtime.devserver import Stack
 
+_CHUNK = 65_536
+
+
+class TcpGate:
+    """A proxy on its own port that forwards all bytes unless it is shut.
+
+    Example:
+        async with TcpGate(7233) as gate: ...
+    """
+
+    def __init__(self, port: int) -> None:
+        """Create a gate to a service's port on this machine."""
+        self._to = port
+        self._open = asyncio.Event()
+        self._open.set()
+        self._passing: set[asyncio.Task[None]] = set()
+        self.port = 0
+        """The gate's own port, once it listens."""
+
+    async def __aenter__(self) -> "TcpGate":
+        self._server = await asyncio.start_server(self._meet, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop forwarding."""
+        self._server.close()
+        self._end_all()
+
+    def shut(self) -> None:
+        """Hold all data in both directions and leave new connections without an answer."""
+        self._open.clear()
+
+    def open(self) -> None:
+        """Forward again; earlier connections are closed with the data held in them."""
+        self._end_all()
+        self._open.set()
+
+    def _end_all(self) -> None:
+        for task in self._passing:
+            task.cancel()
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._passing.add(task)
+        try:
+            with suppress(OSError, asyncio.CancelledError):
+                await self._open.wait()
+                await self._pass_on(reader, writer)
+        finally:
+            self._passing.discard(task)
+            writer.transport.abort()
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, onward = await asyncio.open_connection("127.0.0.1", self._to)
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._copy(reader, onward))
+                both.create_task(self._copy(there, writer))
+        except* OSError:
+            pass
+        finally:
+            onward.transport.abort()
+
+    async def _copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while data := await source.read(_CHUNK):
+            await self._open.wait()
+            target.write(data)
+            await target.drain()
+        if target.can_write_eof():
+            target.write_eof()
+
+
 _DOWN_S = 0.5
-"""How long a process stays away: what a supervisor takes to notice."""
+"""Time until a dead process is replaced, as by a supervisor."""
 _START_S = 4.0
-"""What a worker takes to start on an idle machine, at most."""
+"""The longest start of a worker on an idle machine."""
 _STARTS = 3
 _GATED = 2
-"""The second worker is the one that can be cut off; the last has the newer documents."""
+"""The number of workers for which the second can be cut off; the last has newer documents."""
 
 
 def worker_names(count: int) -> list[str]:
-    """The names of a run's worker processes, and of their logs."""
+    """Return the names of a run's worker processes and of their logs."""
     return ["worker", *(f"worker-{number}" for number in range(2, count + 1))]
 
 
 class Crew:
-    """Starts the workers of a run, strikes at them, and puts others in their place."""
+    """Starts the workers of a run, strikes them, and replaces them."""
 
     def __init__(self, stack: Stack, count: int, faults: frozenset[ChaosFault]) -> None:
-        """Take how many, and which faults they are made ready for."""
+        """Create a crew of `count` workers prepared for these faults."""
         self._stack = stack
         self._names = worker_names(count)
         self._faults = faults
@@ -45,12 +118,12 @@ class Crew:
         self._busy: set[str] = set()
         self._paused: set[str] = set()
         self.newer_catalog: str | None = None
-        """The digest of the documents of the worker that has newer ones; None: no one has."""
+        """Digest of the newer documents of one worker; None if all have the same."""
         self.slowness = 1.0
-        """How many times as long as on an idle machine the last worker took to start."""
+        """Start time of the last worker, as a multiple of the time on an idle machine."""
 
     async def __aenter__(self) -> "Crew":
-        """Start those that do not run yet."""
+        """Start the workers that do not run yet."""
         self._exits = AsyncExitStack()
         if ChaosFault.PARTITION_WORKER in self._faults and len(self._names) >= _GATED:
             self._to_server = await self._exits.enter_async_context(
@@ -78,13 +151,13 @@ class Crew:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leave none of them paused or cut off: they are ended by whoever ends the stack."""
+        """Continue paused workers and open the gates; the stack ends the processes."""
         for name in self._paused:
             self._signal(name, signal.SIGCONT)
         await self._exits.aclose()
 
     async def kill(self, worker: int) -> bool:
-        """SIGKILL, and another in its place; whether there was one to strike."""
+        """Kill a worker by SIGKILL and replace it; return False if it is busy or gone."""
         name = self._free(worker)
         if name is None:
             return False
@@ -95,7 +168,7 @@ class Crew:
         return True
 
     async def pause(self, worker: int, seconds: float) -> bool:
-        """SIGSTOP, and SIGCONT after so long."""
+        """Pause a worker by SIGSTOP for the given time."""
         name = self._free(worker)
         if name is None:
             return False
@@ -109,7 +182,7 @@ class Crew:
         return True
 
     async def cut_off(self, part: Literal["server", "providers"], seconds: float) -> bool:
-        """Nothing passes between one worker and the server, or the providers, for so long."""
+        """Cut one worker off from the server or the providers for the given time."""
         if not any("TEMPORAL_ADDRESS" in given for given in self._variables.values()):
             return False
         gate = self._to_server if part == "server" else self._to_providers
@@ -119,7 +192,7 @@ class Crew:
         return True
 
     async def lose_catalogs(self, worker: int) -> bool:
-        """Delete every catalog that is kept, and the memory of one worker with them."""
+        """Delete all stored catalogs, and kill one worker that has them in memory."""
         with store_of(self._stack.settings) as store:
             await asyncio.to_thread(store.catalogs.clear)
         return await self.kill(worker)
@@ -138,11 +211,11 @@ class Crew:
         self.slowness = max((time.monotonic() - began) / _START_S, 1.0)
 
     async def _replace(self, name: str) -> None:
-        """Start a worker, again when the server dies under it before it polls."""
+        """Start a worker, again if the server dies before the worker polls."""
         for _ in range(_STARTS):
             with suppress(ServiceUnavailable):
                 return await self._start(name)
-            # One that is only slow is not left to run beside the next.
+            # A slow worker must not run next to its replacement.
             with suppress(ProcessLookupError):
                 await self._stack.kill(name)
             await asyncio.sleep(_DOWN_S)
@@ -151,7 +224,10 @@ class Crew:
     def _gated(self) -> dict[str, str]:
         settings = self._stack.settings
         port = self._to_providers.port
-        variables = {**settings.server_variables, "port": str(port)}
+        variables = {
+            document: {**values, "port": str(port)}
+            for document, values in settings.server_variables.items()
+        }
         return {
             "TEMPORAL_ADDRESS": f"127.0.0.1:{self._to_server.port}",
             "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(variables),
@@ -160,7 +236,7 @@ class Crew:
 
 
 async def start_again(stack: Stack) -> None:
-    """Start a server that was struck, again when a busy machine has it answer too late."""
+    """Start a killed server, again if a busy machine makes it answer too late."""
     for _ in range(_STARTS):
         with suppress(ServiceUnavailable):
             return await stack.start_server()
@@ -170,7 +246,7 @@ async def start_again(stack: Stack) -> None:
 
 
 def write_newer_documents(stack: Stack) -> list[Path]:
-    """The documents of a stack in their next version, which changes nothing that is called."""
+    """Write the next version of a stack's documents, with the same operations."""
     folder = stack.folder / "newer-documents"
     for number, source in enumerate(stack.specs):
         copied = Path(shutil.copytree(source, folder / str(number), dirs_exist_ok=True))

@@ -1,4 +1,4 @@
-"""The exhaustive mode: one run for each point of one kind of mission, all of them."""
+"""The exhaustive mode: one mission for each point at which it can be struck."""
 
 import asyncio
 from collections import Counter
@@ -9,7 +9,9 @@ from orchestrator.adapters.storage.files import replace_file
 from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.chaos_run import Reproduce, RunJudge, RunOptions, Seen
 from orchestrator.chaos.conductor import Conductor, OnEnd
-from orchestrator.chaos.histories import kill_points
+from orchestrator.chaos.crew import start_again
+from orchestrator.chaos.fault_injector import VaultChanges
+from orchestrator.chaos.histories import kill_points, runs_of
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import MissionScript
 from orchestrator.chaos.scenarios.points import (
@@ -21,7 +23,6 @@ from orchestrator.chaos.scenarios.points import (
     fault_points,
     rolled_back_shape,
 )
-from orchestrator.chaos.vault_changes import VaultChanges
 from orchestrator.chaos.verdicts.evidence import Account
 from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
@@ -32,26 +33,28 @@ from orchestrator.sandbox import SandboxClient
 
 _LANES = "lanes"
 _AGAIN = "-again"
+_EVENTS_OF_A_RUN = 30
+"""Fewer events than a mission of two calls has, so that it continues as new."""
 _PILOTS = ("pilot-1", "pilot-2")
 _MOST_LANES = 16
-"""Each is a process; while one waits for the server to miss a dead worker, others use the cores."""
+"""Each lane is a process; while one waits for a dead worker's timeout, others use the cores."""
 _ALONE = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT0S"}
 
 OnCount = Callable[[int], None]
 
 
 class EveryPoint:
-    """Hits missions of one goal at every point, on a started stack.
+    """Strikes missions of one goal at every point, on a started stack.
 
-    A pilot mission of each shape shows which points there are. Faults at providers are of one
-    mission each, so those missions run side by side. A mission whose worker is to die runs alone on
-    a lane: a task queue with a worker of its own, so that one death meets one mission.
+    A pilot mission of each shape finds the points. Missions with faults at providers run
+    concurrently. A mission whose worker dies runs alone on a lane, a task queue with its own
+    worker, so that one death concerns one mission.
     """
 
     def __init__(
         self, stack: Stack, options: RunOptions, goal: str, *, on_count: OnCount, on_end: OnEnd
     ) -> None:
-        """Take whom to tell how many points there are, and of each that is done."""
+        """Create a run; `on_count` gets the number of points, `on_end` each settled mission."""
         self._stack = stack
         self._options = options
         self._goal = goal
@@ -59,8 +62,9 @@ class EveryPoint:
         self._on_end = on_end
 
     async def run(self, reproduce: Reproduce, *, only: int | None = None) -> ChaosReport:
-        """The verdict on one mission per point, or on the one of point `only`."""
+        """Run one mission per point, or that of point `only`, and return the verdict."""
         case = RunJudge(self._stack, self._options, reproduce)
+        await self._shorten_runs()
         self._client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as self._sandbox:
             points = await self._find_points()
@@ -73,8 +77,8 @@ class EveryPoint:
             seconds = [_again(s) for s in scripts if s.mission_id in kills]
             await self._sandbox.set_faults([r for s in (*scripts, *seconds) for r in s.rules])
             async with Approver(self._client, (*scripts, *seconds)) as approver:
-                told = await self._play(scripts, kills)
-            named = [t.model_copy(update={"goal": points[t.index].name}) for t in told]
+                accounts = await self._play(scripts, kills)
+            named = [t.model_copy(update={"goal": points[t.index].name}) for t in accounts]
             return await case.verdict(
                 self._sandbox,
                 scripts,
@@ -88,10 +92,16 @@ class EveryPoint:
                 ),
             )
 
-    # -- which points there are -------------------------------------------------------------------
+    async def _shorten_runs(self) -> None:
+        """Make missions continue as new while their cards are open, which adds points."""
+        self._stack.suggest_after = _EVENTS_OF_A_RUN
+        await self._stack.kill("temporal")
+        await start_again(self._stack)
+
+    # -- the points ------------------------------------------------------------------------------
 
     async def _find_points(self) -> list[Point]:
-        """Those of a mission that succeeds, and of one that loses its last booking."""
+        """Return the points of a mission that succeeds and of one that loses its last booking."""
         succeeds = Shape(name="succeeds", goal=self._goal)
         shapes = [succeeds]
         points = await self._points_of(succeeds, _PILOTS[0])
@@ -105,10 +115,10 @@ class EveryPoint:
         script = shape.script(mission_id, 0)
         await self._sandbox.set_faults(script.rules)
         async with Approver(self._client, [script]):
-            told = await self._conductor(self._client, on_end=lambda _: None).play(script)
-        if told.status != shape.ends_as:
+            account = await self._conductor(self._client, on_end=lambda _: None).play(script)
+        if account.status != shape.ends_as:
             raise UsageError(
-                f"without faults, a mission that {shape.name} {told.status}: {told.error}"
+                f"without faults, a mission that {shape.name} {account.status}: {account.error}"
             )
         requests = [
             SeenRequest(operation=str(r["operation"]), request_id=str(r["request_id"]))
@@ -119,16 +129,15 @@ class EveryPoint:
 
     async def _kills(self, mission_id: str) -> list[KillPoint]:
         result = await self._client.get(mission_id).snapshot()
-        parts = ["", *(f".{leg.leg_id}" for leg in result.legs)]
-        if result.ledger.compensated():
-            parts.append(names.rollback_workflow_id(""))
+        parts = ["", *([names.rollback_workflow_id("")] if result.ledger.compensated() else [])]
         found = []
         for part in parts:
-            handle = self._client.temporal.get_workflow_handle(mission_id + part)
-            found += kill_points(await handle.fetch_history(), part)
+            runs = await runs_of(self._client.temporal, mission_id + part)
+            for number, history in enumerate(runs):
+                found += kill_points(history, part, run=number)
         return found
 
-    # -- hitting them -----------------------------------------------------------------------------
+    # -- the missions -----------------------------------------------------------------------------
 
     async def _play(
         self, scripts: Sequence[MissionScript], kills: dict[str, KillPoint]
@@ -139,13 +148,13 @@ class EveryPoint:
 
         async def drive(client: MissionClient) -> list[Account]:
             conductor = self._conductor(client, on_end=lambda _: None)
-            told = []
+            accounts = []
             for script in alone:
-                told.append(await conductor.play(script))
+                accounts.append(await conductor.play(script))
                 if not self._struck(script.mission_id).exists():
-                    told.append(await conductor.play(_again(script)))
-                self._on_end(told[-1])
-            return told
+                    accounts.append(await conductor.play(_again(script)))
+                self._on_end(accounts[-1])
+            return accounts
 
         async with asyncio.TaskGroup() as playing:
             shared = self._conductor(self._client, on_end=self._on_end)
@@ -153,10 +162,10 @@ class EveryPoint:
                 playing.create_task(shared.play_all(side_by_side, at_once=self._options.at_once)),
                 *(playing.create_task(drive(client)) for client in lanes),
             ]
-        return [told for task in tasks for told in task.result()]
+        return [account for task in tasks for account in task.result()]
 
     async def _start_lanes(self, kills: dict[str, KillPoint]) -> list[MissionClient]:
-        """A client of each lane; none when nobody is to die."""
+        """Start the lanes and return a client of each; none without kills."""
         if not kills:
             return []
         queues = [f"lane-{n}" for n in range(min(self._options.at_once, _MOST_LANES, len(kills)))]
@@ -173,7 +182,7 @@ class EveryPoint:
         ]
 
     def _struck(self, mission_id: str) -> Path:
-        """The note that a worker died at the point of a mission; the folder of all for ""."""
+        """Return the file that exists once a mission's worker died; for "" the folder of all."""
         return self._stack.folder / f"{_LANES}.struck" / mission_id
 
     def _conductor(self, client: MissionClient, *, on_end: OnEnd) -> Conductor:
@@ -182,7 +191,7 @@ class EveryPoint:
 
 
 def _again(script: MissionScript) -> MissionScript:
-    """The same mission once more, for one that took another way and never came to its point."""
+    """Return the same mission again, for one that did not reach its point."""
     mission_id = script.mission_id + _AGAIN
     theirs = {"request_prefix": f"{mission_id}."}
     rules = tuple(rule.model_copy(update=theirs) for rule in script.rules)

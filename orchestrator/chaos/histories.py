@@ -1,21 +1,126 @@
-"""What histories tell of a mission: when it rolled back, who was asked, where a worker can die."""
+"""Read from a server that dies at times: retries, histories, and whether missions still move."""
 
+import asyncio
 import json
-from collections.abc import Iterable
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from temporalio.api.common.v1 import SearchAttributes
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import WorkflowHistory
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
+from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.chaos.scenarios.points import KillPoint
+from orchestrator.core.errors import NoWorker, ServerUnreachable
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import RollbackStatus
 
-_ASKS = frozenset({LegStatus.AWAITING_CONFIRMATION.value, LegStatus.AWAITING_ANSWER.value})
+T = TypeVar("T")
+
+_PAUSE_S = 0.2
+_TRANSIENT = frozenset(
+    {
+        RPCStatusCode.UNAVAILABLE,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.RESOURCE_EXHAUSTED,
+        RPCStatusCode.ABORTED,
+        RPCStatusCode.INTERNAL,
+        RPCStatusCode.UNKNOWN,
+        RPCStatusCode.FAILED_PRECONDITION,
+    }
+)
+"""Statuses while a server stops or starts, or while there is no worker."""
+
+
+def is_transient(error: Exception) -> bool:
+    """Return True if a retry may succeed."""
+    if isinstance(error, RPCError):
+        return error.status in _TRANSIENT
+    return isinstance(error, NoWorker | ServerUnreachable)
+
+
+async def end_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks and raise the error of the first one that failed."""
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    for ended in await asyncio.gather(*ending, return_exceptions=True):
+        if isinstance(ended, Exception):
+            raise ended
+
+
+async def retry_transient(ask: Callable[[], Awaitable[T]]) -> T:
+    """Retry while the server is away; the caller sets the time limit."""
+    while True:
+        try:
+            return await ask()
+        except (RPCError, NoWorker, ServerUnreachable) as error:
+            if not is_transient(error):
+                raise
+        await asyncio.sleep(_PAUSE_S)
+
+
+_Seen = dict[str, tuple[str | None, int]]
+
+
+class Movement:
+    """Growth of the histories of a mission and its rollback since the last look.
+
+    It distinguishes a slow mission from a stuck one: retries of an activity leave no events.
+    """
+
+    def __init__(self, client: Client, mission_id: str) -> None:
+        """Create a watch of a mission, which need not have begun."""
+        self._client = client
+        self._parts = {mission_id, names.rollback_workflow_id(mission_id)}
+        self._seen: _Seen = {}
+        self._moved_at = time.monotonic()
+
+    @property
+    def still_s(self) -> float:
+        """Seconds since the last event was seen."""
+        return time.monotonic() - self._moved_at
+
+    def __str__(self) -> str:
+        events = sum(length for _, length in self._seen.values())
+        load = f"load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors"
+        return f"{events} events, the last {self.still_s:.0f} s ago; {load}"
+
+    async def look(self) -> bool:
+        """Return True if events were recorded since the last look.
+
+        Raises:
+            RPCError: the server is away.
+        """
+        seen: _Seen = {}
+        for part in sorted(self._parts):
+            found = await self._described(part)
+            if found is None:
+                continue
+            seen[part] = (found.run_id, found.history_length or 0)
+            children = found.raw_description.pending_children
+            self._parts |= {child.workflow_id for child in children}
+        has_moved, self._seen = seen != self._seen, seen
+        if has_moved:
+            self._moved_at = time.monotonic()
+        return has_moved
+
+    async def _described(self, workflow_id: str) -> WorkflowExecutionDescription | None:
+        try:
+            return await self._client.get_workflow_handle(workflow_id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+
+
+_ASKS = frozenset({MissionStatus.AWAITING_CONFIRMATION.value, MissionStatus.AWAITING_ANSWER.value})
 _LOCAL_ACTIVITY = "core_local_activity"
 _ROLLS_BACK = MissionStatus.ROLLING_BACK.value
 _TRIED = frozenset({RollbackStatus.PARKED, RollbackStatus.ROLLED_BACK})
@@ -23,17 +128,14 @@ _TRIED = frozenset({RollbackStatus.PARKED, RollbackStatus.ROLLED_BACK})
 
 @dataclass(frozen=True)
 class Showing:
-    """A status that a workflow showed, and since when."""
+    """A status of a workflow and its time."""
 
     at: datetime
     status: str
 
 
 def showings(history: WorkflowHistory) -> list[Showing]:
-    """Every status that a workflow showed, in order.
-
-    Whoever waits for a person shows it this way: it is how cards and questions are found.
-    """
+    """Return all statuses of a workflow in order; waiting for a person is one of them."""
     found = []
     for event in history.events:
         started = event.workflow_execution_started_event_attributes
@@ -46,42 +148,66 @@ def showings(history: WorkflowHistory) -> list[Showing]:
 
 
 def prompts_during_rollback(parts: Iterable[Iterable[Showing]]) -> int:
-    """How often any part of a mission began to wait for a person after its rollback had begun."""
+    """Return how often a mission began to wait for a person after its rollback had begun."""
     shown = [showing for part in parts for showing in part]
     began = min((s.at for s in shown if s.status == _ROLLS_BACK), default=None)
     return 0 if began is None else sum(s.status in _ASKS and s.at > began for s in shown)
 
 
 def rollback_seconds(rollback: list[Showing]) -> float | None:
-    """From the start of a rollback until everything was tried."""
+    """Return the seconds from the start of a rollback until everything was tried, or None."""
     if not rollback:
         return None
     tried = [s.at for s in rollback if s.status in _TRIED]
     return (tried[0] - rollback[0].at).total_seconds() if tried else None
 
 
-def kill_points(history: WorkflowHistory, part: str) -> list[KillPoint]:
-    """Every point of one history at which the death of a worker can make a difference.
+async def runs_of(client: Client, workflow_id: str) -> list[WorkflowHistory]:
+    """Return the histories of a workflow's runs, the first one first.
 
-    What a worker had computed and not reported is lost however far it had come, so each workflow
-    task is one point. All events since the task before are first seen in it.
+    Raises:
+        RPCError: there is no such workflow, or the server is away.
+    """
+    runs = [await client.get_workflow_handle(workflow_id).fetch_history()]
+    while before := _continues(runs[0]):
+        earlier = client.get_workflow_handle(workflow_id, run_id=before)
+        runs.insert(0, await earlier.fetch_history())
+    return runs
+
+
+async def whole_history(client: Client, workflow_id: str) -> WorkflowHistory:
+    """Return the events of all runs of a workflow as one history."""
+    runs = await runs_of(client, workflow_id)
+    return WorkflowHistory(workflow_id, [event for run in runs for event in run.events])
+
+
+def _continues(history: WorkflowHistory) -> str:
+    """Return the run that this one continues as new; empty for the first run."""
+    return history.events[0].workflow_execution_started_event_attributes.continued_execution_run_id
+
+
+def kill_points(history: WorkflowHistory, part: str, *, run: int = 0) -> list[KillPoint]:
+    """Return the points of a history at which the death of a worker makes a difference.
+
+    Unreported work of a workflow task is lost as a whole, so each task is one point. The task is
+    the first to see the events since the previous task.
     """
     points = []
     for event in history.events:
         if event.HasField("workflow_task_started_event_attributes"):
             at = str(event.event_id)
-            points.append(KillPoint(part=part, when="task", at=at, what=f"event {at}"))
+            points.append(KillPoint(part=part, run=run, when="task", at=at, what=f"event {at}"))
         if (found := _activity(event)) is not None:
             at, name = found
-            points.append(KillPoint(part=part, when="before", at=at, what=name))
-            points.append(KillPoint(part=part, when="after", at=at, what=name))
+            points.append(KillPoint(part=part, run=run, when="before", at=at, what=name))
+            points.append(KillPoint(part=part, run=run, when="after", at=at, what=name))
     return points
 
 
 def _activity(event: HistoryEvent) -> tuple[str, str] | None:
-    """The id and the name of the activity that an event is about, where it is the first of it.
+    """Return id and name of the activity whose first event this is, or None.
 
-    A local one is in history once it is over: by a marker of the SDK, in its JSON.
+    A local activity has only a marker of the SDK, after its end.
     """
     if event.HasField("activity_task_scheduled_event_attributes"):
         scheduled = event.activity_task_scheduled_event_attributes
@@ -89,8 +215,8 @@ def _activity(event: HistoryEvent) -> tuple[str, str] | None:
     marker = event.marker_recorded_event_attributes
     if marker.marker_name != _LOCAL_ACTIVITY:
         return None
-    told = json.loads(marker.details["data"].payloads[0].data)
-    return str(told["activity_id"]), str(told["activity_type"])
+    detail = json.loads(marker.details["data"].payloads[0].data)
+    return str(detail["activity_id"]), str(detail["activity_type"])
 
 
 def _status(attributes: SearchAttributes) -> str | None:
@@ -98,5 +224,5 @@ def _status(attributes: SearchAttributes) -> str | None:
     if payload is None:
         return None
     value = json.loads(payload.data)
-    # One keyword may be written as a list of one.
+    # A keyword may be written as a list of one.
     return str(value[0] if isinstance(value, list) else value)

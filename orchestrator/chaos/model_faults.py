@@ -1,4 +1,4 @@
-"""The scripted model of a chaos run, and the trouble that its requests meet."""
+"""The scripted model of a chaos run and its faults."""
 
 import hashlib
 from collections import Counter
@@ -31,7 +31,7 @@ from orchestrator.testing.model_server import (
 from orchestrator.testing.model_server.rule_model import RuleModel
 
 MODEL: Final = "openai:gpt-5"
-"""Its name, which says by which API it is asked."""
+"""The name of the model, which selects the API."""
 SERVED: Final = ("openai", "openai-responses", "openai-chat", "anthropic")
 _TROUBLE: Final[tuple[Callable[[], ModelReply], ...]] = (
     cut_body,
@@ -49,23 +49,23 @@ _TROUBLE: Final[tuple[Callable[[], ModelReply], ...]] = (
 )
 _SHARE: Final = 0.1
 _MOST_IN_A_ROW: Final = 1
-"""Of one prompt: what a mission bears of bad answers is a limit of its own, and not tried here."""
+"""The maximum for one prompt, below the limit of bad answers that ends a leg."""
 
 
 class FaultyModel:
-    """A model that decides by rules, whose requests meet trouble by the seed of a run."""
+    """A model that decides by rules, with faults drawn by the seed of a run."""
 
     def __init__(self, model: RuleModel, seed: int, faults: frozenset[ChaosFault]) -> None:
-        """Take what answers where there is no trouble."""
+        """Create a model; `model` answers requests without a fault."""
         self._model = model
         self._seed = seed
         self._is_faulty = ChaosFault.MODEL in faults
         self._asked: Counter[str] = Counter()
         self.fired = 0
-        """How many requests met trouble."""
+        """Number of requests with a fault."""
 
     async def __call__(self, request: ReceivedRequest) -> ModelReply:
-        """The trouble that the prompt draws the first time that it is asked, else the answer."""
+        """Reply with a fault that the prompt draws at its first request, else with the answer."""
         prompt = hashlib.sha256(request.prompt.encode()).hexdigest()
         self._asked[prompt] += 1
         rng = Random(f"{self._seed}:{prompt}")
@@ -77,28 +77,28 @@ class FaultyModel:
 
 
 class ModelledRun:
-    """A run whose missions a model plans, asked over a real wire at a server of this process."""
+    """A run whose missions are planned by a model on a server of this process."""
 
     def __init__(self, server: ModelServer, script: FaultyModel, model: str) -> None:
-        """Take the server, what answers there, and the model's name."""
+        """Create a run; `model` is the model's name."""
         self._server = server
         self._script = script
         self._model = model
 
     @property
     def variables(self) -> dict[str, str]:
-        """Of the worker processes."""
+        """Variables of the worker processes."""
         planning = {PLANNER_VARIABLE: LLM, MODEL_VARIABLE: self._model}
         return {**self._server.environment, **planning}
 
     @property
     def fired(self) -> Counter[ChaosFault]:
-        """How many requests met trouble, and were asked again."""
+        """The number of requests with a fault."""
         return Counter({ChaosFault.MODEL: self._script.fired})
 
     @property
     def options(self) -> str:
-        """The options of the command that runs it again."""
+        """Options of the command that repeats the run."""
         return f" --planner {LLM} --model {self._model}"
 
 
@@ -109,7 +109,7 @@ async def modelled_run(
     """Serve a model that decides by rules, until the block ends.
 
     Raises:
-        UsageError: the model is one of a provider whose API is not spoken here.
+        UsageError: the model's provider has an API that is not served here.
         AssertionError: a provider would have refused a request.
     """
     name = model or MODEL

@@ -1,9 +1,7 @@
-"""Tries the rollback pairs of any documents: each tool called, its outcome spoilt, and taken back.
+"""Trials of the rollback pairs of any documents: each tool is called, disturbed and cancelled.
 
-Every trial is a mission on a real Temporal server: the mission, leg and rollback workflows and
-their activities are the product's own, and only the planner reads a script (call this tool, then
-give up). So what passes here is what will run, the ledger written ahead, the wait until an unclear
-call can no longer arrive, and the retries included. The judge is the sandbox's ledger.
+Every trial is a mission on a real Temporal server, with the product's own workflows and activities;
+only the planner reads a script (call this tool, then give up). The sandbox's ledger decides.
 """
 
 import asyncio
@@ -17,11 +15,12 @@ from typing import Any
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.chaos.scenarios.pair_cases import PairCase, faults_of
-from orchestrator.chaos.transient_errors import retry_transient
+from orchestrator.chaos.histories import retry_transient
 from orchestrator.chaos.verdicts.pair_verdict import (
+    PairCase,
     Trial,
     asked,
+    faults_of,
     flaws_of_contract,
     flaws_of_trial,
     no_arguments,
@@ -29,23 +28,20 @@ from orchestrator.chaos.verdicts.pair_verdict import (
 )
 from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.core.errors import ArgumentsInvalid, ConfirmationError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import format_pointer
-from orchestrator.messages import names
 from orchestrator.messages.mission import MissionResult
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.app import DocumentMemory
+from orchestrator.testing.driving import find_leftovers
 from orchestrator.testing.installation import Installation, installed
-from orchestrator.testing.leftovers import find_leftovers
 from orchestrator.testing.sample_arguments import make_arguments
-from orchestrator.testing.script import LEG
 
 APPROVER = "pairs@example.com"
 _THINKING_AT_ONCE = 6
-"""Missions between their start and their approval: they keep this process busy; the rest wait."""
+"""The maximum number of missions between start and approval, which load this process."""
 _SETTLE_WITHIN_S = 120.0
 _LOOK_S = 0.2
 _LOOKS = 150
@@ -55,7 +51,7 @@ OnCheck = Callable[[PairCheck], None]
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One tool to be tried in one way."""
+    """A trial of a tool in one case."""
 
     tool: Tool
     case: PairCase
@@ -72,18 +68,18 @@ async def check_pairs(
     on_start: Callable[[int], None] = lambda total: None,
     on_check: OnCheck = lambda check: None,
 ) -> PairsReport:
-    """Try every tool of these documents that leaves something behind, in every way.
+    """Try every tool with an effect in every case.
 
     Args:
-        documents: OpenAPI documents by name, overlays applied; no server they name is called.
-        folder: for what the installation keeps.
+        documents: OpenAPI documents by name, overlays applied; no server in them is called.
+        folder: for the installation's files.
         seed: of arguments and answers.
-        cases: the ways.
-        on_start: told how many checks there will be.
-        on_check: told of each check when it is done.
+        cases: to be tried.
+        on_start: called with the number of checks.
+        on_check: called with each finished check.
 
     Raises:
-        DocumentInvalid: one is no document of a version that we read.
+        DocumentInvalid: one is not a document of a supported version.
         DocumentError: a document cannot be served.
     """
     began = time.monotonic()
@@ -110,7 +106,7 @@ async def check_pairs(
 def _read(
     catalog: Catalog, seed: int, cases: Sequence[PairCase]
 ) -> tuple[list[PairCheck], list[_Attempt]]:
-    """What is found by reading alone, and what is to be tried."""
+    """Return the flaws found by reading, and the trials."""
     checks: list[PairCheck] = []
     attempts: list[_Attempt] = []
     for tool in catalog.tools.values():
@@ -148,7 +144,7 @@ class _Trials:
         self._thinking = asyncio.Semaphore(_THINKING_AT_ONCE)
 
     async def run(self, attempts: Sequence[_Attempt], on_check: OnCheck) -> list[PairCheck]:
-        """Every attempt, many at once: most of the time of each is waiting."""
+        """Run all trials concurrently: most of their time is waiting."""
         unserved = [(a, reason) for a in attempts if (reason := self._unserved(a)) is not None]
         checks = [_check(a.tool, a.case.value, [not_served(a.tool, why)]) for a, why in unserved]
         for check in checks:
@@ -179,7 +175,7 @@ class _Trials:
         return self._installation.catalog.tool(name) if name is not None else tool
 
     def _unserved(self, attempt: _Attempt) -> str | None:
-        """Why a tool or its cancel is not served; None when both are."""
+        """Return why a tool or its cancel is not served; None if both are."""
         reasons = (self._served.fault(t) for t in (attempt.tool, self._cancel(attempt.tool)))
         return next((reason for reason in reasons if reason is not None), None)
 
@@ -219,25 +215,23 @@ class _Trials:
     async def _start(self, attempt: _Attempt) -> MissionHandle:
         return await self._installation.start_script(
             CallTool(tool=attempt.tool.name, arguments=attempt.arguments),
-            GiveUp(reason="what was done is to be undone"),
+            GiveUp(reason="the trial wants a rollback"),
             mission_id=attempt.mission_id,
             policy=attempt.case.policy,
         )
 
     async def _approve(self, mission: MissionHandle) -> str | None:
-        """Say yes to its call, unless it ends before; what it asks instead, if it does."""
-        leg = names.leg_workflow_id(mission.mission_id, LEG)
+        """Approve its call, unless the mission ends first; return a question asked instead."""
         client = self._installation.mission_client
         for _ in range(_LOOKS):
-            waiting = await retry_transient(lambda: waiting_of(client.connection, leg))
-            card = waiting.card if waiting is not None else None
-            if card is not None:
-                # A server that is slow to say so may have taken it the first time.
+            waiting = await retry_transient(mission.waiting)
+            for card in waiting.cards:
+                # A slow server may have accepted the approval at the first attempt.
                 with contextlib.suppress(ConfirmationError):
                     await retry_transient(partial(mission.approve, card, approver=APPROVER))
                 return None
-            if waiting is not None and waiting.question is not None:
-                return waiting.question.question
+            for question in waiting.questions:
+                return question.question
             if not await retry_transient(lambda: client.connection.is_running(mission.mission_id)):
                 return None
             await asyncio.sleep(_LOOK_S)
@@ -245,17 +239,17 @@ class _Trials:
 
 
 class _Served:
-    """What the sandbox calls the operations of tools."""
+    """The sandbox's names of the operations of tools."""
 
     def __init__(self, memories: Sequence[DocumentMemory]) -> None:
         self._memories = {memory.document: memory for memory in memories}
 
     def name(self, tool: Tool) -> str:
-        """Its own name of it; the tool's for one that is not served."""
+        """Return the sandbox's name of a tool; the tool's own if it is not served."""
         return self._memories[tool.document].names.get((tool.method, tool.path), tool.name)
 
     def fault(self, tool: Tool) -> str | None:
-        """Why it is not served; None when it is."""
+        """Return why a tool is not served; None if it is."""
         memory = self._memories[tool.document]
         if (tool.method, tool.path) in memory.names:
             return None
@@ -265,9 +259,9 @@ class _Served:
 
 
 async def _ended(mission: MissionHandle) -> tuple[MissionResult | None, int]:
-    """How a mission ended, and how many confirmations still wait when it does not end.
+    """Return the result of a mission, or None and the number of cards that block its end.
 
-    Its one call is approved by now: whatever asks again during the rollback blocks it for ever.
+    Its only call is approved by now, so nobody decides on a card of the rollback.
     """
     try:
         async with asyncio.timeout(_SETTLE_WITHIN_S):

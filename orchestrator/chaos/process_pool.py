@@ -1,4 +1,4 @@
-"""Child processes made by `fork`: one that dies is replaced within milliseconds."""
+"""Child processes made by `fork`; a dead one is replaced within milliseconds."""
 
 import math
 import multiprocessing
@@ -9,24 +9,24 @@ from multiprocessing.connection import wait
 
 _FORK = multiprocessing.get_context("fork")
 _STOP_S = 4.0
-"""What children have to end: less than whoever stops this process gives it."""
+"""The time that children have to end, less than this process gets."""
 _PAUSE_S = 0.5
-"""Before a child that failed is replaced; one that was killed is replaced at once."""
+"""Delay before a failed child is replaced; a killed one is replaced at once."""
 
 
 def keep_alive(
     serve: Callable[[str], None], names: Sequence[str], *, started: Callable[[], object]
 ) -> None:
-    """Have a child for each name, and another for each that dies, until SIGTERM.
+    """Run a child for each name and replace those that die, until SIGTERM.
 
     Args:
-        serve: what a child does with its name; one that returns from it is not replaced.
+        serve: called in the child with its name; a child that returns is not replaced.
         names: of the children.
-        started: called once all have begun.
+        started: called once all have started.
     """
     is_stopping = False
     last = math.inf
-    """When those that have not ended by themselves are killed, by the monotonic clock."""
+    """The time of the monotonic clock at which remaining children are killed."""
 
     def stop(*_: object) -> None:
         nonlocal is_stopping, last

@@ -1,4 +1,4 @@
-"""Answers of people at the terminal: to questions, and to legs that wait for their model."""
+"""`orchestrator mission answer`: answers to questions, and to pauses of models."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,27 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from orchestrator.cli import render_waiting
-from orchestrator.cli.asking import ask, is_terminal
+from orchestrator.cli.asking import account_name, ask, is_terminal
 from orchestrator.cli.drawing import line
 from orchestrator.cli.options import split_pair
 from orchestrator.cli.output import AsJson, console, print_json, progress
-from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
-from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible
-from orchestrator.messages.open_waits import commands_for
 
-if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+if TYPE_CHECKING:  # help does without them
     from orchestrator.client.mission_client import MissionClient
-    from orchestrator.client.understood import Understood
+    from orchestrator.client.waits import Understood
+    from orchestrator.core.record import JsonObject
+    from orchestrator.messages.failure_details import ModelPause
     from orchestrator.messages.leg import Question
-    from orchestrator.messages.model_trouble import ModelPause
     from orchestrator.messages.question_field import QuestionField
 
 
-def given_texts(pairs: Sequence[str]) -> JsonObject:
-    """`["day=tomorrow", "guests=two"]` by name, as it was typed: fields tell what it means."""
+def given_texts(pairs: Sequence[str]) -> "JsonObject":
+    """Return `["day=tomorrow", "guests=two"]` by name; fields say how the texts are read."""
     texts: JsonObject = {}
     for name, text in map(split_pair, pairs):
         if name in texts:
@@ -37,12 +34,12 @@ def given_texts(pairs: Sequence[str]) -> JsonObject:
 
 
 def unnamed_text(values: Sequence[str]) -> str:
-    """What was typed without the name of a field, as one text: `["next", "Friday"]`; '' if none."""
+    """Return text without the name of a field as one: `["next", "Friday"]`; else ''."""
     return "" if any("=" in value for value in values) else " ".join(values)
 
 
 async def find_question(client: "MissionClient", named: str) -> "Question | None":
-    """The open question of an id, or the only one of a mission; None: none of that id is open."""
+    """Return the open question of an id, or the only one of a mission; None if it is not open."""
     if "." in named:
         return await client.question(named)
     open_now = await client.get(named).questions()
@@ -54,12 +51,15 @@ async def find_question(client: "MissionClient", named: str) -> "Question | None
     raise UsageError(f"{named} asks {len(open_now)} questions; answer one of them: {asked}")
 
 
-def ask_fields(question: "Question", *, as_json: bool = False) -> JsonObject:
-    """The answer of the person at the terminal, field by field; all of it is on standard error."""
+def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
+    """Ask the person at the terminal field by field, on standard error."""
+    from orchestrator.cli import render_waiting
+    from orchestrator.messages.open_waits import commands_for
+
     if as_json or not is_terminal():
-        told = "; ".join(field.told(question.today) for field in question.asks)
+        fields = "; ".join(field.told(question.today) for field in question.asks)
         raise UsageError(
-            f"{question.question_id} asks for {told}. Nobody is asked here; give: "
+            f"{question.question_id} asks for {fields}. Nobody is asked here; give: "
             f"{commands_for(question)[-1]}"
         )
     progress.print(line(question.question), soft_wrap=True)
@@ -72,11 +72,11 @@ def ask_fields(question: "Question", *, as_json: bool = False) -> JsonObject:
 
 
 def _asked(question: "Question", field: "QuestionField", before: Mapping[str, str]) -> str:
-    """What is typed for a field, asked for until it can be read; shown as it was understood.
+    """Ask for a field until its text can be read, and show how it was understood.
 
-    It is read with what was typed before it: a stay ends after its first day.
+    It is read with the texts before it: a stay ends after its first day.
     """
-    from orchestrator.client.answer_sending import read_for
+    from orchestrator.client.waits import read_for
 
     default = "" if field.is_optional else None
     while True:
@@ -84,30 +84,29 @@ def _asked(question: "Question", field: "QuestionField", before: Mapping[str, st
             visible(field.label), default=default, show_default=False, err=True, prompt_suffix=": "
         )
         if not typed.strip() and field.is_optional:
-            return _as_text(field.default)
+            default_value = field.default
+            return default_value if isinstance(default_value, str) else json.dumps(default_value)
         understood = read_for(question, {**before, field.name: typed})
         if not understood.problems:
-            for told in noted(read_for(question, {field.name: typed})):
-                progress.print(told, soft_wrap=True)
+            for note in notes_of(read_for(question, {field.name: typed})):
+                progress.print(note, soft_wrap=True)
             return typed
         for problem in understood.problems:
             progress.print(line((problem, "yellow")), soft_wrap=True)
 
 
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def noted(understood: "Understood") -> Iterator[Text]:
-    """What was read otherwise than it was typed, a line for each field."""
+def notes_of(understood: "Understood") -> Iterator[Text]:
+    """Yield a line for each field that was understood otherwise than it was typed."""
     for note in understood.notes:
         yield line(("  understood as ", "dim"), note)
 
 
 def answer(
-    question_id: Annotated[
+    named: Annotated[
         str,
-        typer.Argument(metavar="QID", help="The question's id, or the id of the one mission."),
+        typer.Argument(
+            metavar="ID", help="The id of the question or the pause, or of the mission."
+        ),
     ],
     values: Annotated[
         list[str] | None,
@@ -117,19 +116,43 @@ def answer(
             "thing alone needs no name. None: you are asked, field by field.",
         ),
     ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Of a pause: ask the leg's model again now.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="PROVIDER:MODEL", help="Of a pause: go on with this model."),
+    ] = None,
+    give_up: Annotated[
+        bool, typer.Option("--give-up", help="Of a pause: fail the leg; its mission rolls back.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question of a mission; what was understood is shown.
+    """Answer a question of a mission, or say how a leg goes on that waits for its model.
 
     Without values you are asked for each at the terminal. What cannot be read, or in two ways, is
-    refused, and the question stays open.
+    refused, and the question stays open. What was understood is shown.
+
+    A model is looked up where the leg runs, and one that cannot be asked there is refused. The id
+    of a mission stands for all its legs that wait.
 
     Example: orchestrator mission answer trip-1a2b3c.1-flights.2 next Friday
+
+    Example: orchestrator mission answer trip-1a2b3c --model anthropic:claude-sonnet-4-5
     """
+    if not (retry or model or give_up):
+        _answer(named, values or [], as_json=as_json)
+    elif values or retry + bool(model) + give_up > 1:
+        raise UsageError("a pause takes one of --retry, --model and --give-up, and no values")
+    else:
+        _resume(named, model, give_up=give_up, as_json=as_json)
+
+
+def _answer(question_id: str, values: Sequence[str], *, as_json: bool) -> None:
     is_asked = False
-    given: JsonObject | str = unnamed_text(values or []) or given_texts(values or [])
+    given: JsonObject | str = unnamed_text(values) or given_texts(values)
     if not given or "." not in question_id:
-        question = ask(lambda client: find_question(client, question_id), tells_silence=True)
+        question = ask(lambda client: find_question(client, question_id))
         if question is not None:
             question_id = question.question_id
             if not given and question.fields:
@@ -137,45 +160,23 @@ def answer(
     mission_id, who = question_id.partition(".")[0], account_name()
     understood = ask(
         lambda client: client.get(mission_id).answer(question_id, given, answered_by=who),
-        tells_silence=True,
+        notes_silence=True,
     )
     if as_json:
         print_json({"question_id": question_id, **understood.model_dump(mode="json")})
         return
     console.print("answered")
-    for told in () if is_asked else noted(understood):
-        console.print(told, soft_wrap=True)
+    for note in () if is_asked else notes_of(understood):
+        console.print(note, soft_wrap=True)
 
 
-def resume(
-    named: Annotated[
-        str,
-        typer.Argument(metavar="ID", help="The id of the pause, or of the mission: all its legs."),
-    ],
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="PROVIDER:MODEL", help="Go on with this model from here."),
-    ] = None,
-    give_up: Annotated[
-        bool, typer.Option("--give-up", help="Fail the leg: its mission is rolled back.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Ask the model of a leg that waits for it again now, or another one, or give up.
-
-    A model is looked up where the leg runs, and one that cannot be asked there is refused.
-
-    Example: orchestrator mission resume trip-1a2b3c --model anthropic:claude-sonnet-4-5
-    """
-    if give_up and model is not None:
-        raise UsageError("--model and --give-up: choose one of them")
-
+def _resume(named: str, model: str | None, *, give_up: bool, as_json: bool) -> None:
     async def go_on(client: "MissionClient") -> "list[ModelPause]":
         mission = client.get(named.partition(".")[0])
         pause_id = named if "." in named else None
         return await mission.resume(pause_id, model=model, give_up=give_up, by=account_name())
 
-    taken = ask(go_on, tells_silence=True)
+    taken = ask(go_on, notes_silence=True)
     if as_json:
         print_json([pause.model_dump(mode="json") for pause in taken])
         return

@@ -1,23 +1,22 @@
-"""`orchestrator chaos`: missions under planned trouble, and the verdict."""
+"""`orchestrator chaos`: missions under planned faults, and the verdict."""
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, parse_faults
-from orchestrator.cli.options import Model, Overlays, Specs
+from orchestrator.cli.options import Model, Overlays, Specs, new_app
 from orchestrator.cli.output import AsJson, present, run
 from orchestrator.core.errors import UsageError
-from orchestrator.planning.models import CHAINING, LLM
 
 if TYPE_CHECKING:
     from orchestrator.chaos.model_faults import ModelledRun
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+app = new_app(no_args_is_help=True)
 
-Seed = Annotated[int | None, typer.Option(help="Makes all that happens; random unless given.")]
+Seed = Annotated[int | None, typer.Option(help="Determines the run; random unless given.")]
 Missions = Annotated[int, typer.Option(min=1, help="How many.")]
 Faults = Annotated[str, typer.Option(help=f"all, none, or some of: {', '.join(ChaosFault)}.")]
 EachPoint = Annotated[
@@ -35,20 +34,21 @@ Workers = Annotated[int, typer.Option(min=1, help="Worker processes.")]
 Keep = Annotated[Path | None, typer.Option(help="Keep server, ledgers and logs in this folder.")]
 
 RunStore = Annotated[
-    str,
+    Literal["sqlite", "postgresql"],
     typer.Option(
         "--store",
         help="sqlite: a file that all workers share; postgresql: a server, and a folder for each.",
     ),
 ]
 RunPlanner = Annotated[
-    str | None, typer.Option("--planner", help=f"{CHAINING}, or {LLM}: a scripted model.")
+    Literal["chaining", "llm"] | None,
+    typer.Option("--planner", help="chaining, or llm: a scripted model."),
 ]
 
 
 @app.callback()
 def chaos() -> None:
-    """Rollback tests: real missions and workers under planned trouble."""
+    """Rollback tests: real missions and workers under planned faults."""
 
 
 @app.command("run")
@@ -69,7 +69,7 @@ def run_chaos(
     overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run missions, make trouble, and hold what the providers hold against each mission's ledger.
+    """Run missions with faults, and compare the providers' effects with each mission's ledger.
 
     Exit 1 when an invariant broke. Logs are kept then, and where --keep says.
 
@@ -77,7 +77,7 @@ def run_chaos(
     wire, at a server of this process; nothing leaves the machine, and --model says by which API.
 
     With --specs the documents are yours: each tool that leaves something behind is called, its
-    answer spoilt in every way, and cancelled; exit 1 when one could not be.
+    answer broken in every way, and cancelled; exit 1 when one could not be.
 
     Example: orchestrator chaos run --seed 7 --missions 100 --faults 5xx,drop-after,kill-worker
 
@@ -86,10 +86,8 @@ def run_chaos(
     Example: orchestrator chaos run --specs crm.yaml --overlay crm-tools.yaml
     """
     chosen = parse_faults(faults)
-    if planner not in (None, CHAINING, LLM):
-        raise UsageError(f"chaos run plans by {CHAINING} or {LLM}, and by no planner {planner!r}")
-    if model is not None and planner != LLM:
-        raise UsageError(f"--model goes with --planner {LLM}")
+    if model is not None and planner != "llm":
+        raise UsageError("--model goes with --planner llm")
     seed = secrets.randbelow(10**6) if seed is None else seed
     if specs:
         from orchestrator.cli import chaos_runs
@@ -106,8 +104,6 @@ def run_chaos(
         from orchestrator.testing.postgres import PostgresServer
 
         postgres = PostgresServer()
-    elif store != "sqlite":
-        raise UsageError(f"--store is sqlite or postgresql, and not {store!r}")
     options = RunOptions(seed, chosen, at_once=at_once, workers=workers, postgres=postgres)
 
     def play(modelled: "ModelledRun | None") -> chaos_runs.Play:
@@ -116,7 +112,7 @@ def run_chaos(
         indexes = range(missions) if only is None else [only]
         return chaos_runs.seeded(options, goal, indexes, modelled)
 
-    if planner == LLM:
+    if planner == "llm":
         report = run(chaos_runs.planned_by_a_model(options, keep, model, play))
     else:
         report = run(chaos_runs.on_a_stack(options, keep, play(None)))

@@ -1,4 +1,4 @@
-"""Runs of `orchestrator chaos run`: missions under planned trouble, and pairs of any documents."""
+"""Runs of `orchestrator chaos run`: missions under faults, and cancel pairs of any documents."""
 
 import asyncio
 import logging
@@ -18,11 +18,11 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from orchestrator.adapters.storage.files import private_file, private_folder
-from orchestrator.adapters.storage.vault_key import new_key
+from orchestrator.adapters.storage.personal_values import new_key
 from orchestrator.catalog.catalog import Catalog, load_documents
 from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
+from orchestrator.chaos.conductor import GOALS
 from orchestrator.chaos.exhaustive import EveryPoint
-from orchestrator.chaos.goals import GOALS
 from orchestrator.chaos.model_faults import ModelledRun, modelled_run
 from orchestrator.chaos.pairs import check_pairs
 from orchestrator.chaos.scenarios.chaos_faults import format_faults
@@ -34,8 +34,8 @@ from orchestrator.chaos.verdicts.report import (
     PairsReport,
     Percentiles,
 )
-from orchestrator.cli.document_options import tell_unmarked
 from orchestrator.cli.drawing import colored, counting_bar, line
+from orchestrator.cli.options import note_unmarked
 from orchestrator.cli.output import progress
 from orchestrator.cli.tools_commands import draw_skipped
 from orchestrator.core.errors import UsageError
@@ -55,10 +55,8 @@ def seeded(
     indexes: Sequence[int],
     modelled: ModelledRun | None = None,
 ) -> Play:
-    """Missions to which everything happens that follows from the seed and their index."""
-    about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
-    about += modelled.options if modelled else ""
-    about += _installed(options)
+    """Return a run of missions with the faults that follow from the seed and their index."""
+    given = _given(options, goals, modelled)
     scripts = [
         write_script(options.seed, index, options.faults, tuple(goals or GOALS))
         for index in indexes
@@ -74,7 +72,7 @@ def seeded(
             scripts,
             lambda index: (
                 f"orchestrator chaos run --seed {options.seed} --only {index} "
-                f"--faults {faults}{about}"
+                f"--faults {faults}{given}"
             ),
             on_end=lambda _: bar.advance(task),
             modelled=modelled,
@@ -89,10 +87,8 @@ def every_point(
     only: int | None,
     modelled: ModelledRun | None = None,
 ) -> Play:
-    """Missions of the first goal, hit at one point each."""
-    about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
-    about += modelled.options if modelled else ""
-    about += _installed(options)
+    """Return a run of missions of the first goal, with one fault each."""
+    given = _given(options, goals, modelled)
 
     async def play(stack: Stack, bar: Progress) -> ChaosReport:
         task = bar.add_task("points", total=None)
@@ -104,17 +100,18 @@ def every_point(
             on_end=lambda _: bar.advance(task),
         )
         return await every.run(
-            lambda index: f"orchestrator chaos run --every-point --only {index}{about}", only=only
+            lambda index: f"orchestrator chaos run --every-point --only {index}{given}", only=only
         )
 
     return play
 
 
-def _installed(options: RunOptions) -> str:
-    """On what it ran, as options of the command."""
+def _given(options: RunOptions, goals: Sequence[str] | None, modelled: ModelledRun | None) -> str:
+    """Return goals, model, store and workers of a run as options of the command."""
+    goal_options = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
     store = " --store postgresql" if options.postgres else ""
-    is_usual = options.workers == RunOptions.workers
-    return store if is_usual else f"{store} --workers {options.workers}"
+    workers = "" if options.workers == RunOptions.workers else f" --workers {options.workers}"
+    return goal_options + (modelled.options if modelled else "") + store + workers
 
 
 async def planned_by_a_model(
@@ -123,7 +120,7 @@ async def planned_by_a_model(
     model: str | None,
     play_of: Callable[[ModelledRun], Play],
 ) -> ChaosReport:
-    """As `on_a_stack`, with a scripted model that the workers ask over a real wire."""
+    """Run missions as `on_a_stack` does, with a scripted model that the workers call over HTTP."""
     catalog = await asyncio.to_thread(Catalog.load, bundled_specs())
     async with modelled_run(options.seed, options.faults, catalog, model) as modelled:
         return await on_a_stack(options, keep, play_of(modelled), modelled.variables)
@@ -166,22 +163,22 @@ async def on_a_stack(
 
 
 def _parent(keep: Path | None) -> Path | None:
-    """Each run in a folder of its own: missions of an earlier one must not be met again."""
+    """Return the folder for the folders of runs: each starts without missions of an earlier one."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
     return keep
 
 
 _LOUD = ("temporalio", "uvicorn", "httpx")
-"""Loggers that have much to say about trouble that was planned."""
+"""Loggers that write about the planned faults."""
 
 
 async def try_pairs(
     specs: Sequence[Path], overlays: Sequence[Path], *, seed: int, keep: Path | None
 ) -> PairsReport:
-    """Try every pair of these documents."""
+    """Try every cancel pair of these documents."""
     documents = load_documents(*specs, overlays=overlays)
-    if tell_unmarked(documents, specs):
+    if note_unmarked(documents, specs):
         raise UsageError("there is nothing to roll back before something is marked")
     found = await try_documents(documents, seed=seed, keep=keep)
     if not found.checks:
@@ -195,7 +192,7 @@ async def try_pairs(
 async def try_documents(
     documents: Mapping[str, JsonObject], *, seed: int, keep: Path | None = None
 ) -> PairsReport:
-    """Try every pair of these documents, by name, overlays applied."""
+    """Try every cancel pair of parsed documents, by name, overlays applied."""
     progress.print(f"seed {seed}")
     with (
         tempfile.TemporaryDirectory(prefix="orchestrator-pairs-") as scratch,
@@ -222,7 +219,7 @@ async def try_documents(
 
 @contextmanager
 def _logged_to(file: Path) -> Iterator[None]:
-    """Keep what the libraries log about planned trouble off the screen."""
+    """Write the log of libraries about planned faults to a file."""
     handler = logging.FileHandler(private_file(file))
     loggers = [logging.getLogger(name) for name in _LOUD]
     for logger in loggers:
@@ -241,7 +238,7 @@ _BREACHES_SHOWN = 20
 
 
 def draw_report(console: Console, found: ChaosReport) -> None:
-    """Missions by status, what providers hold, faults, and each invariant that broke."""
+    """Draw missions by status, effects at providers, faults, and each broken invariant."""
     console.print(_missions(found))
     console.print(_faults(found))
     for breach in found.breaches[:_BREACHES_SHOWN]:
@@ -264,16 +261,16 @@ def draw_report(console: Console, found: ChaosReport) -> None:
 
 
 def draw_pairs(console: Console, report: PairsReport) -> None:
-    """A line for each pair, under it what is wrong and how to correct it, and the verdict."""
+    """Draw a line for each pair with its flaws and remedies, and the verdict."""
     for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
         checks = list(group)
         mark = _mark(checks)
         cancel = checks[0].cancel or "nothing"
-        console.print(line(mark, f" {document}: {tool} is undone by {cancel}"), soft_wrap=True)
+        console.print(line(mark, f" {document}: {tool} is cancelled by {cancel}"), soft_wrap=True)
         for flaw, cases in _by_flaw(checks):
             console.print(line("   ", (flaw.why, "red")), soft_wrap=True)
             console.print(f"   when: {', '.join(cases)}", soft_wrap=True)
-            console.print(f"   mend: {flaw.mend}", soft_wrap=True)
+            console.print(f"   fix: {flaw.remedy}", soft_wrap=True)
     verdict = ("every pair held", "bold green") if report.ok else ("NOT ALL HELD", "bold red")
     if not report.ok and all(check.ok or check.only_parks for check in report.checks):
         verdict = ("HELD BUT WHERE ANSWERS ARE LOST", "bold yellow")
@@ -284,11 +281,13 @@ def draw_pairs(console: Console, report: PairsReport) -> None:
 
 
 def _mark(checks: Iterable[PairCheck]) -> tuple[str, str]:
-    """In one word what became of a tool: undone, parked where its answer is lost, or neither."""
+    """Return the verdict on a tool: cancelled, parked where its answer is lost, or neither."""
     flawed = [check for check in checks if not check.ok]
     if not flawed:
         return "ok", "green"
-    return ("PARKS", "yellow") if all(c.only_parks for c in flawed) else ("NOT UNDONE", "bold red")
+    return (
+        ("PARKS", "yellow") if all(c.only_parks for c in flawed) else ("NOT CANCELLED", "bold red")
+    )
 
 
 def _missions(found: ChaosReport) -> Table:
@@ -326,9 +325,9 @@ def _seconds(took: Percentiles) -> str:
 
 
 def _by_flaw(checks: Iterable[PairCheck]) -> list[tuple[Flaw, list[str]]]:
-    """Each flaw once, with the cases that showed it."""
+    """Return each flaw once, with the cases that showed it."""
     found: dict[tuple[str, str], tuple[Flaw, list[str]]] = {}
     for check in checks:
         for flaw in check.flaws:
-            found.setdefault((flaw.why, flaw.mend), (flaw, []))[1].append(check.case)
+            found.setdefault((flaw.why, flaw.remedy), (flaw, []))[1].append(check.case)
     return list(found.values())

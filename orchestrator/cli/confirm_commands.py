@@ -1,26 +1,35 @@
 """`orchestrator confirm ...`: read the open cards and decide on them."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestrator.catalog.card_types import PLAN
-from orchestrator.cli import render_waiting
-from orchestrator.cli.asking import ask, confirmed, require_terminal
-from orchestrator.cli.options import read_pairs
+from orchestrator.cli.asking import account_name, ask, confirmed, require_terminal
+from orchestrator.cli.options import new_app, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
-from orchestrator.cli.signing import make_key, sign_as
-from orchestrator.confirmation.models import MOST_TEXT, Amend, Approve, Reject, Respond, Then
 from orchestrator.core.errors import UsageError
 
-if TYPE_CHECKING:  # `ask` imports them
+if TYPE_CHECKING:  # help does without them
     from orchestrator.client.mission_client import MissionClient
-    from orchestrator.confirmation.models import DecisionReceipt
+    from orchestrator.confirmation.models import (
+        Amend,
+        ConfirmationCard,
+        Decision,
+        DecisionReceipt,
+        Reject,
+        Respond,
+    )
+    from orchestrator.messages.leg import Question
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+app = new_app(no_args_is_help=True)
 
 _DIGEST = "--digest, the digest of the card that was read (orchestrator confirm show CID)"
+
+Sign = Callable[["Decision", str], "Decision"]
+"""Adds the approver to a decision and, with a key, a signature over the card with this digest."""
 
 ConfirmationId = Annotated[str, typer.Argument(metavar="CID", help="The confirmation's id.")]
 Approver = Annotated[
@@ -39,13 +48,13 @@ Issuer = Annotated[
 
 @app.command("list")
 def list_cards(as_json: AsJson = False) -> None:
-    """Every card that waits for a decision and every question, what expires first at the head.
-
-    A leg that cannot be asked what it waits for is named, with its task queue.
+    """List every card and question that waits, the first to expire at the top.
 
     Example: orchestrator confirm list
     """
-    found = ask(lambda client: client.waiting(), tells_silence=True)
+    from orchestrator.cli import render_waiting
+
+    found = ask(lambda client: client.waiting())
     if as_json:
         print_json(found.entries())
     else:
@@ -54,12 +63,31 @@ def list_cards(as_json: AsJson = False) -> None:
 
 @app.command()
 def show(confirmation_id: ConfirmationId, as_json: AsJson = False) -> None:
-    """One card, whole.
+    """Show a card, or a question with the commands that answer it.
 
     Example: orchestrator confirm show trip-1a2b3c.1-flights.2
     """
-    card = ask(lambda client: client.confirmation(confirmation_id), tells_silence=True)
-    present(card, render_waiting.card, as_json=as_json)
+    from orchestrator.cli import render_waiting
+    from orchestrator.confirmation.models import ConfirmationCard
+
+    shown = ask(lambda client: _card_or_question(client, confirmation_id))
+    if isinstance(shown, ConfirmationCard):
+        present(shown, render_waiting.card, as_json=as_json)
+    else:
+        present(shown, render_waiting.asked, as_json=as_json)
+
+
+async def _card_or_question(
+    client: "MissionClient", asked_id: str
+) -> "ConfirmationCard | Question":
+    from orchestrator.core.errors import CardUnknown
+
+    try:
+        return await client.confirmation(asked_id)
+    except CardUnknown:
+        if (question := await client.question(asked_id)) is None:
+            raise
+        return question
 
 
 @app.command()
@@ -74,26 +102,32 @@ def approve(
     issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
-    """Yes, to exactly what a card shows: it is shown, and you are asked.
+    """Approve exactly the call of a card: the card is shown, and you are asked.
 
     With --digest, as `confirm show` prints it, nothing is asked, and a card that shows something
     else by now is not approved.
 
     Example: orchestrator confirm approve trip-1a2b3c.1-flights.2 --key ann.jwk
     """
+    from orchestrator.cli import render_waiting
+    from orchestrator.confirmation.models import Approve
+
     sign = sign_as(key, approver=approver, issuer=issuer)
     read = digest or _read_and_agreed(confirmation_id, as_json=as_json)
     approval = Approve(confirmation_id=confirmation_id, digest=read)
-    receipt = ask(lambda client: client.decide(sign(approval, read)), tells_silence=True)
+    receipt = ask(lambda client: client.decide(sign(approval, read)), notes_silence=True)
     present(receipt, render_waiting.receipt, as_json=as_json)
 
 
 def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
-    """The digest of the card that the person at the terminal was shown, and said yes to."""
+    """Show the card at the terminal; return its digest once the person has said yes."""
+    from orchestrator.catalog.card_types import PLAN
+    from orchestrator.cli import render_waiting
+
     if as_json:
         raise UsageError(f"--json asks nothing; give {_DIGEST}")
     require_terminal(_DIGEST)
-    card = ask(lambda client: client.confirmation(confirmation_id), tells_silence=True)
+    card = ask(lambda client: client.confirmation(confirmation_id))
     # With the question, on standard error: standard output may be going somewhere else.
     render_waiting.card(progress, card)
     # However long the card was, what it costs is read last.
@@ -116,37 +150,39 @@ def amend(
     issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change arguments; the new card has to be approved in its turn.
+    """Change arguments; the new card has to be approved again.
 
     Example: orchestrator confirm amend dinner-1a2b3c.1-dining.2 party_size=5
     """
+    from orchestrator.confirmation.models import Amend
+
     amendment = Amend(confirmation_id=confirmation_id, changes=read_pairs(changes))
-    receipt = _decided(amendment, key, approver=approver, issuer=issuer)
-    present(receipt, render_waiting.receipt, as_json=as_json)
+    _decide(amendment, key, approver=approver, issuer=issuer, as_json=as_json)
 
 
 @app.command()
 def respond(
     confirmation_id: ConfirmationId,
-    text: Annotated[str, typer.Option("--text", help="What is wanted instead, for the planner.")],
+    text: Annotated[str, typer.Option("--text", help="The hint, such as: a later flight.")],
     approver: Approver = None,
     key: Key = None,
     issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
-    """Not this: the planner looks again with your words, and asks again.
+    """Decline with a hint: the planner looks again with your words, and asks again.
 
     It reads them as what is wanted, and never as an order to do anything else.
 
     Example: orchestrator confirm respond trip-1a2b3c.1-flights.2 --text "a later flight"
     """
+    from orchestrator.confirmation.models import MOST_TEXT, Respond
+
     if not text.strip():
         raise UsageError("--text says what is wanted instead; an empty one says nothing")
     if len(text) > MOST_TEXT:
         raise UsageError(f"--text has at most {MOST_TEXT} characters")
     response = Respond(confirmation_id=confirmation_id, text=text)
-    receipt = _decided(response, key, approver=approver, issuer=issuer)
-    present(receipt, render_waiting.receipt, as_json=as_json)
+    _decide(response, key, approver=approver, issuer=issuer, as_json=as_json)
 
 
 @app.command()
@@ -154,11 +190,11 @@ def reject(
     confirmation_id: ConfirmationId,
     reason: Annotated[str, typer.Option("--reason", help="Why not; the mission records it.")],
     then: Annotated[
-        Then,
+        Literal["replan", "skip", "rollback"],
         typer.Option(
             "--then",
-            help="What follows: the planner looks for another way (replan), this part of the goal "
-            "is left out (skip), or all that the mission did is undone (undo).",
+            help="The planner looks for another way (replan), this part of the goal is left out "
+            "(skip), or the mission is rolled back (rollback).",
         ),
     ] = "replan",
     approver: Approver = None,
@@ -166,25 +202,51 @@ def reject(
     issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
-    """No. What follows, --then says.
+    """Reject a card, and say by --then how the mission goes on.
 
-    A planner that finds no other way loses its part of the goal, and the mission is undone.
+    Where the planner finds no other way, the mission is rolled back.
 
     Example: orchestrator confirm reject trip-1a2b3c.1-flights.2 --reason "too early" --then skip
     """
+    from orchestrator.confirmation.models import Reject
+
     rejection = Reject(confirmation_id=confirmation_id, reason=reason, then=then)
-    receipt = _decided(rejection, key, approver=approver, issuer=issuer)
-    present(receipt, render_waiting.receipt, as_json=as_json)
+    _decide(rejection, key, approver=approver, issuer=issuer, as_json=as_json)
 
 
-def _decided(
-    decision: Amend | Reject | Respond,
+def sign_as(key: Path | None, *, approver: str | None, issuer: str | None) -> Sign:
+    """Return the function that signs decisions as the options of a command say."""
+    if key is None:
+        if issuer:
+            raise UsageError("--issuer says who vouches for a signature: give --key FILE too")
+        name = approver or account_name()
+        return lambda decision, _: decision.model_copy(update={"approver": name})
+    from orchestrator.adapters.approval_keys import load_signing_key
+    from orchestrator.confirmation.signatures import sign_decision
+
+    signing = load_signing_key(key)
+    who = {
+        "subject": approver or signing.subject or account_name(),
+        "issuer": issuer or signing.issuer,
+    }
+    if not who["issuer"]:
+        raise UsageError(f"{key} does not say who vouches for the approver: give --issuer NAME")
+    return lambda decision, digest: sign_decision(
+        decision, signing, digest=digest, at=datetime.now(UTC), **who
+    )
+
+
+def _decide(
+    decision: "Amend | Reject | Respond",
     key: Path | None,
     *,
     approver: str | None,
     issuer: str | None,
-) -> "DecisionReceipt":
-    """What became of a decision; a signed one is on the card as it is open now."""
+    as_json: bool,
+) -> None:
+    """Send a decision and print its receipt; a signature covers the card that is open now."""
+    from orchestrator.cli import render_waiting
+
     sign = sign_as(key, approver=approver, issuer=issuer)
 
     async def send(client: "MissionClient") -> "DecisionReceipt":
@@ -192,17 +254,4 @@ def _decided(
         digest = (await client.confirmation(decision.confirmation_id)).digest if is_read else ""
         return await client.decide(sign(decision, digest))
 
-    return ask(send, tells_silence=True)
-
-
-@app.command()
-def keygen(
-    file: Annotated[Path, typer.Argument(help="Where the private key is written; a new file.")],
-    approver: Annotated[str, typer.Option("--approver", help="Whom it signs for, nobody else.")],
-    issuer: Annotated[str, typer.Option("--issuer", help="Who vouches for them: a name or URL.")],
-) -> None:
-    """Make a key pair for one person; prints the public key, for the set of the workers' keys.
-
-    Example: orchestrator confirm keygen ann.jwk --approver ann@example.com --issuer example.com
-    """
-    print_json(make_key(file, approver=approver, issuer=issuer))
+    present(ask(send, notes_silence=True), render_waiting.receipt, as_json=as_json)

@@ -1,32 +1,33 @@
-"""`orchestrator pii`, `store` and `payload-keys`: personal values, what workers keep, and keys."""
+"""`orchestrator pii`, `keys` and `copy-store`: personal values, keys, and the store."""
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 
 from orchestrator.cli.asking import ask
 from orchestrator.cli.drawing import line, table_of
-from orchestrator.cli.output import AsJson, console, present, print_json, progress
+from orchestrator.cli.options import new_app
+from orchestrator.cli.output import AsJson, console, present, print_json, progress, write_new
 from orchestrator.core.errors import UsageError
-from orchestrator.settings import load_settings
 
-if TYPE_CHECKING:  # they import a database library
-    from orchestrator.adapters.storage.pii_vault import PiiVault
+if TYPE_CHECKING:  # help does without them
+    from orchestrator.adapters.storage.personal_values import PiiVault
     from orchestrator.client.store_copying import CopiedStore
+    from orchestrator.core.record import JsonObject
 
-pii_app = typer.Typer(add_completion=False, no_args_is_help=True)
-store_app = typer.Typer(add_completion=False, no_args_is_help=True)
-payload_keys_app = typer.Typer(add_completion=False, no_args_is_help=True)
+pii_app = new_app(no_args_is_help=True)
+keys_app = new_app(no_args_is_help=True)
+copy_store_app = new_app()
 
 _PLACE = "A folder with a store.db, a URL, or a file that holds a URL"
-KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's name, for all to read.")]
-KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="ORCHESTRATOR_PAYLOAD_KEYS_FILE.")]
 
 
 def _vault() -> "PiiVault":
     from orchestrator.client.stores import open_vault
+    from orchestrator.settings import load_settings
 
     return open_vault(load_settings())
 
@@ -38,9 +39,9 @@ def set_field(
         str, typer.Option(prompt=True, hide_input=True, help="Asked for when left out.")
     ],
 ) -> None:
-    """Store a value; it is asked for, so that it stays out of your shell's history.
+    """Store a personal value; it is asked for, to keep it out of your shell's history.
 
-    Calls that were prepared before keep the value that they were prepared with.
+    Calls that are prepared already keep the value of their preparation.
 
     Example: orchestrator pii set traveler_name
     """
@@ -50,7 +51,7 @@ def set_field(
 
 @pii_app.command("list")
 def list_fields(as_json: AsJson = False) -> None:
-    """Names of the fields that have a value, and of those that missions brought.
+    """List the fields that have a value, and those that missions brought.
 
     Example: orchestrator pii list
     """
@@ -66,65 +67,46 @@ def list_fields(as_json: AsJson = False) -> None:
 
 
 @pii_app.command()
-def forget(name: Annotated[str, typer.Argument(help="The field.")]) -> None:
-    """Delete a value, and all that were stored in its place before.
-
-    A call that was prepared with one of them is not sent any more, and its rollback parks.
-
-    Example: orchestrator pii forget traveler_phone
-    """
-    had = _vault().forget(name)
-    console.print(line(f"forgot {name}" if had else f"nothing is kept of {name}"))
-
-
-@pii_app.command()
-def purge(
-    mission_id: Annotated[str, typer.Argument(metavar="MISSION", help="The mission's id.")],
+def forget(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The field.")] = None,
+    mission_id: Annotated[
+        str | None,
+        typer.Option("--mission", metavar="ID", help="What this mission brought and received."),
+    ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also while the mission or its rollback is open.")
+        bool,
+        typer.Option("--force", help="Also while the mission or its rollback is open."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the values that a mission brought with its start, and what it has seen.
+    """Delete a personal value and its earlier versions, or all that a mission brought.
 
-    Example: orchestrator pii purge trip-1a2b3c
+    A call that was prepared with one of them is not sent any more, and its rollback parks. Of a
+    mission the answers that it received go too.
+
+    Example: orchestrator pii forget traveler_phone
+
+    Example: orchestrator pii forget --mission trip-1a2b3c
     """
-    removed = ask(lambda client: client.purge_personal(mission_id, force=force))
+    if (name is None) == (mission_id is None):
+        raise UsageError("name the field to forget, or --mission ID")
+    if name is not None:
+        had = _vault().forget(name)
+        if as_json:
+            print_json({"removed": [name] if had else []})
+        else:
+            console.print(line(f"forgot {name}" if had else f"nothing is kept of {name}"))
+        return
+    removed = ask(lambda client: client.purge_personal(str(mission_id), force=force))
     if as_json:
         print_json({"mission_id": mission_id, "removed": list(removed)})
         return
     fields = ", ".join(removed) or "no personal value, for none is kept,"
-    console.print(line(f"removed {fields} of {mission_id}, and what it has seen"))
+    console.print(line(f"removed {fields} of {mission_id}, and the answers it received"))
 
 
-@pii_app.command("new-key")
-def make_key(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="Where it is written.")],
-) -> None:
-    """Write a new key, for a vault that does not exist yet, into a file for your eyes only.
-
-    Example: orchestrator pii new-key vault.key
-    """
-    from orchestrator.adapters.storage.files import create_file
-    from orchestrator.adapters.storage.vault_key import new_key
-
-    try:
-        is_new = create_file(path, f"{new_key()}\n".encode())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-    if not is_new:
-        raise UsageError(f"{path} exists; a key in it may open a vault: choose another name")
-    use = f"export ORCHESTRATOR_PII_KEY_FILE={path.absolute()}"
-    console.print(line(f"wrote {path}; use it with: {use}"))
-
-
-@store_app.callback()
-def store() -> None:
-    """Copy what workers keep outside of histories to another store."""
-
-
-@store_app.command()
-def copy(
+@copy_store_app.command()
+def copy_store(
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="PLACE", help=f"{_PLACE}; default: the state directory."),
@@ -135,15 +117,16 @@ def copy(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy all that one store holds to another, as a move from a file to PostgreSQL needs.
+    """Copy the store of workers to another, such as PostgreSQL.
 
     Stop all workers and clients before, and start none on the old store again: a grant that is used
     there would be unknown in the new one. Begun again, it goes on; what is there already stays, and
     where it is something else, nothing is copied. A URL with a password is better in a file.
 
-    Example: orchestrator store copy --from ~/.orchestrator --to store.url
+    Example: orchestrator copy-store --from ~/.orchestrator --to store.url
     """
     from orchestrator.client.store_copying import copy_between
+    from orchestrator.settings import load_settings
 
     copied = copy_between(source, target, load_settings())
     present(copied, _draw_copied, as_json=as_json)
@@ -157,7 +140,6 @@ def copy(
 
 
 def _draw_copied(on: Console, copied: "CopiedStore") -> None:
-    """How many of each kind were copied, and how many were there."""
     table = table_of("what", "copied", "there before")
     for one in copied.parts:
         if one.copied or one.present:
@@ -166,33 +148,87 @@ def _draw_copied(on: Console, copied: "CopiedStore") -> None:
     on.print(line(f"{copied.target} holds all that {copied.source} holds"))
 
 
-@payload_keys_app.command("new")
-def new_payload_key(key_id: KeyId, file: KeyFile) -> None:
-    """Add a key to a file, behind those in use: it decrypts, and does not encrypt yet.
+@keys_app.command("new")
+def new_key(
+    kind: Annotated[
+        Literal["approval", "payload", "vault"],
+        typer.Argument(help="Of one approver, of what is recorded, or of personal values."),
+    ],
+    file: Annotated[Path, typer.Argument(help="Where it is written; payload keys are added.")],
+    key_id: Annotated[
+        str | None, typer.Option("--id", help="Of a payload key: its name, for all to read.")
+    ] = None,
+    approver: Annotated[
+        str, typer.Option(help="Of an approval key: the one person it signs for.")
+    ] = "",
+    issuer: Annotated[
+        str, typer.Option(help="Of an approval key: who vouches for them: a name or URL.")
+    ] = "",
+) -> None:
+    """Make a key, in a file for your eyes only.
 
-    Give the file to all workers and clients; then: orchestrator payload-keys use ID FILE
+    approval: a key pair for one person; the public key is printed, for the key set of workers.
+    vault: the key of a vault that does not exist yet. payload: added after those in use, it
+    decrypts, and does not encrypt before `keys use`; give the file to all workers and clients.
 
-    Example: orchestrator payload-keys new 2026-12 payload.keys
+    Example: orchestrator keys new approval ann.jwk --approver ann@example.com --issuer example.com
+
+    Example: orchestrator keys new vault vault.key
+
+    Example: orchestrator keys new payload payload.keys --id 2026-12
     """
+    if kind == "approval":
+        print_json(make_key(file, approver=approver, issuer=issuer))
+    elif kind == "vault":
+        _new_vault_key(file)
+    else:
+        _new_payload_key(key_id or "", file)
+
+
+def make_key(file: Path, *, approver: str, issuer: str) -> "JsonObject":
+    """Write a new private key to a file; return the public key."""
+    for option, name in (("--approver", approver), ("--issuer", issuer)):
+        if not (name.strip() and name.isprintable()):
+            raise UsageError(f"{option} is a name of printable characters")
+    from orchestrator.adapters.approval_keys import write_signing_key
+    from orchestrator.confirmation.signatures import SigningKey
+
+    private, public = SigningKey.generate(issuer=issuer, subject=approver)
+    write_signing_key(file, json.dumps(private))
+    return public
+
+
+def _new_vault_key(file: Path) -> None:
+    from orchestrator.adapters.storage import personal_values
+
+    write_new(file, f"{personal_values.new_key()}\n".encode())
+    use = f"export ORCHESTRATOR_PII_KEY_FILE={file.absolute()}"
+    console.print(line(f"wrote {file}; use it with: {use}"))
+
+
+def _new_payload_key(key_id: str, file: Path) -> None:
     from orchestrator.adapters.temporal import payload_keys
 
     keys = _read_keys(file) if file.exists() else []
     if not payload_keys.is_key_id(key_id):
         raise UsageError(
-            f"{key_id!r} is no id of a key: letters, digits, '-', '_' and '.', 64 at most"
+            f"--id {key_id!r} is no id of a key: letters, digits, '-', '_' and '.', 64 at most"
         )
     if key_id in dict(keys):
         raise UsageError(f"{file} holds a key {key_id!r} already; choose another id")
     _write_keys(file, [*keys, (key_id, payload_keys.new_payload_key())])
-    does = "encrypts and decrypts" if not keys else "decrypts; payload-keys use makes it encrypt"
+    does = "encrypts and decrypts" if not keys else "decrypts; `keys use` makes it encrypt"
     progress.print(f"{file}: the key {key_id!r} {does}")
 
 
-@payload_keys_app.command("use")
-def use_payload_key(key_id: KeyId, file: KeyFile) -> None:
-    """Encrypt with a key from now on; all others go on decrypting.
+@keys_app.command("use")
+def use_payload_key(
+    file: Annotated[Path, typer.Argument(help="ORCHESTRATOR_PAYLOAD_KEYS_FILE.")],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The payload key's name.")],
+) -> None:
+    """Encrypt with a payload key from now on; the others still decrypt.
 
-    Example: orchestrator payload-keys use 2026-12 payload.keys
+    Example: orchestrator keys use payload.keys 2026-12
     """
     keys = _read_keys(file)
     if key_id not in dict(keys):
@@ -201,13 +237,28 @@ def use_payload_key(key_id: KeyId, file: KeyFile) -> None:
     progress.print(f"{file}: the key {key_id!r} encrypts, once workers and clients are restarted")
 
 
-@payload_keys_app.command("list")
-def list_keys(as_json: AsJson = False) -> None:
-    """The ids of the keys that this process has, the one that encrypts first.
+@keys_app.command("list")
+def list_keys(
+    used: Annotated[
+        bool,
+        typer.Option(
+            "--used", help="Those that histories and schedules need; reads all of the server."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the payload keys of this process, the one that encrypts first.
 
-    Example: orchestrator payload-keys list
+    With --used, those that the server's workflows and schedules need: another can be removed. On a
+    large namespace that takes a while.
+
+    Example: orchestrator keys list --used
     """
+    if used:
+        _list_used(as_json=as_json)
+        return
     from orchestrator.client.payloads import payload_keys_of
+    from orchestrator.settings import load_settings
 
     ids = payload_keys_of(load_settings()).ids
     if as_json:
@@ -219,14 +270,7 @@ def list_keys(as_json: AsJson = False) -> None:
         progress.print("no payload keys are set: nothing is encrypted")
 
 
-@payload_keys_app.command("used")
-def used_keys(as_json: AsJson = False) -> None:
-    """What needs each key: a key that no workflow and no schedule needs can be taken away.
-
-    Reads every history that the server keeps; on a large namespace that takes a while.
-
-    Example: orchestrator payload-keys used
-    """
+def _list_used(*, as_json: bool) -> None:
     from orchestrator.messages.names import schedule_id_of
 
     found = ask(lambda client: client.payload_key_use())
@@ -243,7 +287,7 @@ def used_keys(as_json: AsJson = False) -> None:
 
 
 def _read_keys(file: Path) -> list[tuple[str, str]]:
-    """The keys of a file as they are written; remarks are not kept."""
+    """Return the keys of a file without its comments."""
     from base64 import urlsafe_b64encode
 
     from orchestrator.adapters.temporal.payload_keys import read_payload_keys

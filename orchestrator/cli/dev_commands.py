@@ -1,28 +1,156 @@
-"""`orchestrator dev`: a whole installation on this machine, left running."""
+"""`orchestrator demo` and `dev`: a whole installation on this machine."""
 
 import asyncio
-import os
+import shlex
 import signal
+import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from orchestrator.cli import demo_commands, sandbox_commands
-from orchestrator.cli.clean_errors import tell_error
-from orchestrator.cli.document_options import choose, tell_skipped, tell_unmarked
-from orchestrator.cli.options import Model, Overlays, Planner, Specs, planning_variables
-from orchestrator.cli.output import console, progress, run
-from orchestrator.core.payload_errors import KEYS_VARIABLE
-from orchestrator.settings import Settings, bundled_specs, load_settings
+from orchestrator.cli import sandbox_commands
+from orchestrator.cli.clean_errors import print_error
+from orchestrator.cli.drawing import colored, line, table_of
+from orchestrator.cli.options import (
+    Model,
+    Overlays,
+    Specs,
+    choose,
+    model_variables,
+    new_app,
+    note_unmarked,
+)
+from orchestrator.cli.output import AsJson, console, present, progress, run
+from orchestrator.cli.service_commands import note_doubtful_settings
+from orchestrator.core.errors import SkippedWarning
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # help does without them
+    from orchestrator.core.record import JsonObject
+    from orchestrator.runtime.demo import DemoMission, DemoReport
     from orchestrator.runtime.devserver import Stack
+    from orchestrator.saga.ledger import Obligation
     from orchestrator.sandbox.app import DocumentMemory
+    from orchestrator.settings import Settings
 
-app = typer.Typer(add_completion=False)
+app = new_app()
+demo_app = new_app()
+
+
+@demo_app.command()
+def demo(
+    as_json: AsJson = False,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep server, ledger and logs in this folder.")
+    ] = None,
+    model: Model = None,
+) -> None:
+    """Three missions on real parts: success, rollback, killed worker.
+
+    Exit 1 if one of them ends otherwise.
+
+    Example: orchestrator demo --json | jq .ok
+
+    Example: OPENAI_API_KEY=... orchestrator demo --model openai:gpt-5
+    """
+    report = run(_demo(keep, model_variables(model)))
+    present(report, draw_demo, as_json=as_json, ok=report.ok)
+
+
+async def _demo(keep: Path | None, variables: Mapping[str, str]) -> "DemoReport":
+    from orchestrator.runtime.demo import Demo
+    from orchestrator.runtime.devserver import Ports, Stack
+    from orchestrator.settings import bundled_specs
+
+    with tempfile.TemporaryDirectory(prefix="orchestrator-demo-") as scratch:
+        folder = keep or Path(scratch)
+        stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=variables)
+        with progress.status("starting Temporal, the sandbox and a worker"):
+            await stack.__aenter__()
+        try:
+            progress.print(f"Temporal UI while this runs: {stack.ui_url}")
+            return await Demo(stack, progress.print).run()
+        finally:
+            await stack.stop()
+
+
+def draw_demo(console: Console, report: "DemoReport") -> None:
+    """Draw the three missions with their timelines, and the verdict."""
+    for mission in report.missions:
+        _demo_mission(console, mission)
+    verdict = ("all as promised", "bold green") if report.ok else ("NOT as promised", "bold red")
+    took = f" in {report.seconds:.1f} s; the Temporal UI was at {report.ui_url}"
+    console.print(line(verdict, took))
+
+
+def _demo_mission(console: Console, mission: "DemoMission") -> None:
+    console.rule(line((mission.name, "bold"), f"  {mission.mission_id}  ", colored(mission.status)))
+    table = table_of("s", "leg", "what", "tools seen", "outcome")
+    start = mission.timeline[0].at if mission.timeline else None
+    for entry in mission.timeline:
+        after = 0.0 if start is None else (entry.at - start).total_seconds()
+        table.add_row(f"{after:5.1f}", entry.leg, entry.what, entry.tools, entry.outcome)
+    console.print(table)
+    console.print()
+    ledgers = table_of("the mission's ledger", "the sandbox's ledger")
+    ours = [_obligation(o) for o in mission.ledger]
+    theirs = [_effect(e) for e in mission.sandbox_ledger]
+    for row in range(max(len(ours), len(theirs))):
+        ledgers.add_row(
+            ours[row] if row < len(ours) else "", theirs[row] if row < len(theirs) else ""
+        )
+    console.print(ledgers)
+    spend = ", ".join(f"{amount} {currency}" for currency, amount in mission.spend.items())
+    console.print(
+        f"live at the providers: {mission.sandbox_live_obligations}   "
+        f"done twice: {mission.duplicate_effects}   spend: {spend or 'nothing'}   "
+        f"took {mission.seconds:.1f} s"
+    )
+    for problem in mission.problems:
+        console.print(line(("not as promised:", "bold red"), f" {problem}"))
+    console.print()
+
+
+def _obligation(obligation: "Obligation") -> Text:
+    price = f" {obligation.price}" if obligation.price is not None else ""
+    return line(colored(obligation.state.value), f" {obligation.tool}{price}")
+
+
+def _effect(effect: "JsonObject") -> str:
+    amount = f" {effect.get('amount')} {effect.get('currency')}" if effect.get("amount") else ""
+    return f"{effect.get('kind')} {effect.get('operation')} → {effect.get('status')}{amount}"
+
+
+def draw_addresses(console: Console, stack: "Stack", *, example: str) -> None:
+    """Draw the addresses, and the next commands."""
+    console.print(f"Temporal UI   {stack.ui_url}")
+    console.print(f"Temporal      {stack.address}")
+    console.print(f"sandbox       {stack.sandbox_url}")
+    if stack.codec_url is not None:
+        console.print(f"codec server  {stack.codec_url}")
+    console.print(f"state, logs   {stack.folder}")
+    console.print()
+    console.print("In another terminal:")
+    console.print(f"  source {shlex.quote(str(stack.exports))}", soft_wrap=True)
+    console.print("  orchestrator tools list")
+    console.print(f'  orchestrator mission start "{example}" --wait', soft_wrap=True)
+    console.print()
+    if stack.codec_url is not None:
+        console.print(
+            "What is recorded is encrypted. For the Temporal UI to show it, in its browser:"
+        )
+        console.print(
+            f"  open {stack.codec_url} and type the token, {stack.codec_token.location}",
+            soft_wrap=True,
+        )
+        console.print("  turn on Include cross-origin credentials, in the UI's codec settings")
+        console.print()
+    console.print("Ctrl-C stops it all; the state is kept.")
 
 
 @app.command()
@@ -38,23 +166,22 @@ def dev(
     ] = None,
     specs: Specs = None,
     overlays: Overlays = None,
-    planner: Planner = None,
     model: Model = None,
 ) -> None:
     """Temporal with its UI, the sandbox and a worker, until Ctrl-C.
 
     With payload keys (ORCHESTRATOR_PAYLOAD_KEYS_FILE) also the codec server, for the UI.
 
-    It shows what they print, says at once when one has ended and why, and starts it again.
+    It shows their output, prints at once when one has ended and why, and starts it again.
 
-    Whatever servers the documents name, the sandbox stands in for them: no tool is called anywhere
-    else, neither by this worker nor by what a shell starts that has read env.sh.
+    The sandbox stands in for all servers that the documents name: no tool is called anywhere else,
+    neither by this worker nor by commands of a shell that has read env.sh.
 
     Example: orchestrator dev, then in another terminal: orchestrator mission start "..." --wait
 
     Example: orchestrator dev --specs crm.yaml --overlay crm-tools.yaml
     """
-    variables = planning_variables(planner, model)
+    variables = model_variables(model)
     listening = (temporal_port, ui_port, sandbox_port, codec_port)
     run(_dev(listening, folder, specs, overlays, variables))
 
@@ -66,18 +193,17 @@ async def _dev(
     overlays: list[Path] | None,
     variables: Mapping[str, str],
 ) -> None:
-    from orchestrator.catalog.catalog import load_sources
+    from orchestrator.catalog.catalog import Catalog, load_sources
     from orchestrator.client.payloads import payload_keys_of
-    from orchestrator.runtime.devserver import Ports, Stack
-    from orchestrator.runtime.folder_lock import held_alone
-    from orchestrator.runtime.sandbox_credentials import sandbox_credentials
+    from orchestrator.runtime.devserver import Ports, Stack, held_alone
     from orchestrator.runtime.sandboxed_documents import (
         last_written,
         note_sources,
+        sandbox_credentials,
         sources_of,
         write_redirected,
     )
-    from orchestrator.runtime.settings_table import unknown_variables
+    from orchestrator.settings import load_settings
 
     settings = load_settings()
     ports = Ports(*listening)
@@ -85,18 +211,18 @@ async def _dev(
         ports = replace(ports, codec=None)
     ports.check_free()
     state = folder or settings.state_dir
-    for unknown in unknown_variables(os.environ):
-        tell_error(f"warning: {unknown}")
+    note_doubtful_settings(settings)
     with held_alone(state):
-        _tell("reading the documents")
+        _print("reading the documents")
         sources = sources_of(*choose(settings, specs, overlays), state)
         read = load_sources(*sources.specs, overlays=sources.overlays)
         kept = last_written(sources, read.unread, state)
         for name in kept:
-            tell_error(f"warning: {name} is used as it was when it could be read last")
+            print_error(f"warning: {name} is used as it was when it could be read last")
         documents = {**read.documents, **kept}
-        tell_unmarked(documents, sources.specs)
-        tell_skipped(documents)
+        note_unmarked(documents, sources.specs)
+        for operation in Catalog.from_documents(documents).skipped:
+            warnings.warn(str(operation), SkippedWarning, stacklevel=2)
         written = write_redirected(documents, state, port=ports.sandbox)
         sandbox_commands.draw_skipped(progress, written.memories)
         note_sources(sources, state)
@@ -106,12 +232,12 @@ async def _dev(
             ports,
             credentials=sandbox_credentials(documents),
             variables={**variables, **_key_file(settings)},
-            tell=_tell,
+            tell=_print,
         )
         stop = asyncio.Event()
         for signum in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(signum, stop.set)
-        await _serve(stack, stop, lambda: _tell_addresses(stack, sources.specs, written.memories))
+        await _serve(stack, stop, lambda: _print_addresses(stack, sources.specs, written.memories))
 
 
 async def _serve(stack: "Stack", stop: asyncio.Event, started: Callable[[], None]) -> None:
@@ -121,7 +247,7 @@ async def _serve(stack: "Stack", stop: asyncio.Event, started: Callable[[], None
     async def kept() -> None:
         await stack.__aenter__()
         started()
-        await Supervisor(stack, _tell).run()
+        await Supervisor(stack, _print).run()
 
     keeping, stopped = asyncio.create_task(kept()), asyncio.create_task(stop.wait())
     try:
@@ -132,31 +258,30 @@ async def _serve(stack: "Stack", stop: asyncio.Event, started: Callable[[], None
         for task in (keeping, stopped):
             task.cancel()
         await asyncio.wait([keeping, stopped])
-        _tell("stopping")
+        _print("stopping")
         await stack.stop()
 
 
-def _key_file(settings: Settings) -> dict[str, str]:
-    """Where the payload keys are, for shells in other folders."""
+def _key_file(settings: "Settings") -> dict[str, str]:
+    """Return the variable of the payload keys, with a path that shells in other folders can use."""
+    from orchestrator.core.errors import KEYS_VARIABLE
+
     file = settings.payload_keys_file
     return {} if file is None else {f"{KEYS_VARIABLE}_FILE": str(file.absolute())}
 
 
-def _tell(line: str) -> None:
-    progress.print(line, soft_wrap=True)
+def _print(text: str) -> None:
+    progress.print(text, soft_wrap=True)
 
 
-def _tell_addresses(
+def _print_addresses(
     stack: "Stack", specs: tuple[Path, ...], memories: Sequence["DocumentMemory"]
 ) -> None:
-    demo_commands.draw_addresses(console, stack, example=_example(specs))
+    from orchestrator.settings import bundled_specs
+
+    is_ours = specs == (bundled_specs(),)
+    goal = "What is the weather in Oslo tomorrow?" if is_ours else "the goal, in plain words"
+    draw_addresses(console, stack, example=goal)
     for memory in memories:
         at = f"{stack.sandbox_url}{memory.path}"
         console.print(f"{memory.document} is served at {at}", soft_wrap=True)
-
-
-def _example(specs: tuple[Path, ...]) -> str:
-    """A goal to try; of documents that did not come along, none is known."""
-    if specs == (bundled_specs(),):
-        return "What is the weather in Oslo tomorrow?"
-    return "what is to be done, in plain words"

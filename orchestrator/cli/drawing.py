@@ -1,4 +1,4 @@
-"""What all drawing shares: text that is only text, tables, and the color of a status."""
+"""Building blocks of drawing: escaped text, tables, and the color of a status."""
 
 from collections.abc import Iterable, Sequence
 
@@ -32,14 +32,14 @@ _UNBOUNDED = 100_000
 
 
 def table_of(*columns: str) -> Table:
-    """A table that folds what is too long, but never its first column: that is what one copies."""
+    """Return a table that folds long cells, except in its first column, which people copy."""
     first, *others = columns
     folding = (Column(name, overflow="fold") for name in others)
     return Table(Column(first, no_wrap=True), *folding, box=None, pad_edge=False)
 
 
 def listing(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table where all of it fits side by side; else each row in lines of its own, no name cut."""
+    """Print a table if it fits; else each row in lines of its own, with its first cell whole."""
     table, listed = table_of(*columns), list(rows)
     for row in listed:
         table.add_row(*row)
@@ -49,12 +49,14 @@ def listing(console: Console, columns: Sequence[str], rows: Iterable[Sequence[st
         return
     for first, *others in listed:
         console.print(first, soft_wrap=True)
-        told = [f"{name} {value}" for name, value in zip(columns[1:], others, strict=True) if value]
-        console.print(indented(block(", ".join(told))))
+        cells = [
+            f"{name} {value}" for name, value in zip(columns[1:], others, strict=True) if value
+        ]
+        console.print(indented(block(", ".join(cells))))
 
 
 def line(*parts: str | Text | tuple[str, str]) -> Text:
-    """One line of these parts; a pair is a text and its style.
+    """Return one line of these parts; a pair is a text and its style.
 
     Example: `line(("Price", "bold"), " ", price)`
     """
@@ -70,27 +72,27 @@ def line(*parts: str | Text | tuple[str, str]) -> Text:
 
 
 def lines(*rows: Text) -> Text:
-    """Each on a line of its own."""
+    """Return rows of text, a line each."""
     return Text("\n").join(rows)
 
 
 def block(text: str, style: str = "") -> Text:
-    """Text of several lines."""
+    """Return text of several lines."""
     return Text(visible_block(text), style)
 
 
 def indented(text: Text, by: int = 2) -> Padding:
-    """Text whose every line, also where it is folded, begins further right than what is ours."""
+    """Return text of others, each line indented further than ours, also where it is folded."""
     return Padding(text, (0, 0, 0, by), expand=False)
 
 
 def colored(status: str) -> Text:
-    """A status in its color."""
+    """Return a status in its color."""
     return Text(visible(status), _COLORS.get(status, ""))
 
 
 def counting_bar() -> Progress:
-    """What it does, how much of how many, and for how long."""
+    """Return a progress bar with description, count and time."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -1,69 +1,117 @@
-"""What the options of `mission start`, `mission plan` and schedules ask for."""
+"""The options of `mission start` and `mission plan`, as one mission request."""
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import ValidationError
+import typer
 
-from orchestrator.cli.asking import ask
+from orchestrator.cli.asking import account_name, ask
 from orchestrator.cli.drawing import line
 from orchestrator.cli.options import (
-    Budget,
-    Chosen,
-    FollowUpId,
-    Goal,
-    Inputs,
-    LimitPairs,
     Model,
-    Orders,
-    OwnId,
-    PlanFirst,
-    Policy,
-    ReadOnly,
-    Requester,
-    Tenant,
-    Urgency,
-    read_limits,
+    as_usage,
     read_money,
     read_pairs,
+    read_policy,
+    split_pair,
 )
 from orchestrator.cli.output import progress
-from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
-from orchestrator.core.limits import Limits
-from orchestrator.messages.mission import MissionRequest
-from orchestrator.messages.new_requests import new_mission_id
-from orchestrator.saga.orders import Order
-from orchestrator.settings import load_policy, load_settings
+
+if TYPE_CHECKING:  # help does without them
+    from orchestrator.core.limits import Limits
+    from orchestrator.messages.mission import MissionRequest
+    from orchestrator.saga.orders import Order
+
+Goal = Annotated[str, typer.Argument(help="The goal, in plain words.", show_default=False)]
+FollowUpId = Annotated[
+    str | None,
+    typer.Option(
+        "--follow-up", metavar="ID:N", help="In place of a goal: what `mission show` lists."
+    ),
+]
+Orders = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--order",
+        metavar="TOOL[=N]",
+        help="A consequence that you order yourself, repeatable: standing approvals cover it.",
+    ),
+]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option("--input", metavar="K=V", help="A value the mission may use; repeatable."),
+]
+Budget = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--budget", metavar="AMOUNT CUR", help="The most it may spend: 900 EUR."),
+]
+OwnId = Annotated[
+    str | None, typer.Option("--id", help="Your own id: starting it twice starts it once.")
+]
+Policy = Annotated[
+    Path | None,
+    typer.Option(help="A YAML or JSON file: who confirms what, how long things may take."),
+]
+Requester = Annotated[
+    str | None,
+    typer.Option(help="Who asks; a policy may say that others approve. Default: your account."),
+]
+PlanFirst = Annotated[
+    bool, typer.Option("--plan-first", help="Do nothing before somebody has approved its plan.")
+]
+ReadOnly = Annotated[
+    bool, typer.Option("--read-only", help="Refuse every call that would change something.")
+]
+LimitPairs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="WHAT=N",
+        help="The most it may use up, repeatable: requests, input_tokens, output_tokens, "
+        "total_tokens, cost_usd, tool_calls, steps, wall_clock (PT2H).",
+    ),
+]
+PlannerChoice = Annotated[
+    Literal["chaining", "llm"] | None,
+    typer.Option("--planner", help="The planner: chaining, by rules, or llm, a model."),
+]
+Tenant = Annotated[
+    str, typer.Option(help="Whose work it is; while tasks wait, each tenant has its share.")
+]
+Urgency = Annotated[
+    int | None,
+    typer.Option("--priority", min=1, max=5, help="While tasks wait, 1 goes first, 5 last."),
+]
 
 Command = Callable[..., None]
-_OF_ONE_START: Final = ("mission_id", "follow_up")
-"""Options that only a single start has."""
+RequestMaker = functools.partial["MissionRequest"]
+"""Makes the request of a command's options when it is called without arguments."""
+_OF_STARTS: Final = ("mission_id", "follow_up")
+"""Options that a start alone has."""
 
 
-def takes_request(*, names_it: bool = False) -> Callable[[Command], Command]:
+def takes_request(*, starts: bool = False) -> Callable[[Command], Command]:
     """Give a command, in the place of its first parameter, all options that make up a request.
 
     Args:
-        names_it: whether an id of the caller's own is among them.
+        starts: offer the options of a start, such as an id of the caller's own.
     """
 
     def with_options(command: Command) -> Command:
-        asked = dict(inspect.signature(asked_for).parameters)
-        for name in () if names_it else _OF_ONE_START:
+        asked = dict(inspect.signature(request_of).parameters)
+        for name in () if starts else _OF_STARTS:
             del asked[name]
         _, *own = inspect.signature(command).parameters.values()
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
-            request = asked_for(**{name: given.pop(name) for name in asked})
-            command(request, **given)
+            command(RequestMaker(request_of, **{n: given.pop(n) for n in asked}), **given)
 
-        ahead = [one for one in own if one.default is one.empty]  # what it is about comes first
-        ordered = (*ahead, *asked.values(), *(one for one in own if one not in ahead))
-        by_name = [one.replace(kind=one.KEYWORD_ONLY) for one in ordered]
+        by_name = [one.replace(kind=one.KEYWORD_ONLY) for one in (*asked.values(), *own)]
         run.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in by_name}
         return run
@@ -71,7 +119,7 @@ def takes_request(*, names_it: bool = False) -> Callable[[Command], Command]:
     return with_options
 
 
-def asked_for(
+def request_of(
     goal: Goal = "",
     inputs: Inputs = None,
     budget: Budget = None,
@@ -82,13 +130,19 @@ def asked_for(
     requester: Requester = None,
     plan_first: PlanFirst = False,
     limits: LimitPairs = None,
-    planner: Chosen = None,
+    planner: PlannerChoice = None,
     model: Model = None,
     tenant: Tenant = "",
     priority: Urgency = None,
     read_only: ReadOnly = False,
-) -> MissionRequest:
-    """The request, its policy tightened where the options say so."""
+) -> "MissionRequest":
+    """Return the request that the options make up, its policy tightened where they say so."""
+    from pydantic import ValidationError
+
+    from orchestrator.client.start import new_mission_id
+    from orchestrator.messages.mission import MissionRequest
+    from orchestrator.settings import load_settings
+
     if bool(goal.strip()) == bool(follow_up):
         raise UsageError("say what to do: a goal in words, or --follow-up ID:N in its place")
     goal = goal or f"follow-up {follow_up}"
@@ -97,8 +151,8 @@ def asked_for(
             goal=goal,
             inputs=read_pairs(inputs or []),
             budget=None if budget is None else read_money(*budget),
-            # Named here, so that it can be said whatever becomes of this process. An id tells
-            # nothing of a goal that is encrypted.
+            # Made here, so that it is known whatever happens to this process. The id says nothing
+            # of a goal that is encrypted.
             mission_id=mission_id or new_mission_id(goal, tells_goal=not load_settings().encrypts),
             requester=account_name() if requester is None else requester,
             planner=planner,
@@ -109,25 +163,40 @@ def asked_for(
             orders=tuple(map(_order, orders or ())),
         )
     except ValidationError as error:
-        first = error.errors()[0]
-        where = "".join(f"{part}: " for part in first["loc"])
-        raise UsageError(f"{where}{first['msg'].removeprefix('Value error, ')}") from None
-    if (given := load_policy(policy)) is not None:
+        raise as_usage(error) from None
+    if (given := read_policy(policy)) is not None:
         request = request.model_copy(update={"policy": given})
     if plan_first or limits:
         request = _tightened(request, plan_first=plan_first, limits=read_limits(limits or []))
-    return request if follow_up is None else _following(follow_up, request)
+    if follow_up is None:
+        return request
+    request = ask(lambda client: client.follow_up(follow_up, request))
+    progress.print(line(f"{follow_up}: {request.goal}"), soft_wrap=True)
+    return request
 
 
-def _following(named: str, request: MissionRequest) -> MissionRequest:
-    """The request of a follow-up; it is shown before it begins."""
-    following = ask(lambda client: client.follow_up(named, request))
-    progress.print(line(f"{named}: {following.goal}"), soft_wrap=True)
-    return following
+def read_limits(pairs: Sequence[str]) -> "Limits":
+    """Return `["requests=40", "wall_clock=PT2H"]` as limits."""
+    from pydantic import ValidationError
+
+    from orchestrator.core.limits import Limits
+
+    named = dict(map(split_pair, pairs))
+    if unknown := [name for name in named if name not in Limits.model_fields]:
+        known = ", ".join(Limits.model_fields)
+        raise UsageError(f"there is no limit {unknown[0]!r}; limits are {known}")
+    try:
+        return Limits.model_validate(named)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        wanted = "a time such as PT2H" if name == "wall_clock" else "a number above 0"
+        raise UsageError(f"--limit {name}={named[name]}: {wanted} is wanted") from None
 
 
-def _order(text: str) -> Order:
-    """`TOOL`, or `TOOL=N`."""
+def _order(text: str) -> "Order":
+    """Return the order that `TOOL` or `TOOL=N` stands for."""
+    from orchestrator.saga.orders import Order
+
     tool, _, count = text.partition("=")
     try:
         return Order(tools=(tool.strip(),), count=int(count or 1), clause=text)
@@ -135,13 +204,17 @@ def _order(text: str) -> Order:
         raise UsageError(f"--order {text!r} is not TOOL or TOOL=N, such as pay_invoice=2") from None
 
 
-def _tightened(request: MissionRequest, *, plan_first: bool, limits: Limits) -> MissionRequest:
-    """The request, its policy tightened: a plan is approved first, no more than limits is used."""
+def _tightened(
+    request: "MissionRequest", *, plan_first: bool, limits: "Limits"
+) -> "MissionRequest":
+    """Return the request with a tighter policy."""
+    from orchestrator.settings import load_policy, load_settings
+
     policy = request.policy
     if "policy" not in request.model_fields_set:
         policy = load_policy(load_settings().mission_policy) or policy
     tighter = {
         "plan_first": plan_first or policy.plan_first,
-        "limits": policy.limits.beside(limits),
+        "limits": policy.limits.intersect(limits),
     }
     return request.model_copy(update={"policy": policy.model_copy(update=tighter)})

@@ -1,45 +1,39 @@
-"""Options of the command line: what each is called, and how its text is read."""
+"""Options that several commands share, how their text is read, and the documents they name."""
 
+import gc
 import json
 import math
 import os
-import re
-from collections.abc import Sequence
-from datetime import timedelta
-from decimal import Decimal, InvalidOperation
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from orchestrator.core.budget import Money, check_currencies
-from orchestrator.core.errors import UsageError
-from orchestrator.core.limits import Limits
-from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.wellformed import find_defect
-from orchestrator.planning.models import CHAINING, LLM, OwnPlanner
-from orchestrator.settings import MODEL_VARIABLE, PLANNER_VARIABLE
+from orchestrator.cli.clean_errors import print_error
+from orchestrator.cli.output import progress
+from orchestrator.core.errors import OverlayWarning, SkippedWarning, UsageError
+
+if TYPE_CHECKING:  # help and wrong usage do without them
+    from pydantic import JsonValue, ValidationError
+    from rich.status import Status
+
+    from orchestrator.catalog.catalog import Catalog
+    from orchestrator.core.budget import Money
+    from orchestrator.core.record import JsonObject
+    from orchestrator.messages.mission_policy import MissionPolicy
+    from orchestrator.settings import Settings
 
 Specs = Annotated[
     list[Path] | None,
     typer.Option("--specs", help="An OpenAPI file or a folder of them; may be repeated."),
 ]
-
 Overlays = Annotated[
     list[Path] | None,
     typer.Option("--overlay", help="An OpenAPI Overlay document; may be repeated."),
 ]
-
-Planner = Annotated[
-    str | None,
-    typer.Option(
-        "--planner",
-        metavar="NAME",
-        help="Who plans: chaining (rules), llm (a model), or module:factory of your own.",
-    ),
-]
-
 Model = Annotated[
     str | None,
     typer.Option(
@@ -48,34 +42,71 @@ Model = Annotated[
 ]
 
 
-def planning_variables(planner: str | None, model: str | None) -> dict[str, str]:
-    """The variables that stand for `--planner` and `--model`, whatever the environment has."""
-    if planner == CHAINING and model is not None:
-        raise UsageError("the planner chaining asks no model: leave --planner or --model out")
-    if model is not None and planner is None and os.environ.get(PLANNER_VARIABLE) == CHAINING:
-        planner = LLM
-    named = {PLANNER_VARIABLE: planner, MODEL_VARIABLE: model}
-    return {variable: value for variable, value in named.items() if value is not None}
+def _mission_of(named: str) -> str:
+    return named.partition(".")[0]
 
 
-def read_pairs(pairs: Sequence[str]) -> JsonObject:
-    """`["guests=2", "city=Rome"]` as {"guests": 2, "city": "Rome"}: JSON where it reads as such."""
+MissionId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        callback=_mission_of,
+        help="The mission's id, or one of its cards, questions or obligations.",
+    ),
+]
+WholeMission = Annotated[
+    str, typer.Argument(metavar="ID", help="The mission's own id: all of it is meant.")
+]
+
+
+def new_app(**options: Any) -> typer.Typer:
+    """Return a group of commands with plain help: rich takes a tenth of a second to load."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, **options)
+
+
+def model_variables(model: str | None) -> dict[str, str]:
+    """Return the environment variables that `--model` stands for."""
+    from orchestrator.planning.models import CHAINING, LLM
+    from orchestrator.settings import MODEL_VARIABLE, PLANNER_VARIABLE
+
+    if model is None:
+        return {}
+    by_rules = os.environ.get(PLANNER_VARIABLE) == CHAINING
+    return {MODEL_VARIABLE: model, **({PLANNER_VARIABLE: LLM} if by_rules else {})}
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def read_pairs(pairs: Sequence[str]) -> "JsonObject":
+    """Return `["guests=2", "city=Rome"]` as {"guests": 2, "city": "Rome"}."""
     return {name: read_json(text) for name, text in map(split_pair, pairs)}
 
 
 def split_pair(pair: str) -> tuple[str, str]:
-    """Name and text of `name=text`."""
+    """Return name and text of `name=text`."""
     name, equals, text = pair.partition("=")
     if not equals or not name.strip():
         raise UsageError(f"{pair!r} is not NAME=VALUE, e.g. guests=2")
     return name.strip(), text
 
 
-def read_json(text: str) -> JsonValue:
-    """The text as JSON where it reads as such, else the text itself."""
+def read_json(text: str) -> "JsonValue":
+    """Return the text as JSON where it is JSON, else the text itself."""
+    from orchestrator.json_schema.wellformed import find_defect
+
+    def finite(number: str) -> float:
+        if not math.isfinite(value := float(number)):
+            raise ValueError(number)
+        return value
+
+    def whole(number: str) -> int:
+        finite(number)  # an id of 400 digits is text: no receiver of JSON can hold it as a number
+        return int(number)
+
     try:
         value: JsonValue = json.loads(
-            text, parse_constant=_no_number, parse_float=_finite, parse_int=_of_json
+            text, parse_constant=finite, parse_float=finite, parse_int=whole
         )
     except ValueError:
         return text
@@ -86,25 +117,14 @@ def read_json(text: str) -> JsonValue:
     return value
 
 
-def _no_number(name: str) -> None:
-    """NaN and Infinity are words here: JSON has no such numbers."""
-    raise ValueError(name)
+def read_money(amount: str, currency: str) -> "Money":
+    """Return an amount with its currency code."""
+    from decimal import Decimal, InvalidOperation
 
+    from pydantic import ValidationError
 
-def _finite(text: str) -> float:
-    """So is a number beyond all that JSON's receivers can hold: it may be an id of digits."""
-    if not math.isfinite(number := float(text)):
-        raise ValueError(text)
-    return number
+    from orchestrator.core.budget import Money, check_currencies
 
-
-def _of_json(text: str) -> int:
-    _finite(text)
-    return int(text)
-
-
-def read_money(amount: str, currency: str) -> Money:
-    """An amount and a currency code."""
     try:
         money = Money(amount=Decimal(amount), currency=currency.upper())
     except InvalidOperation:
@@ -119,108 +139,109 @@ def read_money(amount: str, currency: str) -> Money:
     return money
 
 
-def listen_address(text: str) -> tuple[str, int]:
-    """The host and the port of HOST:PORT."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit():
-        raise UsageError(f"{text!r} is no address; give one as 127.0.0.1:8800")
-    return host.strip("[]"), int(port)
+def read_policy(path: Path | None) -> "MissionPolicy | None":
+    """Return the policy in a file, with a warning for each approval in it that never runs out.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or not a policy.
+    """
+    from orchestrator.settings import load_policy
+
+    policy = load_policy(path)
+    for endless in policy.confirmation.unbounded_standing() if policy is not None else ():
+        print_error(f"warning: {path}: {endless}")
+    return policy
 
 
-LimitPairs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--limit",
-        metavar="WHAT=N",
-        help="The most it may use up, repeatable: requests, input_tokens, output_tokens, "
-        "total_tokens, cost_usd, tool_calls, steps, wall_clock (PT2H).",
-    ),
-]
+def as_usage(error: "ValidationError") -> UsageError:
+    """Return the first fault of a validation in a sentence, with its place."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    said = first["msg"].removeprefix("Value error, ")
+    return UsageError(f"{where}: {said}" if where else said)
 
 
-def read_limits(pairs: Sequence[str]) -> Limits:
-    """`["requests=40", "wall_clock=PT2H"]` as limits."""
-    named = dict(map(split_pair, pairs))
-    if unknown := [name for name in named if name not in Limits.model_fields]:
-        known = ", ".join(Limits.model_fields)
-        raise UsageError(f"there is no limit {unknown[0]!r}; limits are {known}")
+# -- documents -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def reading() -> "Iterator[Status]":
+    """Show on a terminal what is being done with documents.
+
+    The garbage collector pauses: a parsed document of 50 MB is millions of objects and no garbage,
+    and looking through them takes a quarter of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        return Limits.model_validate(named)
-    except ValidationError as error:
-        name = str(error.errors()[0]["loc"][0])
-        wanted = "a time such as PT2H" if name == "wall_clock" else "a number above 0"
-        raise UsageError(f"--limit {name}={named[name]}: {wanted} is wanted") from None
+        with progress.status("reading documents") as status:
+            yield status
+    finally:
+        if was_on:
+            gc.enable()
 
 
-Goal = Annotated[str, typer.Argument(help="What to do, in plain words.", show_default=False)]
-FollowUpId = Annotated[
-    str | None,
-    typer.Option(
-        "--follow-up", metavar="ID:N", help="In place of a goal: what `mission show` lists."
-    ),
-]
-Orders = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--order",
-        metavar="TOOL[=N]",
-        help="A consequence that you order yourself, repeatable: standing approvals cover it.",
-    ),
-]
-Inputs = Annotated[
-    list[str] | None,
-    typer.Option("--input", metavar="K=V", help="A value the mission may use; repeatable."),
-]
-Budget = Annotated[
-    tuple[str, str] | None,
-    typer.Option("--budget", metavar="AMOUNT CUR", help="The most it may spend: 900 EUR."),
-]
-OwnId = Annotated[
-    str | None, typer.Option("--id", help="Your own id: starting it twice starts it once.")
-]
-Policy = Annotated[
-    Path | None,
-    typer.Option(help="A YAML or JSON file: who confirms what, how long things may take."),
-]
-Requester = Annotated[
-    str | None,
-    typer.Option(help="Who asks; a policy may say that others approve. Default: your account."),
-]
-PlanFirst = Annotated[
-    bool, typer.Option("--plan-first", help="Do nothing before somebody has approved its plan.")
-]
-ReadOnly = Annotated[
-    bool, typer.Option("--read-only", help="Refuse every call that would change something.")
-]
-Chosen = Annotated[
-    OwnPlanner | None,
-    typer.Option("--planner", help="Who plans it: chaining, by rules, or llm, a model."),
-]
-Tenant = Annotated[
-    str, typer.Option(help="Whose work it is; while tasks wait, each tenant has its share.")
-]
-Urgency = Annotated[
-    int | None,
-    typer.Option("--priority", min=1, max=5, help="While tasks wait, 1 goes first, 5 last."),
-]
+def open_catalog(
+    specs: list[Path] | None, overlays: list[Path] | None, *, notes_skipped: bool = True
+) -> "Catalog":
+    """Return the catalog of these paths, else of the settings.
+
+    Overlays of the settings are for the documents of the settings: with other documents, or other
+    overlays, they are left out.
+    """
+    from orchestrator.catalog.catalog import Catalog
+    from orchestrator.settings import load_settings
+
+    settings = load_settings()
+    over = settings.overlays if overlays is None and not specs else overlays or ()
+    with warnings.catch_warnings(), reading():
+        warnings.simplefilter("ignore", SkippedWarning)
+        catalog = Catalog.load(*(specs or settings.specs), overlays=over)
+    if catalog.skipped and notes_skipped:
+        progress.print(f"{len(catalog.skipped)} skipped; see: orchestrator tools list")
+    return catalog
 
 
-_SHORT: Final = re.compile(r"(\d{1,6})([smhdw])")
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+def note_unmarked(documents: "Mapping[str, JsonObject]", paths: Sequence[Path]) -> bool:
+    """Print on standard error that no operation is a tool, if so; return true if it was."""
+    from orchestrator.catalog.overlay import unmarked
+
+    files = [
+        file for path in paths for file in (sorted(path.iterdir()) if path.is_dir() else [path])
+    ]
+    note = unmarked(documents, files)
+    if note is not None:
+        typer.echo(note, err=True)
+    return note is not None
 
 
-def read_duration(text: str, option: str) -> timedelta:
-    """`15m`, `6h`, `1d`, `2w`, or ISO 8601 such as `PT90M`."""
-    short = _SHORT.fullmatch(text)
-    try:
-        if short is not None:
-            length = timedelta(seconds=int(short[1]) * _SECONDS[short[2]])
-        elif text.startswith("P"):
-            length = TypeAdapter(timedelta).validate_python(text)
-        else:
-            raise ValueError(text)
-    except (ValidationError, ValueError, OverflowError):
-        length = timedelta(0)
-    if length <= timedelta(0):
-        raise UsageError(f"{option} {text!r}: write a time such as 15m, 6h, 1d, 2w or PT90M")
-    return length
+class Chosen(NamedTuple):
+    """Paths of documents, and of the overlays over them."""
+
+    specs: tuple[Path, ...]
+    overlays: tuple[Path, ...]
+
+
+def choose(
+    settings: "Settings", specs: Sequence[Path] | None, overlays: Sequence[Path] | None
+) -> Chosen:
+    """Return the documents of the command line, else those of the settings.
+
+    Overlays of the settings also apply to other documents. One that extends a document which is
+    not among them is left out, with an OverlayWarning.
+    """
+    if overlays:
+        return Chosen(tuple(specs or settings.specs), tuple(overlays))
+    if not specs or not settings.overlays:
+        return Chosen(tuple(specs or settings.specs), settings.overlays)
+    from orchestrator.catalog.source import overlays_for
+
+    fitting, others = overlays_for(specs, settings.overlays)
+    for path, extended in others:
+        warnings.warn(
+            f"{path} of ORCHESTRATOR_OVERLAYS is left out: it extends {extended}, which is none of "
+            "these documents",
+            OverlayWarning,
+            stacklevel=2,
+        )
+    return Chosen(tuple(specs), fitting)

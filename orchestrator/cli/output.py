@@ -1,55 +1,59 @@
-"""Where output goes: people get rich text, scripts get one JSON document and nothing else.
+"""Output of commands: rich text for people, one JSON document for scripts.
 
-Nothing that a command prints can speak to the terminal or look like our own words by hidden
-characters: both consoles clean all that goes through them.
+Both consoles escape control and bidirectional characters, so that text of a provider cannot speak
+to the terminal.
 """
 
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Annotated, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from pydantic import BaseModel, TypeAdapter
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.status import Status
 from rich.text import Text
 
+from orchestrator.core.errors import UsageError
 from orchestrator.core.shown_text import visible, visible_block, visible_json
 
+if TYPE_CHECKING:  # each takes a tenth of a second to import, and help needs neither
+    from pydantic import BaseModel
+    from rich.status import Status
+
 T = TypeVar("T")
-Shown = TypeVar("Shown", bound=BaseModel | Sequence[BaseModel])
+Shown = TypeVar("Shown", bound="BaseModel | Sequence[BaseModel]")
 
 _SDK_SETTLES_S = 0.1
+INTERRUPTED = 130
 
 
 class CleanConsole(Console):
-    """A console on which text is text: a string is one line, and no markup is read in any.
+    """A console on which a string is one line without markup.
 
-    What has several lines, or a style, is given as a rich `Text`; `orchestrator.cli.drawing` makes
-    them. Where one was made of text that is not clean, it is cleaned when it is drawn.
+    Text with several lines or with styles is a rich `Text`, as `orchestrator.cli.drawing` makes it.
     """
 
     def __init__(self, **options: Any) -> None:
-        """Take what any console takes."""
+        """Take the options of any rich console."""
         super().__init__(**{"markup": False, "emoji": False, **options})
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """A string as text, before it is measured and laid out."""
+        """Return a string as text, before it is measured and laid out."""
         return super().render_str(visible(text), **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """What is written to the terminal; only rich's own commands to it stay as they are."""
+        """Yield segments with text escaped and rich's own control codes unchanged."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else visible_block(text), style, control)
 
-    def status(self, status: RenderableType, **options: Any) -> Status:
-        """A spinner; rich would read markup in a string."""
-        said = Text(visible(status)) if isinstance(status, str) else status
-        return super().status(said, **options)
+    def status(self, status: RenderableType, **options: Any) -> "Status":
+        """Return a spinner; rich would read markup in its string."""
+        label = Text(visible(status)) if isinstance(status, str) else status
+        return super().status(label, **options)
 
 
 console = CleanConsole()
@@ -59,8 +63,10 @@ progress = CleanConsole(stderr=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
-def print_json(value: BaseModel | Sequence[BaseModel | dict[str, Any]] | dict[str, Any]) -> None:
-    """One JSON document on standard output; a list by its elements, for it may be a long one."""
+def print_json(
+    value: "BaseModel | Sequence[BaseModel | dict[str, Any]] | dict[str, Any]",
+) -> None:
+    """Print one JSON document on standard output; a long list is written element by element."""
     if not isinstance(value, Sequence) or not value:
         typer.echo(_json_text(value))
         return
@@ -72,6 +78,8 @@ def print_json(value: BaseModel | Sequence[BaseModel | dict[str, Any]] | dict[st
 
 
 def _json_text(value: object) -> str:
+    from pydantic import TypeAdapter
+
     document = TypeAdapter(Any).dump_python(value, mode="json")
     return visible_json(json.dumps(document, indent=2, ensure_ascii=False))
 
@@ -79,7 +87,7 @@ def _json_text(value: object) -> str:
 def present(
     shown: Shown, draw: Callable[[Console, Shown], None], *, as_json: bool, ok: bool = True
 ) -> None:
-    """Print what a command came to, for people or for scripts; exit 1 when it is not ok."""
+    """Print a result for people or for scripts; exit 1 if it is not ok."""
     if as_json:
         print_json(shown)
     else:
@@ -88,14 +96,40 @@ def present(
         raise typer.Exit(1)
 
 
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file, for the eyes of its owner, that is not there yet."""
+    from orchestrator.adapters.storage.files import create_file
+
+    try:
+        is_new = create_file(path, content)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(f"{path} cannot be written: {reason}") from None
+    if not is_new:
+        raise UsageError(f"{path} is there already: name a new file")
+
+
+class PrintOnce:
+    """Prints each message once on standard error, such as that the server is away."""
+
+    def __init__(self) -> None:
+        self._printed: set[str] = set()
+
+    def __call__(self, message: Exception | Text | str) -> None:
+        """Print a message that was not printed yet."""
+        text = message if isinstance(message, Text) else Text(visible(str(message)))
+        if text.plain not in self._printed:
+            self._printed.add(text.plain)
+            progress.print(text, soft_wrap=True)
+
+
 def run(work: Coroutine[Any, Any, T], *, is_service: bool = False) -> T:
     """Run a command's coroutine.
 
     Args:
         work: the coroutine.
-        is_service: whether what the process prints is its log, where the warnings of Temporal's SDK
-            belong. They go to standard output, amid what a script reads from other commands; these
-            say in their own words what a server does not answer.
+        is_service: leave the log of Temporal's SDK on. It goes to standard output, where scripts
+            read the answers of other commands.
     """
     if not is_service:
         from temporalio.runtime import Runtime, TelemetryConfig

@@ -1,4 +1,4 @@
-"""Missions, what they left and what it cost, drawn with rich."""
+"""Missions, plans and rollbacks, drawn with rich."""
 
 from __future__ import annotations
 
@@ -9,30 +9,35 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
-from orchestrator.cli import render_waiting
-from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
+from orchestrator.cli.drawing import block, colored, indented, line, table_of
 from orchestrator.core import command_lines
-from orchestrator.messages.open_waits import commands_for
-from orchestrator.messages.parked import parked_of
+from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text, tool_text
+from orchestrator.messages.rollback import parked_of
 
-if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
-    from orchestrator.client.known_mission import KnownMission
+if TYPE_CHECKING:  # their modules need not be loaded to draw them
+    from orchestrator.client.mission_list import KnownMission, MissionSummary
     from orchestrator.client.mission_rollback import RollbackPreview
-    from orchestrator.client.overview import MissionSummary
     from orchestrator.core.budget import Usage
-    from orchestrator.messages.leg import LegResult, Question
+    from orchestrator.core.plan_origin import PlanOrigin
+    from orchestrator.messages.failure_details import ModelChange
+    from orchestrator.messages.leg import LegResult
     from orchestrator.messages.mission import MissionResult
-    from orchestrator.messages.model_trouble import ModelChange
-    from orchestrator.messages.parked import ParkedObligation, ParkedRollback
+    from orchestrator.messages.plan_preview import PlannedLeg, PlanPreview
     from orchestrator.messages.receipts import Receipt
-    from orchestrator.messages.rollback import RollbackReport, SweepReport
+    from orchestrator.messages.rollback import (
+        ParkedObligation,
+        ParkedRollback,
+        RollbackReport,
+        SweepReport,
+    )
     from orchestrator.planning.models import AnswerTable
     from orchestrator.saga.ledger import Obligation
 
 
 def started(console: Console, mission_id: str, queued: str = "") -> None:
-    """What to type after a mission was started, also while no worker has taken it up."""
+    """Print the commands that follow a start."""
     if queued:
         console.print(line(("queued: ", "yellow"), queued))
         console.print("  it is on the server, and starts when a worker takes it up")
@@ -41,38 +46,31 @@ def started(console: Console, mission_id: str, queued: str = "") -> None:
     console.print("  decide:     orchestrator confirm list")
 
 
-def unread(console: Console, inputs: Sequence[str]) -> None:
-    """A warning of inputs that no tool takes."""
+def undeclared_inputs(console: Console, inputs: Sequence[str]) -> None:
+    """Warn of inputs that no tool takes."""
     if inputs:
         names = ", ".join(inputs)
-        told = f"warning: no tool takes the input {names}; see: orchestrator tools list"
-        console.print(line(told))
+        console.print(
+            line(f"warning: no tool takes the input {names}; see: orchestrator tools list")
+        )
 
 
-def news(result: MissionResult, told: set[str]) -> Iterator[Text]:
-    """Lines about what changed since they were last asked for."""
-    found = [line("mission ", colored(result.status.value))]
-    found += [
-        line(f"  {leg.leg_id} ", colored(leg.status.value), f" {leg.goal}") for leg in result.legs
-    ]
-    for one in found:
-        if one.plain not in told:
-            told.add(one.plain)
-            yield one
+def statuses(result: MissionResult) -> Iterator[Text]:
+    """Yield the status of a mission and of each leg."""
+    yield line("mission ", colored(result.status.value))
+    for told in _over_budget(result):
+        yield line("mission", told)
+    for leg in result.legs:
+        yield line(f"  {leg.leg_id} ", colored(leg.status.value), f" {leg.goal}")
 
 
-def asked(question: Question) -> Text:
-    """A question, and how to answer it."""
-    until = f" until {question.expires_at:%Y-%m-%d %H:%M %Z}" if question.expires_at else ""
-    return lines(
-        line(f"asks{until}: {question.question}"),
-        *render_waiting.particulars(question),
-        *(line(f"  {command}") for command in commands_for(question)),
-    )
+def _over_budget(result: MissionResult) -> Iterator[tuple[str, str]]:
+    if result.over_budget:
+        yield f" {result.over_budget}", "red"
 
 
 def missions(console: Console, found: Sequence[MissionSummary]) -> None:
-    """A line per mission."""
+    """Draw a line for each mission."""
     if not found:
         console.print("no missions found; start one: orchestrator mission start GOAL")
         return
@@ -89,21 +87,23 @@ def missions(console: Console, found: Sequence[MissionSummary]) -> None:
 
 
 def known(console: Console, mission: KnownMission) -> None:
-    """What the server says of a mission whose worker is away."""
+    """Draw the server's facts about a mission whose history cannot be replayed here."""
     console.rule(line(f"{mission.mission_id}  ", colored(mission.status)))
     console.print(indented(block(mission.goal)))
     console.print(f"started {mission.started_at:%Y-%m-%d %H:%M:%S %Z}")
     if mission.finished_at is not None:
         console.print(f"over since {mission.finished_at:%Y-%m-%d %H:%M:%S %Z}")
-    for leg in mission.legs:
-        console.print(line(f"  {leg.leg_id} ", colored(leg.status)))
+    if mission.agents:
+        console.print(line(f"agents at work: {', '.join(mission.agents)}"))
     for wait in mission.waits_for:
         console.print(f"waits for {wait.what}: {wait.command}", soft_wrap=True)
     console.print(line(("legs, receipts and ledger could not be read: ", "yellow"), mission.unread))
 
 
 def mission(console: Console, result: MissionResult) -> None:
-    """The result document: legs, receipts, ledger, spend."""
+    """Draw the result document: legs, receipts, ledger, spend."""
+    for told in _over_budget(result):
+        console.print(line(f"{result.mission_id}", told), soft_wrap=True)
     console.rule(line(f"{result.mission_id}  ", colored(result.status.value)))
     console.print(indented(block(result.goal)))
     if result.goal_became:
@@ -113,10 +113,12 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(line(f"requested by {result.requester}"))
     if result.plan_made_by.model:
         console.print(line((result.plan_made_by.told, "dim")), soft_wrap=True)
-    for anew in result.replanned:
-        console.print(line((anew.told, "yellow")), soft_wrap=True)
-    for entry in _decided_on_plan(result):
-        console.print(entry, soft_wrap=True)
+    for replanned in result.replanned:
+        console.print(line((replanned.told, "yellow")), soft_wrap=True)
+    for one in result.plan_answers:
+        by = f" by {one.by}" if one.by else ""
+        note = f"about its plan: {one.outcome}{by}, {one.at:%Y-%m-%d %H:%M:%S}"
+        console.print(line(note), soft_wrap=True)
     if result.error:
         console.print(line((result.error, "red")))
     if result.summary:
@@ -147,14 +149,14 @@ def mission(console: Console, result: MissionResult) -> None:
             str(leg.steps_before + len(leg.steps)),
         )
     _under(console, "legs", legs)
-    if result.held_up:
-        console.print(line((f"waits: {result.held_up}", "yellow")), soft_wrap=True)
+    if result.stalled:
+        console.print(line((f"waits: {result.stalled}", "yellow")), soft_wrap=True)
     for leg in result.legs:
-        if leg.held_up:
-            console.print(line((f"{leg.leg_id} waits: {leg.held_up}", "yellow")), soft_wrap=True)
+        if leg.stalled:
+            console.print(line((f"{leg.leg_id} waits: {leg.stalled}", "yellow")), soft_wrap=True)
     for leg in result.legs:
         for change in leg.model_changes:
-            console.print(_changed(leg.leg_id, change), soft_wrap=True)
+            console.print(_model_change(leg.leg_id, change), soft_wrap=True)
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
         resolutions(console, result.ledger.obligations)
@@ -163,11 +165,9 @@ def mission(console: Console, result: MissionResult) -> None:
         command = command_lines.write_file(result.mission_id, handle)
         console.print(line(f"  {command}"), soft_wrap=True)
     for receipt in result.receipts:
-        told = ["receipt:", receipt.title, _price(receipt), receipt.reference]
-        console.print(_told(told))
+        console.print(_joined("receipt:", receipt.title, _price(receipt), receipt.reference))
     for left in result.left:
-        told = [f"left, {left.state}:", left.title, _price(left), left.reference]
-        console.print(_told(told))
+        console.print(_joined(f"left, {left.state}:", left.title, _price(left), left.reference))
     if any(left.state == "parked" for left in result.left):
         command = command_lines.show_rollback(result.mission_id)
         console.print(f"  decide on it: {command}", soft_wrap=True)
@@ -175,8 +175,8 @@ def mission(console: Console, result: MissionResult) -> None:
         by = "by the rollback" if gone.by_rollback else "by a leg"
         decided = f"confirmed by {gone.confirmed_by}" if gone.confirmed_by else None
         at = f"{gone.at:%Y-%m-%d %H:%M:%S}" if gone.at else None
-        parts = ["cancelled:", gone.title, gone.reference, f"with {gone.tool}", by, decided, at]
-        console.print(_told(parts))
+        parts = (gone.title, gone.reference, f"with {gone.tool}", by, decided, at)
+        console.print(_joined("cancelled:", *parts))
     _follow_ups(console, result)
     models(console, result)
     console.print()
@@ -184,7 +184,7 @@ def mission(console: Console, result: MissionResult) -> None:
 
 
 def _follow_ups(console: Console, result: MissionResult) -> None:
-    """What can be done next, each with the command that begins it."""
+    """Draw follow-up actions, each with its command."""
     if not result.follow_ups:
         return
     console.print()
@@ -194,13 +194,12 @@ def _follow_ups(console: Console, result: MissionResult) -> None:
         terms = [f"until {one.until:%Y-%m-%d %H:%M %Z}" if one.until else ""]
         terms += [f"fee {one.fee}" if one.fee else ""]
         terms += [f"asks for {', '.join(one.asks_for)}" if one.asks_for else ""]
-        noted = "; ".join(filter(None, (one.kind, given, *terms)))
-        console.print(line(f"  {one.title} ", (f"({noted})", "dim")), soft_wrap=True)
+        note = "; ".join(filter(None, (one.kind, given, *terms)))
+        console.print(line(f"  {one.title} ", (f"({note})", "dim")), soft_wrap=True)
         console.print(line(f"    {command_lines.start_follow_up(one.id)}"), soft_wrap=True)
 
 
-def _changed(leg_id: str, change: ModelChange) -> Text:
-    """That a leg went on with another model, and why."""
+def _model_change(leg_id: str, change: ModelChange) -> Text:
     by = f", decided by {change.by}" if change.by else ""
     named = change.model or "the worker's default model"
     at = f"{change.at:%Y-%m-%d %H:%M:%S}"
@@ -208,7 +207,6 @@ def _changed(leg_id: str, change: ModelChange) -> Text:
 
 
 def _found(console: Console, table: AnswerTable) -> None:
-    """What a leg found, as a table of text that others wrote."""
     drawn = table_of(*table.columns)
     for row in table.rows:
         drawn.add_row(*(line(cell) for cell in row))
@@ -218,15 +216,8 @@ def _found(console: Console, table: AnswerTable) -> None:
         console.print(f"  and {table.more} more")
 
 
-def _decided_on_plan(result: MissionResult) -> Iterator[Text]:
-    """Who let its plan go on, or stopped it."""
-    for one in result.plan_answers:
-        by = f" by {one.by}" if one.by else ""
-        yield line(f"about its plan: {one.came_to}{by}, {one.at:%Y-%m-%d %H:%M:%S}")
-
-
 def _price(of: Receipt | Obligation) -> str:
-    """What something cost, and what was approved where that is not the same."""
+    """Return the price, and the approved price if it differs."""
     if of.price is not None and of.approved_price is not None and of.overcharged is not None:
         if of.price.currency != of.approved_price.currency:
             return f"{of.price} (in another currency than the {of.approved_price} approved)"
@@ -236,15 +227,15 @@ def _price(of: Receipt | Obligation) -> str:
     return str(of.price or "")
 
 
-def _told(parts: Sequence[object]) -> Text:
-    """What there is of these, in one line; references by name."""
-    told = (
+def _joined(*parts: object) -> Text:
+    """Return the parts that are not empty in one line, references by name."""
+    texts = (
         ", ".join(f"{name} {value}" for name, value in part.items())
         if isinstance(part, dict)
         else str(part or "")
         for part in parts
     )
-    return line(" ".join(filter(None, told)))
+    return line(" ".join(filter(None, texts)))
 
 
 def _under(console: Console, heading: str, table: Table) -> None:
@@ -256,30 +247,20 @@ def _under(console: Console, heading: str, table: Table) -> None:
 def _ledger(obligations: Sequence[Obligation]) -> Table:
     table = table_of("tool", "state", "price", "confirmed by", "note")
     for o in obligations:
-        table.add_row(
-            o.tool,
-            colored(o.state.value),
-            _price(o),
-            o.confirmed_by or "",
-            _noted(o),
-        )
+        decided = o.rollback is not None and o.rollback.approver is not None
+        notes = filter(None, (o.note, f"rolled back: {o.rollback}" if decided else ""))
+        row = (o.tool, colored(o.state.value), _price(o), o.confirmed_by or "", "; ".join(notes))
+        table.add_row(*row)
     return table
 
 
-def _noted(obligation: Obligation) -> str:
-    """Its note, and by whose decision it was taken back."""
-    decided = obligation.rollback is not None and obligation.rollback.approver is not None
-    parts = [obligation.note, f"rolled back: {obligation.rollback}" if decided else ""]
-    return "; ".join(part for part in parts if part)
-
-
-def preview(console: Console, shown: RollbackPreview) -> None:
-    """What a rollback would cancel, in that order, and what it cannot."""
+def rollback_preview(console: Console, shown: RollbackPreview) -> None:
+    """Draw the obligations that a rollback would cancel, in that order."""
     console.print(line(f"mission {shown.mission_id} ", colored(shown.status.value)))
     if not shown.obligations:
         console.print("nothing of it stands")
         return
-    console.print("what a rollback takes back, in this order:")
+    console.print("a rollback cancels, in this order:")
     table = table_of("what", "reference", "price", "cancelled by")
     for o in shown.obligations:
         reference = shown.references.get(o.obligation_id, {})
@@ -287,13 +268,13 @@ def preview(console: Console, shown: RollbackPreview) -> None:
             o.title or o.tool,
             ", ".join(str(value) for value in reference.values()) or o.obligation_id,
             str(o.price or ""),
-            o.cancel_tool or line(("nothing undoes it: an operator decides", "red")),
+            o.cancel_tool or line(("nothing cancels it: an operator decides", "red")),
         )
     console.print(table)
 
 
 def rollback(console: Console, report: RollbackReport) -> None:
-    """A rollback's ledger, and what to do with what is parked."""
+    """Draw the ledger of a rollback, and the commands for parked obligations."""
     console.rule(f"rollback of {report.mission_id}")
     console.print(f"status: {report.standing}")
     if str(report.order):
@@ -305,7 +286,7 @@ def rollback(console: Console, report: RollbackReport) -> None:
 
 
 def sweep(console: Console, report: SweepReport) -> None:
-    """What a sweep did."""
+    """Draw the report of a sweep."""
     console.print(f"{report.looked_at} stopped missions examined")
     for mission_id in report.started:
         console.print(f"rolled back: orchestrator rollback show {mission_id}")
@@ -314,11 +295,11 @@ def sweep(console: Console, report: SweepReport) -> None:
 
 
 _MOST_STEPS: Final = 10
-"""The newest steps of a leg; those before are counted in its sum."""
+"""Of each leg; earlier steps count in its sum."""
 
 
 def models(console: Console, result: MissionResult) -> None:
-    """Tokens and cost of each leg and of its newest steps; nothing where no model was asked."""
+    """Draw tokens and cost of each leg and of its newest steps, if a model was asked."""
     if not result.usage.requests:
         return
     table = table_of("leg", "step", "requests", "tokens in", "of them cached", "out", "cost")
@@ -342,16 +323,18 @@ def _rows(leg: LegResult) -> Iterator[tuple[str, ...]]:
 
 def _figures(usage: Usage) -> tuple[str, ...]:
     counts = (usage.requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
-    return (*(f"{count:,}" for count in counts), usage.told_cost)
+    return (*(f"{count:,}" for count in counts), usage.cost_text)
 
 
 def parked_list(console: Console, found: Sequence[ParkedRollback]) -> None:
-    """Every obligation that waits for an operator, by mission."""
+    """Draw every obligation that waits for an operator, by mission."""
     for rollback in found:
         console.rule(line(f"rollback of {rollback.mission_id}"))
         if rollback.unread:
-            console.print(line(("could not be asked: ", "red"), rollback.unread))
+            console.print(line(("could not be read: ", "red"), rollback.unread))
             console.print(f"  status on the server: {rollback.shown_status or 'unknown'}")
+        elif rollback.blocked:
+            console.print(line(("it cannot begin, and tries again: ", "red"), rollback.blocked))
         elif not rollback.settled:
             console.print("the rest of it is still being tried")
         for obligation in rollback.waiting:
@@ -361,7 +344,7 @@ def parked_list(console: Console, found: Sequence[ParkedRollback]) -> None:
 
 
 def parked(console: Console, obligation: ParkedObligation) -> None:
-    """One obligation, and the commands that resolve it."""
+    """Draw a parked obligation with the commands that resolve it."""
     console.print(line((f"parked: {obligation.obligation_id}", "red")))
     body = Table(box=None, show_header=False, pad_edge=False)
     for label, value in _facts(obligation):
@@ -387,7 +370,60 @@ def _facts(obligation: ParkedObligation) -> Iterator[tuple[str, Text]]:
 
 
 def resolutions(console: Console, obligations: Sequence[Obligation]) -> None:
-    """What operators decided, each time."""
+    """Draw the decisions of operators."""
     for obligation in obligations:
         for resolution in obligation.resolutions:
             console.print(indented(block(f"{obligation.obligation_id}: {resolution}"), by=4))
+
+
+# -- plans ----------------------------------------------------------------------------------------
+
+
+def plan_preview(console: Console, shown: PlanPreview) -> None:
+    """Draw a plan as a tree, in the order in which its legs may run."""
+    console.print(indented(block(shown.goal)))
+    tree = Tree(line(("what would be done", "bold")))
+    for leg in sorted(shown.legs, key=lambda one: one.stage):
+        branch = tree.add(
+            line((leg.leg_id, "bold"), f" {leg.goal} ", (f"({leg_note(leg)})", "dim"))
+        )
+        for text in _leg_lines(leg):
+            branch.add(text)
+    console.print(tree)
+    for text in (*_plan_origin(shown.made_by), *_open_points(shown)):
+        console.print(text)
+    console.print(line(("digest ", "dim"), shown.digest))
+
+
+def _leg_lines(leg: PlannedLeg) -> Iterator[Text]:
+    """Yield the orders of a leg, or its likely tools, and the parts of the goal that it serves."""
+    tools = {tool.name: tool for tool in leg.tools}
+    for order in leg.orders:
+        yield line(("order ", "green"), order_text(order, tools))
+    for tool in () if leg.orders else leg.tools:
+        yield line(tool_text(tool))
+    if not leg.orders and not leg.tools:
+        yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
+    if leg.serves:
+        yield line(("serves ", "dim"), "; ".join(map(repr, leg.serves)))
+
+
+def _plan_origin(made_by: PlanOrigin) -> Iterator[Text]:
+    """Yield who made the plan, and the findings about answers of its model."""
+    if made_by.told:
+        yield line((made_by.told, "dim"))
+    for number, findings in enumerate(made_by.corrected, start=1):
+        yield line((f"  answer {number} did not hold: ", "dim"), "; ".join(findings))
+
+
+def _open_points(shown: PlanPreview) -> Iterator[Text]:
+    """Yield the parts of the goal without a leg, and what comes before the first leg."""
+    for text in shown.uncovered:
+        yield line(("no leg serves: ", "red"), repr(text))
+    for doubt in shown.doubts:
+        yield line(("not carried out: ", "yellow"), doubt_text(doubt))
+    if shown.needs_approval:
+        yield line("its plan has to be approved before it begins")
+    elif shown.asks_first:
+        yield line("it would ask about what is not carried out before it begins")
+    yield line("nothing was done; prices are known when a call is prepared")

@@ -16,75 +16,81 @@ from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core import command_lines
 from orchestrator.messages.open_waits import commands_for
 
-if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
-    from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
+if TYPE_CHECKING:  # their modules need not be loaded to draw them
+    from orchestrator.confirmation.models import DecisionReceipt
+    from orchestrator.messages.failure_details import ModelPause
     from orchestrator.messages.leg import Question
-    from orchestrator.messages.model_trouble import ModelPause
-    from orchestrator.messages.open_waits import UnaskedLeg, Waiting
+    from orchestrator.messages.open_waits import Waiting
 
 
 def waiting(console: Console, found: Waiting) -> None:
-    """What expires first at the head, each with what to type; then what could not be asked.
+    """Draw what waits with the commands to type, the first to expire at the top.
 
-    No line is folded or cut: what one types is copied.
+    No line is folded or cut, so that commands can be copied.
     """
     for one in found.in_order():
-        for text in (_head(one), *_told(one)):
-            console.print(text, soft_wrap=True)
+        asked(console, one)
     for pause in found.pauses:
         for text in paused(pause):
             console.print(text, soft_wrap=True)
-    for leg in found.unasked:
-        console.print(_unasked(leg))
+    for why in found.stalled:
+        console.print(line((f"waits: {why}", "yellow")), soft_wrap=True)
     if not _waits(found):
         console.print("nothing waits for a decision or an answer")
 
 
-def part(console: Console, found: Waiting) -> None:
-    """What one mission waits for, below the rest of it; nothing where it waits for nobody."""
+def asked(console: Console, one: ConfirmationCard | Question) -> None:
+    """Draw a card or a question in a few lines, with the commands to type."""
+    for text in entry(one):
+        console.print(text, soft_wrap=True)
+
+
+def mission_waits(console: Console, found: Waiting) -> None:
+    """Draw what one mission waits for, without the waits for workers."""
+    found = found.model_copy(update={"stalled": ()})
     if _waits(found):
-        of_people = found.cards or found.questions or found.unasked
+        of_people = found.cards or found.questions
         console.print()
         console.print(line(("waits for a person" if of_people else "waits", "bold")))
         waiting(console, found)
 
 
 def paused(pause: ModelPause) -> Iterator[Text]:
-    """A leg that waits for its model, with what to type to hasten, turn or end that."""
+    """Yield a leg that waits for its model, with the commands that resume or end it."""
     yield line(f"{pause.mission_id}.{pause.leg_id}  ", (pause.told, "yellow"))
     for command in command_lines.resume_leg(pause.pause_id):
         yield line("  ", command)
 
 
 def _waits(found: Waiting) -> bool:
-    return bool(found.cards or found.questions or found.pauses or found.unasked)
+    return bool(found.cards or found.questions or found.pauses or found.stalled)
 
 
-def _head(asked: ConfirmationCard | Question) -> Text:
-    """Which it is, what it costs, until when it waits."""
-    if isinstance(asked, ConfirmationCard):
-        named, facts = line(asked.confirmation_id), [str(asked.price)] if asked.price else []
+def _head(one: ConfirmationCard | Question) -> Text:
+    if isinstance(one, ConfirmationCard):
+        named, facts = line(one.confirmation_id), [str(one.price)] if one.price else []
     else:
-        named, facts = line(asked.question_id, "  asks"), []
-    if asked.expires_at is not None:
-        facts.append(f"until {asked.expires_at:%Y-%m-%d %H:%M %Z}")
+        named, facts = line(one.question_id, "  asks"), []
+    if one.expires_at is not None:
+        facts.append(f"until {one.expires_at:%Y-%m-%d %H:%M %Z}")
     return line(named, *(("  " + fact, "dim") for fact in facts))
 
 
-def _told(asked: ConfirmationCard | Question) -> Iterator[Text]:
-    """What is asked, and what to type."""
-    if isinstance(asked, ConfirmationCard):
-        notes = [part for note in times_asked(asked) for part in (", ", (note, "yellow"))]
-        yield line("  ", (asked.title, "dim"), *notes)
+def entry(one: ConfirmationCard | Question) -> Iterator[Text]:
+    """Yield the lines of a card or a question, with the commands to type."""
+    yield _head(one)
+    if isinstance(one, ConfirmationCard):
+        notes = [part for note in times_asked(one) for part in (", ", (note, "yellow"))]
+        yield line("  ", (one.title, "dim"), *notes)
     else:
-        yield line("  ", asked.question)
-        yield from particulars(asked)
-    for command in commands_for(asked):
+        yield line("  ", one.question)
+        yield from particulars(one)
+    for command in commands_for(one):
         yield line("  ", command)
 
 
 def particulars(asked: Question) -> Iterator[Text]:
-    """Why it is asked, what each field takes, and what happens without an answer."""
+    """Yield the reason of a question, its fields, and what happens without an answer."""
     if asked.why:
         yield line(("  because: ", "dim"), asked.why)
     for field in asked.asks:
@@ -95,12 +101,8 @@ def particulars(asked: Question) -> Iterator[Text]:
         yield line(("  otherwise: ", "dim"), asked.otherwise)
 
 
-def _unasked(leg: UnaskedLeg) -> Text:
-    return line(("could not be asked: ", "red"), f"{leg.leg} ({leg.status or 'waits'}): {leg.why}")
-
-
 def times_asked(card: ConfirmationCard) -> Iterator[str]:
-    """How often people were asked so far, where it was more than once."""
+    """Yield how often people were asked so far, if more than once."""
     if card.round > 1:
         yield f"asked {card.round}x"
     if card.reminded:
@@ -108,9 +110,9 @@ def times_asked(card: ConfirmationCard) -> Iterator[str]:
 
 
 def card(console: Console, shown: ConfirmationCard) -> None:
-    """One card, whole, and how to approve it.
+    """Draw one card, and the commands that decide on it.
 
-    What stands at the margin is ours; what providers and planners name and say is further right.
+    Our labels stand at the margin; text of providers and planners is indented.
     """
     body = Table(box=None, show_header=False, pad_edge=False)
     for label, value in _first(shown):
@@ -138,14 +140,13 @@ def _ours(label: str) -> Text:
 
 
 def _first(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
-    """What is read before all else: that nothing orders it, why again, what to mind."""
     if shown.unordered:
         yield "Not ordered", line((shown.unordered, "bold red"))
     if shown.asked_because:
         yield "Asked again", block(shown.asked_because)
     for change in shown.changes:
-        told = change.line()
-        yield "", line((f"{told.label}: ", "dim"), told.value)
+        changed = change.line()
+        yield "", line((f"{changed.label}: ", "dim"), changed.value)
     for warning in shown.warnings:
         yield "Mind", line((warning, "bold yellow"))
     for entry in shown.purpose():
@@ -153,11 +154,10 @@ def _first(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
 
 
 def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
-    """What holds for any card: how it is cancelled, who decides, and until when."""
-    if shown.cannot_be_undone:
-        yield "Undo", line(("CANNOT BE UNDONE: ", "bold red"), shown.undo)
+    if shown.cannot_be_cancelled:
+        yield "Cancellation", line(("CANNOT BE CANCELLED: ", "bold red"), shown.cancellation)
     else:
-        yield "Undo", block(shown.undo)
+        yield "Cancellation", block(shown.cancellation)
     if shown.other_inputs:
         yield "Other inputs", line((shown.folded(), "dim"))
     for entry in shown.oversight():
@@ -171,7 +171,7 @@ def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
 
 
 def receipt(console: Console, given: DecisionReceipt) -> None:
-    """What became of a decision; the card that is open after it waits for another."""
+    """Draw the receipt of a decision, and the card that is open after it."""
     console.print(f"{given.accepted}: {given.confirmation_id}")
     if given.card is not None and given.accepted == "approved":
         console.print("another person has to approve it too")

@@ -1,41 +1,40 @@
-"""`orchestrator route ...`: which tools a request would be given, and how well the router does."""
+"""`orchestrator route ...`: route a request, evaluate and calibrate the router."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import BaseModel, JsonValue
 from rich.console import Console
 from typer.core import TyperGroup
 
-from orchestrator.cli.document_options import open_catalog
 from orchestrator.cli.drawing import block, counting_bar, line, table_of
-from orchestrator.cli.options import Overlays, Specs
+from orchestrator.cli.options import Overlays, Specs, new_app, open_catalog
 from orchestrator.cli.output import AsJson, console, present, print_json
 from orchestrator.core.errors import UsageError
-from orchestrator.settings import Settings, load_routing_profile, load_settings
 
-if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+if TYPE_CHECKING:  # help does without them
+    from pydantic import BaseModel, JsonValue
+
     from orchestrator.catalog.catalog import Catalog
     from orchestrator.routing.learning.calibration import Calibration
-    from orchestrator.routing.learning.curve import CurvePoint
     from orchestrator.routing.learning.trace import RouteRecord
     from orchestrator.routing.router import Explanation
     from orchestrator.routing.scoring.embedding import CardSimilarity
     from orchestrator.routing.selection import Selection
+    from orchestrator.settings import Settings
 
 _ANSWER_S = 30.0
-"""How long a command waits for the vectors of a request, in seconds."""
+"""Seconds that a command waits for the vectors of a request."""
 
 
 class _TextOrCommand(TyperGroup):
-    """`route TEXT` routes; `route eval` is a command: anything that is no command is a text."""
+    """Takes `route TEXT` as `route text TEXT`, unless TEXT is the name of a command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         first = next((arg for arg in args if not arg.startswith("-")), None)
@@ -44,14 +43,14 @@ class _TextOrCommand(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_TextOrCommand, add_completion=False, no_args_is_help=True)
+app = new_app(cls=_TextOrCommand, no_args_is_help=True)
 
 
 EmbedderName = Annotated[
     str | None,
     typer.Option(
         "--embedder",
-        help="What gives vectors: built-in, none, local:MODEL, or https://HOST/v1#MODEL.",
+        help="The embedder: built-in, none, local:MODEL, or https://HOST/v1#MODEL.",
     ),
 ]
 
@@ -67,11 +66,12 @@ def route_text(
     embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> None:
-    """The tools that a request would be given; `text` may be left out.
+    """Show the tools that a request would be given; `text` may be left out.
 
     Example: orchestrator route "weather in London" --explain
     """
     from orchestrator.routing.router import Router
+    from orchestrator.settings import load_routing_profile, load_settings
 
     settings = load_settings()
     catalog = open_catalog(specs, overlays)
@@ -92,8 +92,15 @@ def route_text(
 
 
 @app.command("eval")
-def evaluate_folder(
-    folder: Annotated[Path, typer.Argument(help="A folder with tools.jsonl and queries.jsonl.")],
+def evaluate_router(
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FOLDER|RECORDS]",
+            help="A folder with tools.jsonl and queries.jsonl, or a file of records of a proxy; "
+            "default: those of the store.",
+        ),
+    ] = None,
     split: Annotated[str, typer.Option(help="Which queries: those of this split.")] = "eval",
     profile: Annotated[
         Path | None, typer.Option(help="A routing profile, as `route calibrate` writes it.")
@@ -102,40 +109,33 @@ def evaluate_folder(
         Path | None, typer.Option(help="Write a record of each query here, for `calibrate`.")
     ] = None,
     embedder: EmbedderName = None,
-    curve: Annotated[
-        bool, typer.Option("--curve", help="Show size against coverage, for choosing `gain`.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Recall, coverage, mean K, nDCG and latency on a dataset.
+    """Measure the router: recall, coverage, mean K, nDCG and latency on a dataset.
+
+    On records of proxies: tools forwarded, calls covered, tokens saved, overhead.
 
     Example: orchestrator route eval datasets/toolalpaca
+
+    Example: orchestrator route eval
     """
+    if source is None or source.is_file():
+        from orchestrator.routing.learning.trace import usage_of
+
+        present(usage_of(_records(source, proxy=True)), draw_evaluation, as_json=as_json)
+        return
     from orchestrator.routing.learning.evaluation import evaluate
+    from orchestrator.settings import load_routing_profile, load_settings
 
     for name in ("tools.jsonl", "queries.jsonl"):
-        if not (folder / name).is_file():
-            raise UsageError(f"{folder} has no {name}; name a folder that holds both files")
+        if not (source / name).is_file():
+            raise UsageError(f"{source} has no {name}; name a folder that holds both files")
     settings = load_settings()
-    if curve:
-        from orchestrator.routing.learning.curve import width_curve
-
-        points = width_curve(
-            folder,
-            split=split,
-            profile=load_routing_profile(profile),
-            similarity=patient_similarity(embedder or settings.embedder, settings),
-        )
-        if as_json:
-            print_json({"points": [point.model_dump() for point in points]})
-        else:
-            draw_curve(console, points)
-        return
     records: list[RouteRecord] = []
     with counting_bar() as bar:
         task = bar.add_task("requests", total=None)
         report = evaluate(
-            folder,
+            source,
             split=split,
             profile=load_routing_profile(profile),
             clock=time.perf_counter,
@@ -153,17 +153,17 @@ def calibrate_profile(
     out: Annotated[Path, typer.Option(help="Where to write the profile.")],
     traces: Annotated[
         Path | None,
-        typer.Argument(help="What `eval --traces` wrote; by default what the store keeps."),
+        typer.Argument(help="A file of `eval --traces`; default: the records of the store."),
     ] = None,
     base: Annotated[
         Path | None, typer.Option(help="The profile that the records were routed with.")
     ] = None,
     proxy: Annotated[
-        bool, typer.Option("--proxy", help="Of the store, what passed a proxy, and no missions.")
+        bool, typer.Option("--proxy", help="Use the store's records of proxies, not of missions.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Learn thresholds and a signal for each tool from records of what was called.
+    """Learn thresholds and a signal for each tool from records of calls.
 
     The profile is used by workers that find it in ORCHESTRATOR_ROUTING_PROFILE.
 
@@ -171,6 +171,7 @@ def calibrate_profile(
     """
     from orchestrator.adapters.storage.files import replace_file
     from orchestrator.routing.learning.calibration import calibrate
+    from orchestrator.settings import load_routing_profile
 
     report = calibrate(_records(traces, proxy=proxy), profile=load_routing_profile(base))
     if not report.records:
@@ -180,29 +181,14 @@ def calibrate_profile(
     present(report, partial(draw_calibration, out=out), as_json=as_json)
 
 
-@app.command("report")
-def report_usage(
-    traces: Annotated[
-        Path | None, typer.Argument(help="A file of records; by default what the store keeps.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """What passed a proxy: tools forwarded, calls that found theirs, tokens saved, overhead.
-
-    Example: orchestrator route report
-    """
-    from orchestrator.routing.learning.usage import usage_of
-
-    present(usage_of(_records(traces, proxy=True)), draw_evaluation, as_json=as_json)
-
-
 def _records(path: Path | None, *, proxy: bool) -> list[RouteRecord]:
-    """The records of a file, or those of the store."""
+    """Return the records of a file, or those of the store."""
     if path is not None:
-        from orchestrator.adapters.storage.route_traces import read_records
+        from orchestrator.adapters.storage.sql_routing import read_records
 
         return read_records(path)
     from orchestrator.client.stores import store_of
+    from orchestrator.settings import load_settings
 
     with store_of(load_settings()) as store:
         return (store.proxy_traces if proxy else store.traces).records()
@@ -211,8 +197,8 @@ def _records(path: Path | None, *, proxy: bool) -> list[RouteRecord]:
 def patient_similarity(
     named: str | None, settings: Settings
 ) -> Callable[[Catalog], CardSimilarity] | None:
-    """What embeds the cards, with all the time it needs; None without an embedder."""
-    from orchestrator.adapters.embedding.similarity import TimedSimilarity
+    """Return the function that embeds cards without a time limit; None without an embedder."""
+    from orchestrator.adapters.embedding.embedders import TimedSimilarity
     from orchestrator.runtime.vectors import embedder_of, similarity_of
 
     make = similarity_of(embedder_of(named, settings), settings, timeout_s=_ANSWER_S)
@@ -229,7 +215,7 @@ def patient_similarity(
 
 
 def draw_selection(console: Console, chosen: Selection) -> None:
-    """The forwarded tools and the reason."""
+    """Draw the forwarded tools and the reason."""
     if not chosen.fits:
         nearest = "; the nearest:" if chosen.tools else ""
         console.print(line(("nothing here seems to fit", "yellow"), nearest))
@@ -254,7 +240,7 @@ def draw_selection(console: Console, chosen: Selection) -> None:
 
 
 def draw_explanation(console: Console, explained: Explanation, most: int = 8) -> None:
-    """Every feature of the best candidates, clause by clause; those that are zero are left out."""
+    """Draw the features of the best candidates that are not zero, clause by clause."""
     for text, scores in explained.tables:
         console.rule(text)
         table = table_of("tool", "score", "features")
@@ -269,21 +255,12 @@ def draw_explanation(console: Console, explained: Explanation, most: int = 8) ->
 
 
 def draw_evaluation(console: Console, report: BaseModel) -> None:
-    """An evaluation, figure by figure; those that the folder cannot tell are left out."""
+    """Draw an evaluation, figure by figure, without those that are unknown."""
     table = table_of("figure", "value", "what it is")
     fields = type(report).model_fields
     for name, value in report.model_dump(mode="json").items():
         if value is not None and value != {}:
             table.add_row(name, block(_figure(value)), fields[name].description)
-    console.print(table)
-
-
-def draw_curve(console: Console, points: Sequence[CurvePoint]) -> None:
-    """Size against coverage: what each `gain` of the profile leads to."""
-    table = table_of("gain", "tools forwarded", "all needed are among them", "of as many first")
-    for point in points:
-        shares = (point.mean_forwarded, point.forwarded_coverage, point.fixed_coverage)
-        table.add_row(f"{point.gain:g}", *(f"{share:.3f}" for share in shares))
     console.print(table)
 
 
@@ -294,7 +271,7 @@ def _figure(value: JsonValue) -> str:
 
 
 def draw_calibration(console: Console, report: Calibration, out: Path) -> None:
-    """What a calibration changes for its own records, and where the profile went."""
+    """Draw the effect of a calibration on its own records, and the path of the profile."""
     table = table_of("of its own records", "before", "after")
     rows = (
         ("the first tool was called", report.first_right_before, report.first_right_after),

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from orchestrator.cli.clean_errors import tell_log
-from orchestrator.cli.document_options import choose, tell_unmarked
-from orchestrator.cli.options import Overlays, Specs
+from orchestrator.cli.clean_errors import show_log
+from orchestrator.cli.options import Overlays, Specs, choose, new_app, note_unmarked
 from orchestrator.cli.output import AsJson, console, print_json, progress
 from orchestrator.core.errors import UsageError
-from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
-from orchestrator.settings import load_settings
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # help does without them
+    from orchestrator.core.record import JsonObject
     from orchestrator.sandbox import RunningSandbox
     from orchestrator.sandbox.app import DocumentMemory
 
-app = typer.Typer(add_completion=False)
+app = new_app()
 
 
 @app.command()
@@ -32,18 +30,18 @@ def sandbox(
     db: Annotated[
         Path | None, typer.Option(help="SQLite file of its ledger; default: in memory.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of everything it makes up.")] = 0,
+    seed: Annotated[int, typer.Option(help="Determines generated values.")] = 0,
     specs: Specs = None,
     overlays: Overlays = None,
     show: Annotated[
-        bool, typer.Option("--show", help="Say what would be served, and serve nothing.")
+        bool, typer.Option("--show", help="Print what would be served, and serve nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Serve OpenAPI documents as real HTTP services with a memory.
 
-    Once it answers, it says where each document is, what of it is remembered, and which operations
-    are not served and why.
+    Once it answers, it prints the address of each document, the kinds of things it remembers, and
+    the operations that are not served and why.
 
     Each request is a line on standard error: the operation, and what was answered.
 
@@ -53,17 +51,18 @@ def sandbox(
     """
     from orchestrator import sandbox as sandbox_server
     from orchestrator.catalog.catalog import load_documents
+    from orchestrator.settings import load_settings
 
     def ready(running: sandbox_server.RunningSandbox) -> None:
         if as_json:
             print_json(addresses_as_json(running.base_url, running.memories))
         draw_started(progress, running)
-        tell_log("orchestrator.sandbox")
+        show_log("orchestrator.sandbox")
 
     chosen = choose(load_settings(), specs, overlays)
     documents = load_documents(*chosen.specs, overlays=chosen.overlays)
     if chosen.overlays:
-        tell_unmarked(documents, chosen.specs)
+        note_unmarked(documents, chosen.specs)
     try:
         if show:
             return _show(documents, f"http://{host}:{port}", as_json=as_json)
@@ -100,7 +99,7 @@ _NAMES = 3
 
 
 def addresses_as_json(base_url: str, memories: tuple[DocumentMemory, ...]) -> dict[str, Any]:
-    """The addresses, and all that is remembered of each document."""
+    """Return the addresses, and the kinds of things that each document remembers."""
     return {
         "url": base_url,
         "ledger": f"{base_url}/_sandbox/ledger",
@@ -109,7 +108,7 @@ def addresses_as_json(base_url: str, memories: tuple[DocumentMemory, ...]) -> di
 
 
 def draw_started(console: Console, running: RunningSandbox) -> None:
-    """The same for people, of large documents the beginning."""
+    """Draw the addresses and the documents, of large ones the beginning."""
     console.print(f"sandbox answers at {running.base_url}")
     console.print()
     draw_documents(console, running.base_url, running.memories)
@@ -120,7 +119,7 @@ def draw_started(console: Console, running: RunningSandbox) -> None:
 
 
 def draw_documents(console: Console, base_url: str, memories: tuple[DocumentMemory, ...]) -> None:
-    """Where each document is at a sandbox with this address, and what is remembered of it."""
+    """Draw the address of each document, and the kinds of things it remembers."""
     for memory in memories:
         console.print(f"{memory.document}: {base_url}{memory.path}", soft_wrap=True)
         _draw_document(console, memory)
@@ -128,7 +127,7 @@ def draw_documents(console: Console, base_url: str, memories: tuple[DocumentMemo
 
 
 def draw_skipped(console: Console, memories: tuple[DocumentMemory, ...]) -> None:
-    """The operations that are not served, each with its place, its reason and what to do."""
+    """Draw the operations that are not served, each with place, reason and remedy."""
     for memory in memories:
         for operation in memory.skipped[:_SKIPPED]:
             console.print(f"skipped: {operation}", soft_wrap=True)
@@ -141,8 +140,8 @@ def _draw_document(console: Console, memory: DocumentMemory) -> None:
     served, skips = number_of(memory.served, "operation"), len(memory.skipped)
     console.print(f"  served: {served}; not served: {skips or 'none'}")
     for kind in memory.kinds[:_KINDS]:
-        deeds = "; ".join(f"{deed} {_names(named)}" for deed, named in kind.operations.items())
-        console.print(f"  remembers {kind.thing}: {deeds}", soft_wrap=True)
+        verbs = "; ".join(f"{verb} {_names(named)}" for verb, named in kind.operations.items())
+        console.print(f"  remembers {kind.thing}: {verbs}", soft_wrap=True)
     if len(memory.kinds) > _KINDS:
         more = number_of(len(memory.kinds) - _KINDS, "more kind")
         console.print(f"  remembers {more} of things")

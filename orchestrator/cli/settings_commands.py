@@ -1,46 +1,39 @@
-"""`orchestrator settings` and `telemetry`: what can be set, what is, and what leaves a worker."""
+"""`orchestrator settings` and `agents`: settings, and profiles of agents."""
 
-import os
-from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli.clean_errors import tell_error
 from orchestrator.cli.drawing import line, table_of
+from orchestrator.cli.options import Overlays, Specs, new_app, open_catalog
 from orchestrator.cli.output import AsJson, console, print_json
-from orchestrator.settings import load_settings
+from orchestrator.cli.service_commands import note_doubtful_settings
 
-app = typer.Typer(add_completion=False)
+app = new_app()
+agents_app = new_app(no_args_is_help=True)
 
 
 @app.command()
 def settings(
     only_set: Annotated[
-        bool, typer.Option("--set", help="Only those that hold something else than their default.")
-    ] = False,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="The table of docs/settings.md, defaults alone.")
+        bool, typer.Option("--set", help="Only those that differ from their default.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """All settings: each variable, its default and its value now.
 
-    Of a secret it says only that it is set. Variables that begin with ORCHESTRATOR_ and are none of
-    these are named on standard error: they were misspelt.
+    A secret is shown as set or not. Variables that begin with ORCHESTRATOR_ and are none of these
+    are named on standard error, for they are misspelt; so is a standing approval of the mission
+    policy without total and per_day.
 
     Example: orchestrator settings --set
     """
-    from orchestrator.runtime.settings_table import (
-        markdown_table,
-        setting_rows,
-        unknown_variables,
-    )
+    from orchestrator.runtime.settings_table import setting_rows
+    from orchestrator.settings import load_settings
 
-    if markdown:
-        typer.echo(markdown_table())
-        return
-    rows = [row for row in setting_rows(load_settings()) if row.is_set or not only_set]
+    loaded = load_settings()
+    rows = [row for row in setting_rows(loaded) if row.is_set or not only_set]
     if as_json:
         print_json(rows)
     else:
@@ -49,38 +42,47 @@ def settings(
             now = (row.now, "bold") if row.is_set else (row.now, "dim")
             table.add_row(row.variable, line(now), row.meaning)
         console.print(table)
-    for unknown in unknown_variables(os.environ):
-        tell_error(f"warning: {unknown}")
+    note_doubtful_settings(loaded)
 
 
-telemetry_app = typer.Typer(add_completion=False)
+@agents_app.callback()
+def agents() -> None:
+    """Check what agent profiles may touch before a worker runs with them."""
 
 
-@telemetry_app.command()
-def telemetry(
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="The table of docs/observing.md.")
-    ] = False,
+@agents_app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="A YAML or JSON list of agent profiles.")],
+    specs: Specs = None,
+    overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
-    """Every span and measurement of missions, by name.
+    """Check a file of agent profiles against the tools; exit 1 when something is wrong with it.
 
-    With --json or --markdown its attributes as well.
-
-    What the OTEL_* variables ask for leaves under these names and no others. Temporal's SDK
-    measures under its own, which begin with temporal_.
-
-    Example: orchestrator telemetry --markdown
+    Example: orchestrator agents check agents.yaml --specs specs/
     """
-    from orchestrator.runtime.telemetry_table import markdown_table, telemetry_rows
+    from orchestrator.planning.walls import is_inside
+    from orchestrator.runtime.agent_profiles import examine_profiles
+    from orchestrator.settings import load_settings
 
-    rows = telemetry_rows()
-    if markdown:
-        typer.echo(markdown_table())
-    elif as_json:
-        print_json([asdict(row) for row in rows])
+    catalog = open_catalog(specs, overlays)
+    own_planner = load_settings().planner is not None
+    examined = examine_profiles(file, catalog, own_planner=own_planner)
+    inside = {
+        profile.name: sum(is_inside(tool, (profile.wall,)) for tool in catalog.tools.values())
+        for profile in examined.profiles
+    }
+    if as_json:
+        agents = [{"name": name, "tools": tools} for name, tools in inside.items()]
+        faults = [fault.model_dump() for fault in examined.faults]
+        missing = [fault.model_dump() for fault in examined.missing]
+        print_json({"file": str(file), "agents": agents, "faults": faults, "missing": missing})
     else:
-        table = table_of("name", "kind", "is")
-        for row in rows:
-            table.add_row(row.name, row.kind, row.means)
-        console.print(table)
+        for name, tools in inside.items():
+            console.print(f"{name}: may use {tools} of {len(catalog)} tools")
+        for fault in examined.faults:
+            console.print(f"{file}: {fault}", soft_wrap=True)
+        for fault in examined.missing:
+            console.print(f"to be set where its worker runs: {fault}", soft_wrap=True)
+    if examined.faults:
+        raise typer.Exit(1)

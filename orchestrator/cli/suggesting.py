@@ -14,13 +14,13 @@ from orchestrator.cli.drawing import line
 from orchestrator.cli.options import Overlays
 from orchestrator.cli.output import AsJson, console, print_json, progress, run
 from orchestrator.core.errors import UsageError
-from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # help does without them
     from orchestrator.catalog.lint import Finding
     from orchestrator.catalog.suggest.proposal import Proposal
-    from orchestrator.chaos.verdicts.proposed_pairs import TriedPair
+    from orchestrator.chaos.verdicts.pair_verdict import TriedPair
+    from orchestrator.core.record import JsonObject
 
 _LEVELS = ("error", "warning", "note")
 _MOST_SHOWN = 12
@@ -39,7 +39,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite the file of --ou
 Check = Annotated[
     bool, typer.Option("--check", help="Try each proposed pair in the sandbox; a minute or more.")
 ]
-Seed = Annotated[int | None, typer.Option(help="Of --check; random unless given.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of --check; random unless given.")]
 
 
 def suggest(
@@ -52,10 +52,10 @@ def suggest(
     overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
-    """Propose an overlay that marks tools and pairs what makes with what takes back.
+    """Propose an overlay that marks tools and pairs them with their cancel tools.
 
-    What the document tells is written as fact, all else as a comment for you to decide. Nothing of
-    it is used before you pass the file as --overlay.
+    Facts of the document are written as facts, all else as a comment for you to decide. The file
+    has no effect before you pass it as --overlay.
 
     Example: orchestrator tools suggest crm.yaml --only /visits --out crm-tools.yaml --check
     """
@@ -83,12 +83,12 @@ def suggest(
         return
     if out is None:
         typer.echo(text, nl=False)
-    _tell(console if out is not None else progress, proposal, settled.findings, tried)
+    _draw(console if out is not None else progress, proposal, settled.findings, tried)
     if out is not None:
-        _tell_next(console, document, out)
+        _draw_next(console, document, out)
 
 
-def _read(document: Path, overlays: Sequence[Path]) -> tuple[str, JsonObject]:
+def _read(document: Path, overlays: Sequence[Path]) -> "tuple[str, JsonObject]":
     from orchestrator.catalog.catalog import load_documents
 
     found = load_documents(document, overlays=overlays)
@@ -107,17 +107,17 @@ def _write(out: Path, text: str) -> None:
 
 
 def _umask() -> int:
-    """Of this process; it can only be read by setting it."""
+    """Return the umask of this process, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 async def _try(
-    proposal: "Proposal", content: JsonObject, seed: int
+    proposal: "Proposal", content: "JsonObject", seed: int
 ) -> tuple["Proposal", tuple["TriedPair", ...]]:
     from orchestrator.catalog.suggest.suggest import applied
-    from orchestrator.chaos.verdicts.proposed_pairs import judge_pairs
+    from orchestrator.chaos.verdicts.pair_verdict import judge_pairs
     from orchestrator.cli.chaos_runs import try_documents
 
     documents = {proposal.document: applied(proposal, content)}
@@ -130,7 +130,7 @@ def _as_json(
     tried: Sequence["TriedPair"],
     text: str,
     out: Path | None,
-) -> JsonObject:
+) -> "JsonObject":
     counts = Counter(str(finding.severity) for finding in findings)
     standing = {one.tool: one for one in tried}
     return {
@@ -149,13 +149,13 @@ def _as_json(
     }
 
 
-def _tell(
+def _draw(
     shown: Console,
     proposal: "Proposal",
     findings: Sequence["Finding"],
     tried: Sequence["TriedPair"],
 ) -> None:
-    """What came of it, in a few lines."""
+    """Draw the proposal in a few lines."""
     before = f", {proposal.marked_before} marked before" if proposal.marked_before else ""
     shown.print(
         f"{number_of(proposal.operations, 'operation')}{before}: {proposal.marked} marked, "
@@ -167,7 +167,7 @@ def _tell(
         shown.print(remark, soft_wrap=True)
     for one in tried:
         style = {"held": "green", "parks": "green", "failed": "red"}.get(one.standing, "yellow")
-        said = f" {one.tool}, undone by {one.cancel}{_reason(one)}"
+        said = f" {one.tool}, cancelled by {one.cancel}{_reason(one)}"
         shown.print(line((one.standing, style), said), soft_wrap=True)
     counts = Counter(str(finding.severity) for finding in findings)
     shown.print("lint: " + ", ".join(number_of(counts[level], level) for level in _LEVELS))
@@ -179,7 +179,7 @@ def _reason(one: "TriedPair") -> str:
     return f": {one.why}" if one.why else ""
 
 
-def _tell_next(shown: Console, document: Path, out: Path) -> None:
+def _draw_next(shown: Console, document: Path, out: Path) -> None:
     shown.print()
     shown.print(f"read {out}, answer what it asks at `check:`, then:", soft_wrap=True)
     shown.print(f"  orchestrator tools lint {document} --overlay {out}", soft_wrap=True)

@@ -1,10 +1,10 @@
-"""`orchestrator tools ...`: what a catalog holds, what is wrong with it, and how to find a tool."""
+"""`orchestrator tools ...`: lint, list, show, discover and call the tools of documents."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import partial
 from itertools import islice
@@ -12,24 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import BaseModel, JsonValue
 from rich.console import Console
 
-from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.cli import suggesting
-from orchestrator.cli.document_options import open_catalog, reading, tell_unmarked
 from orchestrator.cli.drawing import block, colored, indented, line, listing, table_of
-from orchestrator.cli.options import Overlays, Specs, read_json, split_pair
+from orchestrator.cli.options import (
+    Overlays,
+    Specs,
+    new_app,
+    note_unmarked,
+    open_catalog,
+    read_json,
+    reading,
+    split_pair,
+)
 from orchestrator.cli.output import AsJson, console, present, print_json, progress, run
 from orchestrator.core.errors import TransportFailed, UsageError
-from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of, visible_json
-from orchestrator.json_schema.references import definition_of, reference_of
-from orchestrator.json_schema.walker import COMPOSITIONS, subschemas
-from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.settings import load_settings
 
-if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+if TYPE_CHECKING:  # help does without them
+    from pydantic import BaseModel, JsonValue
+
     from orchestrator.catalog.catalog import Catalog
     from orchestrator.catalog.operations import SkippedOperation
     from orchestrator.catalog.tool import Tool
@@ -37,11 +40,11 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.routing.discovery import Match
     from orchestrator.saga.outcome import ToolOutcome
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+app = new_app(no_args_is_help=True)
 
 
 class LintFormat(StrEnum):
-    """How findings are written."""
+    """Formats of findings."""
 
     TEXT = "text"
     JSON = "json"
@@ -49,7 +52,7 @@ class LintFormat(StrEnum):
 
 
 _SHOWN = {"kind", "status", "body", "reason", "contract_breach", "retry_after_s"}
-"""Of an outcome; the rest only matters to missions."""
+"""Fields of an outcome that matter outside of missions."""
 
 
 @app.command()
@@ -90,7 +93,7 @@ def lint(
         LintFormat.JSON: lint_report.as_json,
         LintFormat.SARIF: lint_report.as_sarif,
     }
-    if not tell_unmarked(sources.documents, paths) or findings or style is not LintFormat.TEXT:
+    if not note_unmarked(sources.documents, paths) or findings or style is not LintFormat.TEXT:
         typer.echo(writers[style](findings, places))
     if has_errors(findings):
         raise typer.Exit(1)
@@ -101,12 +104,14 @@ app.command("suggest")(suggesting.suggest)
 
 @app.command("list")
 def list_tools(specs: Specs = None, overlays: Overlays = None, as_json: AsJson = False) -> None:
-    """Every tool: domain, effect, confirmation, and its cancel tool; and what was skipped.
+    """List every tool with domain, effect, confirmation and cancel tool, and skipped operations.
 
     Example: orchestrator tools list --specs specs/flights.yaml
     """
-    catalog = open_catalog(specs, overlays, tells_skipped=False)
-    is_empty = not catalog.tools and tell_unmarked(
+    from orchestrator.settings import load_settings
+
+    catalog = open_catalog(specs, overlays, notes_skipped=False)
+    is_empty = not catalog.tools and note_unmarked(
         catalog.documents, specs or load_settings().specs
     )
     if as_json:
@@ -122,7 +127,7 @@ def show(
     overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
-    """One tool, whole: inputs, effect, confirmation, compensation.
+    """Show one tool: inputs, effect, confirmation, compensation.
 
     Example: orchestrator tools show flight_book_offer
     """
@@ -144,6 +149,7 @@ def discover(
     """
     from orchestrator.cli.route_commands import patient_similarity
     from orchestrator.routing.discovery import DiscoveryIndex
+    from orchestrator.settings import load_settings
 
     settings = load_settings()
     catalog = open_catalog(specs, overlays)
@@ -192,21 +198,25 @@ def call(
 
 
 def refuse_consequences(tool: Tool) -> None:
-    """Refuse a tool that a mission has to answer for."""
+    """Refuse a tool with a consequence: only missions call those."""
+    from orchestrator.catalog.tool import Effect
+
     if tool.effect is Effect.READ and not tool.needs_confirmation:
         return
     why = "changes something" if tool.is_side_effect else "asks for a confirmation"
     raise UsageError(
-        f"{tool.name} {why}, so only missions call it: they ask first, keep a ledger and can undo "
-        'it; start one with: orchestrator mission start "what to do, in plain words"'
+        f"{tool.name} {why}, so only missions call it: they ask first, keep a ledger and can "
+        'cancel it; start one with: orchestrator mission start "what to do, in plain words"'
     )
 
 
 async def _call(
     catalog: Catalog, tool: Tool, arguments: JsonObject, timeout_s: float
 ) -> ToolOutcome:
-    """One attempt; an answer that never came is an outcome too."""
+    """Make one attempt; a missing answer is an outcome too."""
     from orchestrator.runtime.defaults import default_tools
+    from orchestrator.saga.outcome import ToolOutcome
+    from orchestrator.settings import load_settings
 
     async with default_tools(load_settings()) as tools:
         try:
@@ -223,16 +233,16 @@ async def _call(
 
 
 _SOME = 3
-"""Examples of what a script is told in full."""
+"""Renamed tools that are listed for people; --json has all."""
 
 
 def draw_tools(console: Console, catalog: Catalog) -> None:
-    """A line per tool."""
+    """Draw a line for each tool."""
     rows = [
-        (one.name, one.domain, one.effect.value, one.card_type or "", _undone_by(one) or "")
+        (one.name, one.domain, _effect_of(one), one.card_type or "", _cancelled_by(one) or "")
         for one in catalog.tools.values()
     ]
-    listing(console, ("tool", "domain", "effect", "confirmation", "undone by"), rows)
+    listing(console, ("tool", "domain", "effect", "confirmation", "cancelled by"), rows)
     console.print()
     console.print(f"{number_of(len(catalog), 'tool')}, catalog {catalog.digest[:12]}")
     _draw_renamed(console, catalog)
@@ -241,7 +251,7 @@ def draw_tools(console: Console, catalog: Catalog) -> None:
 
 
 def tools_as_json(catalog: Catalog) -> list[BaseModel | JsonObject]:
-    """What a script gets: the tools, and after them what was skipped, marked as that."""
+    """Return the tools, and after them the skipped operations, marked as such."""
     tools: list[BaseModel | JsonObject] = [
         one.model_dump(mode="json") | {"named_so": catalog.renamed[one.name]}
         if one.name in catalog.renamed
@@ -256,7 +266,7 @@ def tools_as_json(catalog: Catalog) -> list[BaseModel | JsonObject]:
 
 
 def draw_skipped(console: Console, operations: Sequence[SkippedOperation]) -> None:
-    """Each operation that was left out: where, why, and what mends it."""
+    """Draw each skipped operation: where, why, and the remedy."""
     console.print(f"{len(operations)} skipped")
     for one in operations:
         console.print(indented(block(f"{one.operation} of {one.document}: {one.reason}")))
@@ -265,7 +275,7 @@ def draw_skipped(console: Console, operations: Sequence[SkippedOperation]) -> No
 
 
 def _draw_renamed(console: Console, catalog: Catalog) -> None:
-    """Some of the tools that are not called by their operationId, and how many there are."""
+    """Draw how many tools are not called by their operationId, and some of them."""
     if not catalog.renamed:
         return
     console.print(f"{len(catalog.renamed)} of them are not called by an operationId, such as")
@@ -275,8 +285,8 @@ def _draw_renamed(console: Console, catalog: Catalog) -> None:
 
 
 def draw_tool(console: Console, shown: Tool) -> None:
-    """One tool, whole."""
-    console.rule(f"{shown.name}  {shown.effect.value}")
+    """Draw one tool."""
+    console.rule(f"{shown.name}  {_effect_of(shown)}")
     console.print(indented(block(shown.summary)))
     console.print(indented(block(shown.description)))
     console.print()
@@ -294,19 +304,24 @@ def draw_tool(console: Console, shown: Tool) -> None:
     console.print(f"confirmation: {shown.card_type or 'none'}")
     if shown.pii_fields:
         console.print(f"from the PII vault: {', '.join(shown.pii_fields)}")
-    if (undone_by := _undone_by(shown)) is not None:
-        console.print(f"undone by: {undone_by}")
+    if (cancelled_by := _cancelled_by(shown)) is not None:
+        console.print(f"cancelled by: {cancelled_by}")
 
 
-def _undone_by(shown: Tool) -> str | None:
-    """What undoes a call; None where the document says nothing of it."""
+def _effect_of(shown: Tool) -> str:
+    """Return the effect of a call, and that its provider has deprecated the operation."""
+    return f"{shown.effect.value}, deprecated" if shown.deprecated else shown.effect.value
+
+
+def _cancelled_by(shown: Tool) -> str | None:
+    """Return the cancel tool, or "nothing"; None where the document does not say."""
     if shown.irreversible:
         return "nothing"
     return shown.compensation.cancel.tool if shown.compensation is not None else None
 
 
 def draw_answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:
-    """The body of an answer; why there is none, and what of it breaks the contract, on errors."""
+    """Draw the body of an answer; faults and contract breaches go to `errors`."""
     if outcome.body is not None:
         if isinstance(outcome.body, str):
             console.print(block(outcome.body), soft_wrap=True)
@@ -322,7 +337,7 @@ def draw_answer(console: Console, errors: Console, outcome: ToolOutcome) -> None
 
 
 def draw_matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
-    """What discovery found."""
+    """Draw the matches of discovery."""
     if not found:
         console.print("nothing found; see: orchestrator tools list")
     for match in found:
@@ -330,44 +345,44 @@ def draw_matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> 
         console.print(f"{match.score:.2f}  {match.tier:13}  {match.name}  {summary}")
 
 
-_ALL = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
-_TEXT = frozenset({"string", "null"})
-_MAX_DEPTH = 16
-"""References that are followed: a schema that refers to itself says nothing new deeper down."""
-
-
 def read_inputs(tool: Tool, pairs: Sequence[str]) -> JsonObject:
-    """The inputs that `["city=Oslo", "days=3"]` gives to a tool.
+    """Return the inputs that `["city=Oslo", "days=3"]` gives to a tool.
 
     An input that is a string takes the text as it is written (`phone=0123` keeps its zero); all
     others take JSON. `K=@file.json` takes the content of a file, `K=@@ada` the text `@ada`.
     """
+    from orchestrator.json_schema.references import resolve, with_definitions
+
     inputs: JsonObject = {}
     for pair in pairs:
         name, text = split_pair(pair)
         if name in inputs:
             raise UsageError(f"{name} is given twice; give a list as JSON: {name}='[1, 2]'")
-        kinds = _kinds(tool.properties.get(name, {}), tool.input_schema)
-        inputs[name] = _read(name, text, kinds)
+        schema = with_definitions(dict(tool.properties.get(name, {})), tool.input_schema)
+        is_text = resolve(schema, schema).get("type") == "string"
+        if text.startswith("@@"):
+            inputs[name] = text[1:]
+        elif text.startswith("@"):
+            inputs[name] = _read_file(name, Path(text[1:]), is_text=is_text)
+        else:
+            inputs[name] = text if is_text else _read(name, text, schema)
     return inputs
 
 
-def _read(name: str, text: str, kinds: frozenset[str]) -> JsonValue:
-    if text.startswith("@@"):
-        return text[1:]
-    if text.startswith("@"):
-        return _read_file(name, Path(text[1:]), kinds)
-    if kinds <= _TEXT:
-        return None if text == "null" and "null" in kinds else text
+def _read(name: str, text: str, schema: JsonObject) -> JsonValue:
+    """Return the text as JSON, unless the schema takes only the text itself."""
+    from orchestrator.json_schema.validation import field_problems
+
     value = read_json(text)
-    # What is no JSON of a kind that is taken is a text, where one is taken.
-    return text if "string" in kinds and _kind(value) not in kinds else value
+    if value == text or not field_problems({name: schema}, {name: value}):
+        return value
+    return value if field_problems({name: schema}, {name: text}) else text
 
 
-def _read_file(name: str, file: Path, kinds: frozenset[str]) -> JsonValue:
+def _read_file(name: str, file: Path, *, is_text: bool) -> JsonValue:
     try:
         text = file.read_text(encoding="utf-8-sig")
-        if kinds <= _TEXT:
+        if is_text:
             return text
         value: JsonValue = json.loads(text)
     except OSError as error:
@@ -378,48 +393,3 @@ def _read_file(name: str, file: Path, kinds: frozenset[str]) -> JsonValue:
     except RecursionError:
         raise UsageError(f"{name}: {file} is nested too deep") from None
     return value
-
-
-def _kinds(schema: JsonValue, root: JsonObject, depth: int = 0) -> frozenset[str]:
-    """The JSON types that a schema may take, as far as it says; `integer` goes with `number`."""
-    kinds = _ALL
-    if depth > _MAX_DEPTH or not isinstance(schema, dict):
-        return kinds
-    for narrowed in _narrowed(schema, root, depth):
-        kinds &= narrowed
-    return kinds
-
-
-def _narrowed(schema: JsonObject, root: JsonObject, depth: int) -> Iterator[frozenset[str]]:
-    """The types that each keyword of a schema leaves open."""
-    if "type" in schema:
-        declared = schema["type"]
-        listed = declared if isinstance(declared, list) else [declared]
-        names = frozenset(str(name) for name in listed)
-        yield names | {"integer"} if "number" in names else names
-    if "const" in schema:
-        yield frozenset({_kind(schema["const"])})
-    if isinstance(values := schema.get("enum"), list):
-        yield frozenset(_kind(value) for value in values)
-    if (reference := reference_of(schema)) is not None:
-        yield _kinds(definition_of(reference, root), root, depth + 1)
-    for keyword in COMPOSITIONS:
-        inner = [_kinds(branch, root, depth + 1) for branch in subschemas(schema, (keyword,))]
-        if keyword == "allOf":
-            yield from inner
-        elif inner:
-            yield frozenset().union(*inner)
-
-
-def _kind(value: JsonValue) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"

@@ -1,1 +1,1 @@
-"""Starting missions, watching them, deciding on their cards, rolling them back."""
+"""Start missions, watch them, decide on their cards and roll them back."""

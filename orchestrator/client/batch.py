@@ -1,8 +1,7 @@
-"""Many missions from one list: so many at a time, each started once however often the list is run.
+"""Run a list of missions, starting each mission once however often the list is run.
 
-Nothing is kept beside the missions themselves: the id of each is its own, or is made of the list's
-name and what is asked for, so that a list that is run again finds what it has started, on this
-machine or another.
+The caller gives each mission's id, or the id is derived from the list's name and the request. A
+list that is run again, on this machine or another, therefore finds its missions.
 """
 
 import asyncio
@@ -26,19 +25,19 @@ from orchestrator.core.record import Record
 from orchestrator.messages.mission import MissionRequest, MissionStatus, request_digest
 
 NOT_STARTED: Final = "not_started"
-_MOST_TOLD: Final = 10
+_MOST_FAULTS: Final = 10
 _DIGITS: Final = 16
 
 
 class BatchEntry(Record):
-    """One request of a list."""
+    """A request of a list, with its place."""
 
-    place: str = Field(description="where it stands there, such as `line 3`")
+    place: str = Field(description="its place in the list, such as `line 3`")
     request: MissionRequest
 
 
 class BatchEnd(Record):
-    """What became of one of them."""
+    """The end of one mission of a list."""
 
     place: str
     mission_id: str
@@ -47,37 +46,37 @@ class BatchEnd(Record):
 
     @property
     def succeeded(self) -> bool:
-        """Whether it did all that was asked for."""
+        """True if the mission succeeded."""
         return self.status == MissionStatus.SUCCEEDED
 
 
 class BatchFaulty(UsageError):
-    """Some requests of a list cannot be started; none was."""
+    """Some requests of a list cannot be started, so none was started."""
 
     def __init__(self, faults: Sequence[str]) -> None:
-        """Take a sentence for each."""
-        more = f"; and {len(faults) - _MOST_TOLD} more" if len(faults) > _MOST_TOLD else ""
-        super().__init__(f"nothing was started: {'; '.join(faults[:_MOST_TOLD])}{more}")
+        """Take one sentence for each fault."""
+        more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
+        super().__init__(f"nothing was started: {'; '.join(faults[:_MOST_FAULTS])}{more}")
 
 
-Tell = Callable[[BatchEntry, str], None]
-"""Told of an entry, and of what has just become of it."""
+NotifyEntry = Callable[[BatchEntry, str], None]
+"""Called with an entry and its new status."""
 
 
 class Batch:
     """Runs lists of requests."""
 
     def __init__(self, connection: Connection, starter: Starter, *, hides_goals: bool) -> None:
-        """Take the connection, what starts missions, and whether ids may tell nothing of a goal."""
+        """Take the connection, the starter, and whether ids must reveal nothing of a goal."""
         self._connection = connection
         self._starter = starter
         self._hides_goals = hides_goals
 
     async def named(self, name: str, entries: Sequence[BatchEntry]) -> tuple[BatchEntry, ...]:
-        """The entries with their ids, each of which could be started.
+        """Return the entries with their ids, after checking that each could be started.
 
         Raises:
-            BatchFaulty: some could not.
+            BatchFaulty: some entries could not.
         """
         made, faults, same = [], [], Counter[str]()
         for entry in entries:
@@ -94,11 +93,11 @@ class Batch:
         return tuple(made)
 
     async def run(
-        self, name: str, entries: Sequence[BatchEntry], *, at_once: int, tell: Tell
+        self, name: str, entries: Sequence[BatchEntry], *, at_once: int, notify: NotifyEntry
     ) -> list[BatchEnd]:
-        """Run them all, at most so many at a time; how each ended, in their order.
+        """Run all entries, at most `at_once` at a time; return their ends in order.
 
-        Run again, those that are over are not started again, and those that go on are joined.
+        In a second run, missions that are over are not started again, and others are joined.
 
         Raises:
             BatchFaulty: some could not be started; nothing was.
@@ -108,33 +107,33 @@ class Batch:
 
         async def one_after_another() -> None:
             for number, entry in waiting:
-                ends[number] = await self._one(entry, tell)
+                ends[number] = await self._one(entry, notify)
 
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(at_once):
                     group.create_task(one_after_another())
-        except ExceptionGroup as failed:  # the first of them; the others were stopped for it
+        except ExceptionGroup as failed:  # the first error, for which the others were cancelled
             raise failed.exceptions[0] from None
         return [end for _, end in sorted(ends.items())]
 
-    async def _one(self, entry: BatchEntry, tell: Tell) -> BatchEnd:
+    async def _one(self, entry: BatchEntry, notify: NotifyEntry) -> BatchEnd:
         mission_id = entry.request.mission_id or ""
 
-        def tell_absence(absence: Exception) -> None:
-            tell(entry, str(absence))
+        def noted(absence: Exception) -> None:
+            notify(entry, str(absence))
 
         try:
-            # Of an id with the same request, which is the same mission: it may be sent again.
-            mission = await until_answered(lambda: self._begun(entry.request), tell=tell_absence)
+            # The same id and request name the same mission, so the start may be retried.
+            mission = await until_answered(lambda: self._begun(entry.request), notify=noted)
         except (MissionIdTaken, MissionRefused, PolicyWidened, UsageError) as refusal:
-            tell(entry, NOT_STARTED)
+            notify(entry, NOT_STARTED)
             return BatchEnd(
                 place=entry.place, mission_id=mission_id, status=NOT_STARTED, error=str(refusal)
             )
-        tell(entry, f"queued: {mission.queued}" if mission.queued else "under way")
-        result = await until_answered(mission.result, tell=tell_absence)
-        tell(entry, result.status)
+        notify(entry, f"queued: {mission.queued}" if mission.queued else "under way")
+        result = await until_answered(mission.result, notify=noted)
+        notify(entry, result.status)
         return BatchEnd(
             place=entry.place,
             mission_id=mission_id,
@@ -147,10 +146,10 @@ class Batch:
         return MissionHandle(self._connection, started.mission_id, queued=started.queued)
 
     async def _id_of(self, name: str, entry: BatchEntry, same: "Counter[str]") -> str:
-        """An id by which the same request of the same list is found again, wherever it stands.
+        """Return an id that is the same whenever the same list holds the same request.
 
         Raises:
-            UsageError: the id would tell what is not to be told: ids are not encrypted.
+            UsageError: the id would reveal a secret: ids are not encrypted.
         """
         if self._hides_goals:
             raise UsageError(
@@ -171,7 +170,7 @@ class Batch:
 
 
 def _twice(entries: Iterable[BatchEntry]) -> Iterator[str]:
-    """A sentence for each id that two requests have."""
+    """Yield a sentence for each id that two requests share."""
     seen: dict[str, str] = {}
     for entry in entries:
         mission_id = entry.request.mission_id or ""

@@ -1,21 +1,26 @@
-"""The connection to Temporal: asking, telling, finding out whether a worker is there.
+"""The connection to Temporal: sends updates, starts workflows and checks for a worker.
 
-What the server refuses comes out as our own errors, each saying what to do about it.
+Refusals of the server become our own errors, each with a remedy. No query is sent: state is read
+from memos, from close events, and by replaying histories in this process.
 """
 
 import asyncio
+import json
+import math
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
-    WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
     WorkflowUpdateStage,
@@ -24,28 +29,40 @@ from temporalio.envconfig import ClientConfig
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.adapters.telemetry.connecting import tracing_plugins
+from orchestrator.adapters.telemetry import tracing_plugins
 from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
-from orchestrator.client.message_size import check_size, is_about_size
+from orchestrator.client.obstacles import absence, stuck
 from orchestrator.client.payloads import converter_of
-from orchestrator.client.recent_answers import RecentAnswers
-from orchestrator.client.stuck_workflows import stuck
-from orchestrator.client.task_queues import absence
 from orchestrator.core import errors
-from orchestrator.core.payload_errors import PayloadLocked
 from orchestrator.core.record import Record
+from orchestrator.json_schema.wellformed import find_defect
 from orchestrator.messages import names
+from orchestrator.messages.mission import MissionRequest
 from orchestrator.settings import Settings, load_settings
 
+if TYPE_CHECKING:
+    from orchestrator.client.history_replay import Replays
+
 T = TypeVar("T")
+Notify = Callable[[Exception], None]
+"""Called with the reason while a call is retried, for example that the server is unavailable."""
+
+LARGEST_MESSAGE: Final = 500_000
+"""In bytes. The server accepts four times as much in one payload and eight times in a message, but
+a request is sent again, together with the findings, in the messages of every step."""
+MOST_INPUTS: Final = 1_000
+
+_TOO_LARGE: Final = ("larger than max", "exceeds size limit", "exceeds limit", "too large")
+_SIZE_STATUS: Final = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED)
 _POLLER_WAIT_S = 3.0
 PICK_UP = timedelta(seconds=6)
-"""How long a worker may take to begin with a workflow before we say that it is queued."""
-_SOON_S = 1.0
-"""Without an answer for that long, we look whether there is anybody who could give it."""
+"""How long a worker may take to start a workflow before the caller is shown it as queued."""
+_RECENT_S = 1.0
+"""How long a worker that answered counts as present. The server counts a dead worker for a
+minute."""
 _ABSENCE_S = 120.0
 _ANSWER = timedelta(seconds=20)
-"""How long a worker may take to answer: it may first have to replay a long history."""
+"""How long a worker may take to answer, as it may first have to replay a long history."""
 _UNANSWERED = (
     RPCStatusCode.DEADLINE_EXCEEDED,
     RPCStatusCode.CANCELLED,
@@ -53,71 +70,43 @@ _UNANSWERED = (
 )
 _CUT_OFF = ("transport error", "h2 protocol error", "error reading a body from connection")
 """How the SDK's gRPC library begins the message of a call whose connection broke."""
-_NOT_LET_IN = ("Unauthenticated", "PermissionDenied")
+_NO_ACCESS = ("Unauthenticated", "PermissionDenied")
+_ATTRIBUTE = "search attribute"
 _CLOSED = "it is closed, or never was"
-_REPLAYS = 5
-"""How often workers may send one query back, each while it replays the run."""
 _SENDINGS = 5
-"""How often one update is sent while the server drops the task that was to take it."""
-_ANOTHER_MAY = (names.RUN_REPLAYED, PayloadLocked.UNKNOWN_HERE)
-"""In the words with which a worker sends a query back that it, or another one, may answer next."""
+"""Attempts to send an update while the server drops the task that should deliver it."""
 _TASK_DROPPED = "unexpected workflow task failure"
-"""The server's words for that: something else came to the workflow while the task was at work."""
+"""The server's message for a dropped task: another event reached the workflow while the task
+ran."""
 
 
 class Connection:
-    """A Temporal client, and the task queue that missions are started on."""
+    """A Temporal client and the task queue on which missions start."""
 
     def __init__(self, temporal: Client, task_queue: str) -> None:
-        """Take a connected client, as `connect_temporal` makes it."""
+        """Take a connected client, for example from `connect_temporal`."""
         self.temporal = temporal
         self.task_queue = task_queue
-        self._answers = RecentAnswers()
+        self._answered_at: dict[str, float] = {}
 
-    async def query(self, workflow_id: str, name: str, kind: type[T]) -> T:
-        """Ask a workflow, running or closed.
+    @cached_property
+    def replays(self) -> "Replays":
+        """Return the reader of workflow states from histories."""
+        from orchestrator.client.history_replay import Replays  # loads the SDK's worker
 
-        Where nobody polls its task queue, that is said at once. What came to nothing because the
-        SDK's core dropped it, while it let go of a run, is asked once more; what a worker sent
-        back, as often as several workers may.
-        """
-        timeouts = [_ANSWER * 2 / 3, _ANSWER / 3]
-        replays = 0
-        while True:
-            try:
-                return await self._query_once(workflow_id, name, kind, rpc_timeout=timeouts[-1])
-            except errors.NoAnswer:
-                await self._check_goes_on(workflow_id)
-                timeouts.pop()
-                if not timeouts:
-                    raise errors.NoAnswer(
-                        await self._queue_of(workflow_id), _ANSWER.total_seconds()
-                    ) from None
-            except errors.RunReplayed:
-                replays += 1
-                if replays > _REPLAYS:
-                    raise
+        return Replays(self.temporal)
 
-    async def _query_once(
-        self, workflow_id: str, name: str, kind: type[T], *, rpc_timeout: timedelta
-    ) -> T:
-        handle = self.temporal.get_workflow_handle(workflow_id)
-        asking = asyncio.ensure_future(
-            handle.query(name, result_type=kind, rpc_timeout=rpc_timeout)
-        )
-        try:
-            with self.explaining(workflow_id):
-                done, _ = await asyncio.wait([asking], timeout=_SOON_S)
-                if not done:
-                    await self._check_polled(workflow_id)
-                answer: T = await asking
-                self._answers.note(workflow_id)
-                return answer
-        finally:
-            asking.cancel()
+    def note_worker(self, workflow_id: str) -> None:
+        """Note that a worker has just worked on this workflow: calls need not check for one."""
+        now = time.monotonic()
+        self._answered_at = {i: at for i, at in self._answered_at.items() if now - at < _RECENT_S}
+        self._answered_at[workflow_id] = now
+
+    def _has_worker(self, workflow_id: str) -> bool:
+        return time.monotonic() - self._answered_at.get(workflow_id, -math.inf) < _RECENT_S
 
     async def _check_goes_on(self, workflow_id: str) -> None:
-        """Say so where no worker can help, since its code cannot take what it is given.
+        """Raise the reason if the workflow's tasks fail, in which case no worker can help.
 
         Raises:
             WorkflowStuck: its tasks fail.
@@ -126,55 +115,40 @@ class Connection:
             raise why
 
     async def stuck(self, found: WorkflowExecutionDescription) -> errors.WorkflowStuck | None:
-        """Why a workflow cannot go on; None while its tasks do not fail."""
+        """Return why a workflow cannot continue; None while its tasks do not fail."""
         with self.explaining(found.id):
             return await stuck(self.temporal, found)
 
-    async def _queue_of(self, workflow_id: str) -> str:
-        """The task queue that a workflow waits on: that of its agent, or of its mission."""
-        with self.explaining(workflow_id):
-            return (await self.describe(workflow_id)).task_queue
-
-    async def _check_polled(self, workflow_id: str) -> None:
-        """Say so where nobody polls for a workflow.
-
-        Raises:
-            NoWorker: nobody does.
-        """
-        with self.explaining(workflow_id):
-            found = await self.describe(workflow_id)
-        if (missing := await self._absence_for(found)) is not None:
-            raise missing
-
-    async def _absence_for(self, found: WorkflowExecutionDescription) -> errors.NoWorker | None:
+    async def absence_for(self, found: WorkflowExecutionDescription) -> errors.NoWorker | None:
+        """Return why no worker would continue a workflow; None when one would."""
         info = found.raw_description.workflow_execution_info.versioning_info
         return await self.absence(found.task_queue, pinned_version(info))
 
     async def absence(
-        self, task_queue: str, pinned_to: Version | None = None
+        self,
+        task_queue: str,
+        pinned_to: Version | None = None,
+        *,
+        kind: "TaskQueueType.ValueType" = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
     ) -> errors.NoWorker | None:
-        """Why no worker would take what waits in a task queue; None when one would."""
+        """Return why no worker would take tasks of a queue; None when one would."""
         with self.explaining():
-            return await absence(self.temporal, task_queue, pinned_to)
-
-    async def has_poller(self) -> bool:
-        """Whether a worker would take a new mission, as far as the server knows."""
-        return await self.absence(self.task_queue) is None
+            return await absence(self.temporal, task_queue, pinned_to, kind=kind)
 
     async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
-        """What the server knows of a workflow without asking any worker.
+        """Return the server's description of a workflow.
 
         Raises:
-            MissionNotFound: nothing.
+            MissionNotFound: there is no such workflow.
         """
         with self.explaining(workflow_id):
             return await self.temporal.get_workflow_handle(workflow_id).describe()
 
     async def mission(self, mission_id: str) -> WorkflowExecutionDescription:
-        """What the server knows of a mission without asking any worker.
+        """Return the server's description of a mission.
 
         Raises:
-            MissionNotFound: nothing; or what has that id is a leg, a rollback or a stranger's.
+            MissionNotFound: there is no such mission, or the id is that of another workflow.
         """
         found = await self.describe(mission_id)
         if found.workflow_type != names.MISSION_WORKFLOW:
@@ -186,16 +160,16 @@ class Connection:
     ) -> T:
         """Send an update and wait for its result; a refusal is raised as our own error.
 
-        `about` is the id that the caller named, for an error to name it too.
+        `about` is the id that the caller named, which errors name too.
 
         Raises:
-            NothingSent: nobody is there to take it, so that it was not sent.
-            NoAnswer: nobody answered in time; should a worker come back soon, it may still count.
+            NoWorker: as NothingSent: no worker is there to handle the update.
+            NoAnswer: nobody answered in time; if a worker returns soon, the update may still apply.
             CardUnknown: the workflow is over, or there is none.
-            MessageTooLarge: nothing was sent.
+            UsageError: nothing was sent.
         """
         await check_size(self.temporal, message, what=f"what is sent about {about}")
-        if not self._answers.is_recent(workflow_id):
+        if not self._has_worker(workflow_id):
             await self._check_taken(workflow_id, about)
         handle = self.temporal.get_workflow_handle(workflow_id)
         update_id = str(uuid.uuid4())
@@ -204,12 +178,15 @@ class Connection:
             answer: T = await handle.execute_update(
                 name, message, id=update_id, result_type=kind, rpc_timeout=_ANSWER
             )
+            self.note_worker(workflow_id)
             return answer
 
         try:
             return await _sent_until_taken(send)
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-            queue, waited = await self._queue_of(workflow_id), _ANSWER.total_seconds()
+            await self._check_goes_on(workflow_id)
+            queue = (await self.describe(workflow_id)).task_queue
+            waited = _ANSWER.total_seconds()
             raise errors.NoAnswer(queue, waited, f"what was sent about {about}") from error
         except WorkflowUpdateFailedError as error:
             raise _refusal(error) from error
@@ -219,11 +196,11 @@ class Connection:
             raise self.explained(error, workflow_id) from error
 
     async def _check_taken(self, workflow_id: str, about: str) -> None:
-        """Find out whether anybody would take what is sent to a workflow.
+        """Verify that a worker would handle an update of a workflow.
 
         Raises:
-            NothingSent: nobody does.
-            CardUnknown: it is over, or there is none.
+            NoWorker: as NothingSent: no worker would.
+            CardUnknown: the workflow is over, or does not exist.
         """
         try:
             taker = await self.describe(workflow_id)
@@ -231,13 +208,18 @@ class Connection:
             raise errors.CardUnknown(about, _CLOSED) from None
         if taker.status is not WorkflowExecutionStatus.RUNNING:
             raise errors.CardUnknown(about, _CLOSED)
-        if (missing := await self._absence_for(taker)) is not None:
-            raise errors.NothingSent(
-                taker.task_queue, about, build=missing.build, waits_in=missing.waits_in
+        if (missing := await self.absence_for(taker)) is not None:
+            raise errors.NoWorker(
+                taker.task_queue,
+                build=missing.build,
+                waits_in=missing.waits_in,
+                about=f"nothing was decided about {about}",
+                then=", then decide again",
+                code="NothingSent",
             )
 
     async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
-        """Whether a workflow runs; `missing` is the answer for one that does not exist."""
+        """Return True if a workflow runs; `missing` is the answer for one that does not exist."""
         try:
             description = await self.temporal.get_workflow_handle(workflow_id).describe()
         except RPCError as error:
@@ -248,23 +230,22 @@ class Connection:
 
     @contextmanager
     def explaining(self, workflow_id: str = "") -> Iterator[None]:
-        """Raise our own error for what the server answers in here, where there is one."""
+        """Raise our own error in place of a server error that has one."""
         try:
             yield
-        except (RPCError, WorkflowQueryFailedError) as error:
+        except RPCError as error:
             raise self.explained(error, workflow_id) from error
 
-    def explained(self, error: RPCError | WorkflowQueryFailedError, workflow_id: str) -> Exception:
-        """Our own error for what the server answered, where there is one."""
-        if isinstance(error, WorkflowQueryFailedError):
-            again = any(words in str(error) for words in _ANOTHER_MAY)
-            failed = errors.RunReplayed if again else errors.QueryFailed
-            return failed(workflow_id, str(error))
+    def explained(self, error: RPCError, workflow_id: str) -> Exception:
+        """Return our own error for a server error, or the same error if there is none."""
         if error.status is RPCStatusCode.NOT_FOUND:
             return errors.MissionNotFound(workflow_id)
         if error.status is RPCStatusCode.UNAVAILABLE or _is_cut_off(error):
             return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
-        if is_about_size(error):
+        is_invalid = error.status is RPCStatusCode.INVALID_ARGUMENT
+        if is_invalid and _ATTRIBUTE in error.message.lower():
+            return errors.NamespaceUnprepared(self.temporal.namespace)
+        if _is_about_size(error):
             return errors.UsageError(
                 f"the Temporal server does not take a message of that size: {error.message}"
             )
@@ -273,7 +254,7 @@ class Connection:
         return error
 
     async def await_poller(self) -> None:
-        """Wait a few seconds for a worker: one that has just started is not known at once."""
+        """Wait a few seconds for a worker, as the server does not see a new worker at once."""
         deadline = asyncio.get_running_loop().time() + _POLLER_WAIT_S
         while (missing := await self.absence(self.task_queue)) is not None:
             if asyncio.get_running_loop().time() > deadline:
@@ -290,15 +271,15 @@ class Connection:
         update_id: str,
         within: timedelta | None = PICK_UP,
     ) -> T:
-        """Start a workflow, unless it runs already, and send it an update in the same request.
+        """Start a workflow, unless it runs already, and send an update in the same request.
 
-        The same update id again is the same update, whoever sends it. Its answer is the proof that
-        there is a worker: the server remembers dead pollers for minutes. No answer proves nothing:
-        the workflow may have been started, and its worker be busy.
+        An update id identifies the update, from any sender. An answer proves that a worker is
+        present, which pollers do not: the server remembers dead pollers for minutes. A missing
+        answer proves nothing: the workflow may have been started, and its worker may be busy.
 
         Raises:
             OrchestratorError: the update was refused.
-            WorkflowAlreadyStartedError: it ran, and is over.
+            WorkflowAlreadyStartedError: the workflow ran, and is over.
             NoAnswer: no answer came in time.
         """
         started = asyncio.create_task(start.workflow_handle())
@@ -326,7 +307,7 @@ class Connection:
 
 
 async def _look_at(task: "asyncio.Task[Any]") -> None:
-    """Wait for a task whose error is known already: asyncio reports those nobody looked at."""
+    """Wait for a task whose error is known, as asyncio reports errors that nobody retrieved."""
     await asyncio.wait([task], timeout=1)
     if not task.done():
         task.cancel()
@@ -335,15 +316,15 @@ async def _look_at(task: "asyncio.Task[Any]") -> None:
 
 
 def _is_cut_off(error: RPCError) -> bool:
-    """Whether the connection broke during the call, for which gRPC has no status of its own."""
+    """Return True if the connection broke during the call, which has no gRPC status."""
     broken = error.status in (RPCStatusCode.UNKNOWN, RPCStatusCode.INTERNAL)
     return broken and error.message.startswith(_CUT_OFF)
 
 
 async def _sent_until_taken(send: Callable[[], Awaitable[T]]) -> T:
-    """Send an update of one id again while the server drops the task that was to take it.
+    """Retry an update under one id while the server drops the task that should deliver it.
 
-    A dropped task leaves nothing behind, and the same id is the same update.
+    A dropped task leaves nothing behind, and the same id names the same update.
     """
     for sending in range(1, _SENDINGS):
         try:
@@ -356,41 +337,39 @@ async def _sent_until_taken(send: Callable[[], Awaitable[T]]) -> T:
     return await send()
 
 
-async def until_answered(
-    ask: Callable[[], Awaitable[T]], *, tell: Callable[[Exception], None] | None = None
-) -> T:
-    """The answer, waited for while no worker or no server gives it: they are soon replaced.
+async def until_answered(ask: Callable[[], Awaitable[T]], *, notify: Notify | None = None) -> T:
+    """Retry a call while no worker or no server answers, as both are soon replaced.
 
     Args:
-        ask: asked again and again.
-        tell: given what is in the way each time; with it, there is no end to the waiting.
+        ask: the call.
+        notify: called with each reason; if given, retries never end.
 
     Raises:
-        NoWorker, ServerUnreachable: there was none for minutes.
+        NoWorker, ServerUnreachable: none answered for minutes.
     """
     deadline = asyncio.get_running_loop().time() + _ABSENCE_S
     while True:
         try:
             return await ask()
         except (errors.NoWorker, errors.ServerUnreachable) as absence:
-            if tell is not None:
-                tell(absence)
+            if notify is not None:
+                notify(absence)
             elif asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(0.5)
 
 
 async def connect_temporal(address: str | None = None, settings: Settings | None = None) -> Client:
-    """A Temporal client from the SDK's environment configuration, or for this address.
+    """Connect to this address, or as the SDK's environment configuration says.
 
     Args:
-        address: HOST:PORT, in place of what the SDK's variables and files say.
-        settings: of how messages are written; None: as the ORCHESTRATOR_* variables say.
+        address: HOST:PORT, in place of the SDK's variables and files.
+        settings: determine the data converter; None: read from the ORCHESTRATOR_* variables.
 
     Raises:
         ServerUnreachable: nothing answers at the address.
-        ServerRefused: what answers takes neither key nor certificate.
-        PayloadKeysInvalid: the keys of payloads are not written as they should be.
+        UsageError: as ServerRefused: the server accepts neither key nor certificate.
+        PayloadKeysInvalid: the payload keys are malformed.
     """
     converter = converter_of(settings or load_settings())
     config = ClientConfig.load_client_connect_config()
@@ -398,16 +377,74 @@ async def connect_temporal(address: str | None = None, settings: Settings | None
     try:
         return await Client.connect(**config, data_converter=converter, plugins=tracing_plugins())
     except RuntimeError as error:
-        # The SDK has no type for what went wrong: its words hold the status that gRPC gave.
-        is_refused = any(f"code: {status}" in str(error) for status in _NOT_LET_IN)
-        failed = errors.ServerRefused if is_refused else errors.ServerUnreachable
-        raise failed(config["target_host"]) from error
+        # The SDK has no type for this failure: its message holds the gRPC status.
+        if not any(f"code: {status}" in str(error) for status in _NO_ACCESS):
+            raise errors.ServerUnreachable(config["target_host"]) from error
+        raise errors.UsageError(
+            f"the Temporal server at {config['target_host']} does not let us in; give it the right "
+            "key or certificate (TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH)",
+            code="ServerRefused",
+        ) from error
 
 
 def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
-    """The refusal of an update as our own error, of the same kind as the workflow raised."""
+    """Return the error that the workflow raised when it refused an update."""
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return errors.UsageError(str(cause))
     made = errors.error_named(cause.type or "", cause.details[0]) if cause.details else None
     return made or errors.UsageError(cause.message)
+
+
+# -- sizes of messages -----------------------------------------------------------------------------
+
+
+async def check_size(temporal: Client, message: Record, *, what: str) -> None:
+    """Refuse a message that its workflow could not read, which would block it for good.
+
+    Args:
+        temporal: the client whose data converter would encode the message.
+        message: the message.
+        what: the name of the message in errors.
+
+    Raises:
+        UsageError: the message is too large; nothing was sent.
+        UsageError: the message is nested too deep, or holds half a character or too large a number.
+    """
+    try:
+        defect = find_defect(json.loads(message.model_dump_json()))
+    except (ValueError, RecursionError):
+        # Without pydantic's message, which may quote a value.
+        raise errors.UsageError(f"{what} cannot be written as JSON in UTF-8") from None
+    if defect is not None:
+        place = ".".join(map(str, defect.path))
+        raise errors.UsageError(f"{what}: {place}: {defect.reason}")
+    # Not encoded: a large payload would be stored, and only its reference measured.
+    payloads = temporal.data_converter.payload_converter.to_payloads([message])
+    size = sum(len(payload.data) for payload in payloads)
+    if size > LARGEST_MESSAGE:
+        raise errors.UsageError(
+            f"{what} is {size / 1e6:.1f} MB large, and at most {LARGEST_MESSAGE / 1e6:.1f} MB are "
+            "taken, for every step carries it on; give a reference, such as an id or a URL, in "
+            "place of the content"
+        )
+
+
+async def check_request(temporal: Client, request: MissionRequest) -> None:
+    """Refuse a mission whose request is too large, before any of its values is stored.
+
+    Raises:
+        UsageError: the request is too large, has too many inputs, or holds values that no message
+            can.
+    """
+    if len(request.inputs) > MOST_INPUTS:
+        raise errors.UsageError(
+            f"the mission has {len(request.inputs):,} inputs, and at most {MOST_INPUTS:,} are "
+            "taken; give those that its tools need"
+        )
+    await check_size(temporal, request, what="the mission's request")
+
+
+def _is_about_size(error: RPCError) -> bool:
+    """Return True if the server, or a proxy in front of it, refused a message for its size."""
+    return error.status in _SIZE_STATUS and any(part in error.message for part in _TOO_LARGE)

@@ -1,44 +1,39 @@
-"""MissionClient: start missions, watch them, decide on their confirmations, roll them back."""
+"""MissionClient: starts missions, watches them, decides on their cards, rolls them back."""
 
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 from temporalio.client import Client
 
-from orchestrator.client.answer_sending import open_question
-from orchestrator.client.connection import Connection, connect_temporal
-from orchestrator.client.decisions import send_decision
-from orchestrator.client.key_use import KeyUse, key_use
-from orchestrator.client.known_mission import KnownMission, known_mission
+from orchestrator.adapters.temporal.plain_records import client_for_records
+from orchestrator.client.connection import Connection, Notify, connect_temporal
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.mission_list import list_missions
+from orchestrator.client.mission_list import (
+    KnownMission,
+    MissionSummary,
+    known_mission,
+    list_missions,
+)
 from orchestrator.client.mission_rollback import (
     RollbackPreview,
+    parked_rollbacks,
     preview_rollback,
-    read_report,
+    resolve_parked,
     roll_back,
 )
-from orchestrator.client.overview import MissionSummary
-from orchestrator.client.parked_rollbacks import parked_rollbacks, resolve_parked
+from orchestrator.client.mission_state import read_report
 from orchestrator.client.result_retention import KeptResult, kept_result, kept_summaries
-from orchestrator.client.start import Starter
+from orchestrator.client.start import Starter, preview_plan
 from orchestrator.client.stores import store_of
-from orchestrator.client.waiting_legs import (
-    all_waiting,
-    leg_of,
-    waiting_of,
-    warn_of_unasked,
-)
+from orchestrator.client.waits import all_waiting, open_card, open_question, send_decision
 from orchestrator.confirmation.models import (
-    Amend,
     Approve,
     ConfirmationCard,
     Decision,
     DecisionReceipt,
     Reject,
-    Respond,
     Then,
 )
 from orchestrator.core import command_lines, errors
@@ -47,8 +42,8 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import AcceptedMission, MissionRequest
 from orchestrator.messages.open_waits import Waiting
-from orchestrator.messages.parked import ParkedRollback
 from orchestrator.messages.rollback import (
+    ParkedRollback,
     ResolveInput,
     RollbackReport,
     SweepInput,
@@ -58,10 +53,11 @@ from orchestrator.planning.models import OneCall
 from orchestrator.saga.ledger import Resolution
 from orchestrator.settings import Settings, load_settings
 
-if TYPE_CHECKING:  # imported where they are used: a command uses one of them
+if TYPE_CHECKING:  # imported in the functions that use them: a command uses only one
     from orchestrator.client.batch import Batch
-    from orchestrator.client.kept_file import KeptFile
+    from orchestrator.client.key_rotation import KeyUse
     from orchestrator.client.mission_schedules import Schedules
+    from orchestrator.client.stores import KeptFile
     from orchestrator.messages.events import AnyEvent
     from orchestrator.messages.plan_preview import PlanPreview
 
@@ -69,10 +65,19 @@ _log = logging.getLogger(__name__)
 
 
 class MissionClient:
-    """Missions of one task queue: thin over a Temporal client, stateless, safe to make anywhere."""
+    """Missions of one task queue, over a Temporal client; it keeps no state.
+
+    Example:
+        client = await MissionClient.connect()
+        mission = await client.start(MissionRequest(goal="Book a room in Rome"))
+        async for card in mission.cards():
+            await mission.approve(card, approver="ann@example.com")
+        result = await mission.result()
+    """
 
     def __init__(self, client: Client, settings: Settings) -> None:
-        """Take a connected Temporal client, as `connect_temporal` makes it."""
+        """Take a connected Temporal client, with any data converter."""
+        client = client_for_records(client)
         self.temporal = client
         self.connection = Connection(client, settings.task_queue)
         self._settings = settings
@@ -80,41 +85,40 @@ class MissionClient:
 
     @classmethod
     async def connect(cls, settings: Settings | None = None) -> "MissionClient":
-        """Connect as TEMPORAL_ADDRESS and the SDK's other variables and files say.
+        """Connect by the settings of the SDK, such as TEMPORAL_ADDRESS.
 
         Raises:
-            ServerUnreachable: nothing answers there.
-            PayloadKeysInvalid: the keys of payloads are not written as they should be.
+            ServerUnreachable: nothing answers at the address.
+            PayloadKeysInvalid: the payload keys are malformed.
         """
         settings = settings or load_settings()
         return cls(await connect_temporal(settings=settings), settings)
 
     @property
     def schedules(self) -> "Schedules":
-        """Missions that the server starts again and again."""
+        """Return the schedules of missions."""
         from orchestrator.client.mission_schedules import Schedules
 
         return Schedules(self.connection, self._starter)
 
     @property
     def batch(self) -> "Batch":
-        """Many missions, so many at a time."""
+        """Return the runner of lists of missions."""
         from orchestrator.client.batch import Batch
 
         return Batch(self.connection, self._starter, hides_goals=self._settings.encrypts)
 
     async def start(self, request: MissionRequest) -> MissionHandle:
-        """Start a mission: when this returns, it is on the server and will run.
+        """Start a mission: when this returns, the mission is on the server and will run.
 
-        Once a worker has taken it up; or when none did in a few seconds: then `queued` of the
-        handle says why, and it runs as soon as there is a worker. The same mission id with the
-        same request is the same mission, however often it is sent. Values of personal inputs
-        stay behind in the vault, for this mission alone; inputs that no tool takes are in
-        `undeclared_inputs` of the handle.
+        If no worker starts the mission within seconds, `queued` of the handle gives the reason; the
+        mission runs as soon as a worker is there. Sending the same id with the same request again
+        changes nothing. Values of personal inputs stay in the vault, for this mission alone;
+        `undeclared_inputs` of the handle lists the inputs that no tool takes.
 
         Raises:
             UsageError: an input that no tool takes looks personal.
-            MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
+            MissionIdTaken: a mission with another goal, inputs or budget has the id.
         """
         started = await self._starter.start(request)
         return MissionHandle(
@@ -129,30 +133,30 @@ class MissionClient:
         *,
         after: str | None = None,
         follow: bool = True,
-        tell: Callable[[Exception], None] | None = None,
+        notify: Notify | None = None,
     ) -> "AsyncGenerator[AnyEvent, None]":
-        """Cards, decisions and questions of all missions, as they come about; without end.
+        """Yield cards, decisions and questions of all missions as they occur, without end.
 
-        It begins with those of the missions that run. Each event has a `cursor`; whoever gives it
-        as `after` gets exactly the events that follow. No worker is asked.
+        The feed begins with the events of running missions. Each event has a `cursor`: passed as
+        `after`, it continues the feed with exactly the events that follow.
 
         Args:
-            after: the cursor of an event of this feed; None: begin anew.
-            follow: go on; else end with what there is by now.
-            tell: given what is in the way, and what cannot be read; with it, a server that is away
-                is waited for without end, else for minutes.
+            after: the cursor of an event of this feed; None: from the beginning.
+            follow: wait for new events; if False, end with the events so far.
+            notify: called with unreadable histories and with the reasons why the server does not
+                answer. If given, the feed waits for the server forever, else for minutes.
         """
-        from orchestrator.client.live.mission_feed import mission_feed  # loads the workflows
+        from orchestrator.client.mission_feed import mission_feed  # loads the workflows
 
-        async for event in mission_feed(self.connection, after=after, follow=follow, tell=tell):
+        async for event in mission_feed(self.connection, after=after, follow=follow, notify=notify):
             yield event
 
     async def follow_up(self, named: str, request: MissionRequest) -> MissionRequest:
-        """A request that makes the one call of a follow-up action, and nothing else.
+        """Return a request that makes only the one call of a follow-up action.
 
         Args:
-            named: its id, as the mission's result has it, or MISSION:N for the Nth of its list.
-            request: what holds for the new mission otherwise: its id, budget, policy.
+            named: the action's id in the mission's result, or MISSION:N for the Nth of its list.
+            request: id, budget and policy of the new mission.
 
         Raises:
             UsageError: the mission lists no such follow-up.
@@ -175,52 +179,50 @@ class MissionClient:
         return request.model_copy(update=changes)
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
-        """Start a mission and learn in the same round trip what it will do, or why it will not.
+        """Start a mission and return its plan in the same round trip.
 
-        For a process that keeps nothing: give a mission id, and after a crash, or for a caller who
-        asks twice, send the same request again; it gets the same answer, and one mission runs.
+        A stateless process passes a mission id: after a crash the same request returns the same
+        answer, and only one mission runs.
 
         Raises:
-            MissionRefused: it cannot be planned; nothing was done.
-            MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
-            MissionQueued: it is on the server, and no worker has taken it up in time.
-            NoWorker: nobody would plan it; it was not started.
+            MissionRefused: the mission cannot be planned; nothing was done.
+            MissionIdTaken: a mission with another goal, inputs or budget has the id.
+            NoWorker: no worker is there to plan, and the mission was not started; or as
+                MissionQueued: the mission is on the server, and no worker has started it in time.
         """
         return await self._starter.submit(request)
 
     async def plan(self, request: MissionRequest) -> "PlanPreview":
-        """What a mission of this request would do, as a worker plans it now; nothing is done.
+        """Return the plan that a worker now makes for this request, without starting a mission.
 
-        No mission begins, no value is stored, no tool is called. What a worker planned stays as a
-        run of its own in the server's history, with the goal.
+        No value is stored, no tool is called. The plan stays as a run of its own in the server's
+        history, with the goal.
 
         Raises:
-            PlanRefused: it cannot be planned, for instance since no tool does what it asks.
+            PlanRefused: no plan is possible, for instance since no tool does what the goal asks.
             UsageError: an input that no tool takes looks personal.
-            NoWorker: nobody is there to plan it.
+            NoWorker: no worker is there to plan.
         """
-        from orchestrator.client.plan_preview_call import preview_plan
-
         return await preview_plan(self.connection, self._starter, request)
 
     def get(self, mission_id: str) -> MissionHandle:
-        """A mission that was started before, maybe by another process.
+        """Return the handle of a mission that was started earlier, possibly by another process.
 
         Raises:
-            MissionNotFound: its id is empty; whether there is one of that id, its methods find out.
+            MissionNotFound: the id is empty; methods of the handle raise it for an unknown id.
         """
         if not mission_id.strip():
             raise errors.MissionNotFound(mission_id)
         return MissionHandle(self.connection, mission_id)
 
     async def missions(self, *, limit: int = 50, status: str | None = None) -> list[MissionSummary]:
-        """The newest missions, newest first, with what each waits for.
+        """Return the newest missions, newest first, with their waits.
 
-        Where the server knows no more than these, those whose results the store still has follow.
+        Missions on the server come first, then missions whose results only the store has.
 
         Args:
             limit: at most this many.
-            status: only those that stand so, their rollbacks included: `parked` for instance.
+            status: only missions of this status, rollbacks included: `parked` for instance.
 
         Raises:
             UsageError: there is no such status.
@@ -236,169 +238,134 @@ class MissionClient:
                     store.results,
                     status=status,
                     limit=limit - len(found),
-                    besides=known,
+                    exclude=known,
                 )
         except (errors.StoreUnavailable, errors.StoreRefused) as away:
             _log.warning("missions that only the store knows are not listed: %s", away)
         return sorted(found, key=lambda one: one.started_at, reverse=True)
 
     async def kept(self, mission_id: str) -> KeptResult:
-        """The result of a mission that the server no longer knows, as the store has kept it.
+        """Return the result of a mission from the store, when the server no longer knows it.
 
         Raises:
-            MissionNotFound: it does not know it either.
+            MissionNotFound: the store does not know it either.
         """
         with store_of(self._settings) as store:
             return await kept_result(self.temporal, store.results, mission_id)
 
     async def record(self, mission_id: str) -> JsonObject:
-        """All that is on record of a mission that is over, for audit.
+        """Return the audit record of a mission that is over.
 
-        Of one that the server no longer knows that is its result, with `kept_as_of`.
+        When the server no longer knows the mission, the record holds the result, with `kept_as_of`.
 
         Raises:
-            UsageError: it, or its rollback, still goes on.
+            UsageError: the mission or its rollback still runs.
             MissionNotFound: the store does not know it either.
         """
         try:
             return await self.get(mission_id).record()
         except errors.MissionNotFound:
-            from orchestrator.client.kept_record import record_of_kept
+            from orchestrator.client.mission_record import record_of_kept  # reads signatures
 
             kept = await self.kept(mission_id)
             return record_of_kept(kept, namespace=self.temporal.namespace)
 
     async def file(self, mission_id: str, handle: str) -> "KeptFile":
-        """A file that a mission received, with its bytes, by the handle that answers have of it.
+        """Return a file that a mission received, with its bytes, by its handle.
 
         Raises:
-            FileUnknown: the mission has received no such file, or it is no longer kept.
-            StateLacking: the store cannot be read now.
+            UsageError: the mission has received no such file, or the file is no longer stored.
+            StateMissing: the store is unavailable.
         """
-        from orchestrator.client.kept_file import mission_file
+        from orchestrator.client.stores import mission_file
 
         return await mission_file(self._settings, mission_id, handle)
 
     async def known(self, mission_id: str, *, why: str) -> KnownMission:
-        """What the server says of a mission whose worker is away.
+        """Return the server's facts about a mission whose history cannot be replayed here.
 
         Raises:
-            MissionNotFound: nothing.
+            MissionNotFound: there is no such mission.
         """
         return await known_mission(self.connection, mission_id, why=why)
 
     async def waiting(self) -> Waiting:
-        """Every card and question of every mission, and the legs that could not be asked."""
+        """Return every card, question and pause of every mission."""
         return await all_waiting(self.connection)
 
     async def confirmations(self) -> list[ConfirmationCard]:
-        """Every card of every mission that waits for a decision; see `waiting`, too.
-
-        Raises:
-            NoWorker: of all the legs that wait, none could be asked.
-        """
-        waiting = await self.waiting()
-        warn_of_unasked(waiting)
-        return list(waiting.cards)
-
-    async def questions(self) -> list[Question]:
-        """Every question of every mission that waits for an answer; see `waiting`, too.
-
-        Raises:
-            NoWorker: of all the legs that wait, none could be asked.
-        """
-        waiting = await self.waiting()
-        warn_of_unasked(waiting)
-        return list(waiting.questions)
+        """Return every open card of every mission."""
+        return list((await self.waiting()).cards)
 
     async def question(self, question_id: str) -> Question | None:
-        """One question by its id; None when it is not open."""
+        """Return one question by its id; None when it is not open."""
         return await open_question(self.connection, question_id)
 
     async def confirmation(self, confirmation_id: str) -> ConfirmationCard:
-        """One open card by its id.
+        """Return one open card by its id.
 
         Raises:
-            CardUnknown: it is not open, or never was.
+            CardUnknown: the card is not open, or never existed.
         """
-        waiting = await waiting_of(self.connection, leg_of(confirmation_id))
-        if waiting is None or waiting.card is None:
-            raise errors.CardUnknown(confirmation_id, "no such confirmation is open")
-        if waiting.card.confirmation_id != confirmation_id:
-            raise errors.CardUnknown(
-                confirmation_id, f"not open; this leg now asks {waiting.card.confirmation_id}"
-            )
-        return waiting.card
+        return await open_card(self.connection, confirmation_id)
 
     async def approve(self, confirmation_id: str, digest: str, *, approver: str) -> DecisionReceipt:
-        """Yes, to the card with this digest."""
+        """Approve the card with this digest."""
         return await self.decide(
             Approve(confirmation_id=confirmation_id, digest=digest, approver=approver)
-        )
-
-    async def amend(
-        self, confirmation_id: str, changes: JsonObject, *, approver: str
-    ) -> DecisionReceipt:
-        """Change arguments of an open card."""
-        return await self.decide(
-            Amend(confirmation_id=confirmation_id, changes=changes, approver=approver)
         )
 
     async def reject(
         self, confirmation_id: str, *, reason: str, approver: str, then: Then = "replan"
     ) -> DecisionReceipt:
-        """No, why, and what follows: see `MissionHandle.reject`."""
+        """Reject an open card. See `MissionHandle.reject`."""
         return await self.decide(
             Reject(confirmation_id=confirmation_id, reason=reason, approver=approver, then=then)
-        )
-
-    async def respond(self, confirmation_id: str, *, text: str, approver: str) -> DecisionReceipt:
-        """Not this: the planner looks again with a hint, and asks again."""
-        return await self.decide(
-            Respond(confirmation_id=confirmation_id, text=text, approver=approver)
         )
 
     async def decide(self, decision: Decision) -> DecisionReceipt:
         """Send a decision.
 
         Raises:
-            ConfirmationError: of the kind that says why it was refused; nothing changed.
-            NoWorker: nobody would take it.
+            ConfirmationError: the decision was refused, for the reason of the subclass; nothing
+                changed.
+            NoWorker: no worker is there to handle it.
         """
         return await send_decision(self.connection, decision)
 
     async def rollback_preview(self, mission_id: str) -> RollbackPreview:
-        """What a rollback of a mission that is over would take back; nothing is started.
+        """Return what a rollback of a finished mission would cancel; nothing is started.
 
         Raises:
-            UsageError: the mission still runs: cancel it, and it rolls itself back.
+            UsageError: the mission still runs; cancelling it rolls it back.
         """
         return await preview_rollback(self.connection, self.get(mission_id).mission_id)
 
     async def rollback(
         self, mission_id: str, *, reason: str, approver: str | None = None
     ) -> RollbackReport:
-        """Roll back a mission that is over, however it ended; waits until everything was tried.
+        """Roll back a mission that is over, and wait until everything was tried.
 
-        A rollback that runs is joined; one that was broken off is taken up where it stopped, even
-        when the mission still runs, for then it waits for it.
+        The call joins a running rollback. An interrupted rollback is resumed, even while the
+        mission still runs, since the mission then waits for the rollback.
 
         Args:
-            mission_id: of the mission.
+            mission_id: the id of the mission.
             reason: for the record.
-            approver: who decided on it, for the record: needed for a mission that succeeded.
+            approver: the person who decided on the rollback, for the record; required after a
+                success.
 
         Raises:
-            UsageError: the mission still runs: cancel it, and it rolls itself back. Or it
-                succeeded, and nobody is named who decided.
+            UsageError: the mission still runs; cancelling it rolls it back. Or it succeeded, and
+                `approver` is missing.
         """
         return await roll_back(self.connection, mission_id, reason=reason, approver=approver)
 
     async def rollback_report(self, mission_id: str) -> RollbackReport:
-        """Where the rollback of a mission stands.
+        """Return the state of a mission's rollback.
 
         Raises:
-            UsageError: nothing of it was rolled back, or there is no such mission.
+            UsageError: the mission has no rollback, or there is no such mission.
         """
         return await read_report(self.connection, mission_id)
 
@@ -408,8 +375,8 @@ class MissionClient:
         """Decide on a parked obligation: retry it, note it as cancelled, or accept it.
 
         Raises:
-            ObligationNotParked: it is not, or no more; with who decided on it before.
-            NoWorker: nobody would take it, so that it was not sent; or nobody answered in time.
+            QuestionError: the obligation is not parked, or somebody else has decided.
+            NoWorker: no worker is there, or none answered in time.
         """
         return await resolve_parked(
             self.connection,
@@ -419,14 +386,15 @@ class MissionClient:
         )
 
     async def purge_personal(self, mission_id: str, *, force: bool = False) -> tuple[str, ...]:
-        """Remove the personal values that a mission brought; the names of the fields.
+        """Remove the personal values that a mission brought, and its observations.
 
-        What it has seen, which may hold them, goes with them.
+        Returns:
+            The names of the fields.
 
         Raises:
-            UsageError: the mission or its rollback may still need them, and it was not forced.
+            UsageError: the mission or its rollback may still need the values, and `force` is False.
         """
-        from orchestrator.client.personal_retention import purge_mission
+        from orchestrator.client.retention import purge_mission
 
         with store_of(self._settings) as store, self.connection.explaining():
             return await purge_mission(
@@ -438,25 +406,24 @@ class MissionClient:
             )
 
     async def parked(self) -> list[ParkedRollback]:
-        """Every rollback that waits for an operator, from the moment it has parked something.
-
-        One that cannot be asked is there as well, with the reason in `unread`.
-        """
+        """Return every rollback that has parked an obligation and waits for an operator."""
         return await parked_rollbacks(self.connection)
 
-    async def payload_key_use(self) -> list[KeyUse]:
-        """How many recorded workflows need each payload key; reads all that the server keeps."""
+    async def payload_key_use(self) -> "list[KeyUse]":
+        """Return the number of workflows for each payload key, from every history on the server."""
+        from orchestrator.client.key_rotation import key_use
+
         with self.connection.explaining():
             return await key_use(self.temporal)
 
     async def sweep(self) -> SweepReport:
-        """Start the rollback of every mission that was stopped from outside and left something.
+        """Start the rollback of every mission that was terminated with live obligations.
 
-        Workers do the same by themselves every few minutes. What was stopped in the last second may
+        Workers do the same every few minutes. A mission that was terminated in the last second may
         not show in the server's search yet.
 
         Raises:
-            NoWorker: nobody would run it.
+            NoWorker: no worker is there to run the rollbacks.
         """
         await self.connection.await_poller()
         queue = self._settings.task_queue

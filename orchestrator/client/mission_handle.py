@@ -1,21 +1,21 @@
-"""MissionHandle: one mission by its id: its result, its cards and questions, its end."""
+"""MissionHandle: one mission by its id, with its result, cards and questions."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import (
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+)
 
-from orchestrator.client.answer_sending import send_answer
-from orchestrator.client.connection import Connection, until_answered
-from orchestrator.client.decisions import send_decision
-from orchestrator.client.known_mission import stuck_in
+from orchestrator.client.connection import Connection, Notify, until_answered
+from orchestrator.client.mission_list import obstacle_of
 from orchestrator.client.mission_rollback import roll_back
+from orchestrator.client.mission_state import read_mission, standing
 from orchestrator.client.opened_cards import opened_cards
-from orchestrator.client.snapshot import standing, take_snapshot
-from orchestrator.client.understood import Understood
-from orchestrator.client.waiting_legs import leg_of, waiting_in, warn_of_unasked
+from orchestrator.client.waits import Understood, mission_of, send_answer, send_decision, waits_of
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -28,9 +28,9 @@ from orchestrator.confirmation.models import (
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
+from orchestrator.messages.failure_details import ModelPause, ResumeInput, resume_action
 from orchestrator.messages.leg import Question
-from orchestrator.messages.mission import MissionResult
-from orchestrator.messages.model_trouble import ModelPause, ResumeInput, resume_action
+from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import RollbackReport
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class MissionHandle:
-    """One mission, known by its id alone: any process can take it up."""
+    """A mission, identified by its id alone, so that any process can follow it."""
 
     def __init__(
         self,
@@ -49,18 +49,18 @@ class MissionHandle:
         undeclared_inputs: tuple[str, ...] = (),
         queued: str = "",
     ) -> None:
-        """Take what to speak through; nothing is asked of the server yet."""
+        """Take the connection; the server is not called yet."""
         self._connection = connection
         self.mission_id = mission_id
         self.undeclared_inputs = undeclared_inputs
-        """Of a mission that was just started: inputs that no tool takes."""
+        """Inputs that no tool takes, right after the start."""
         self.queued = queued
-        """Of a mission that was just started: why no worker has taken it up yet; empty: one has."""
+        """Why no worker has started the mission, right after the start; empty if one has."""
 
     async def result(self) -> MissionResult:
-        """Wait for the end and give the result document, whether it succeeded or not.
+        """Wait for the end and return the result document, of a success or a failure.
 
-        With what a rollback has made of it, when there was one by now.
+        The document includes the effects of a rollback, if there was one.
         """
         run = await self._connection.mission(self.mission_id)
         workflow = self._connection.temporal.get_workflow_handle(
@@ -74,65 +74,46 @@ class MissionHandle:
         return await standing(self._connection, result)
 
     async def snapshot(self) -> MissionResult:
-        """The result document as it stands now, without waiting.
+        """Return the current result document, from recorded history.
 
-        Running legs are asked themselves, what a rollback did shows in the ledger, and a mission
-        that was stopped from outside is told as terminated, which it could not say itself.
+        Effects of a rollback show in the ledger; a mission that was stopped from outside is
+        `terminated`.
+
+        Raises:
+            EventsUnreadable: this release's code does not match the history.
         """
-        return await take_snapshot(self._connection, self.mission_id)
+        return await read_mission(self._connection, self.mission_id)
 
     async def confirmations(self) -> list[ConfirmationCard]:
-        """The cards of this mission that wait for a decision."""
-        return list((await self._waiting()).cards)
+        """Return the open cards of this mission."""
+        return list((await self.waiting()).cards)
 
     def cards(self) -> AsyncGenerator[ConfirmationCard]:
-        """Each card of this mission once, as soon as it is open, until the mission is over.
+        """Yield each card of this mission as soon as it is open, until the mission is over.
 
-        Pushed by the server: nothing is asked again and again. What an amendment makes of a card is
-        one more. A worker or a server that is away is waited for, for minutes.
+        The server pushes them. An amended card counts as a new card. The call waits minutes for a
+        server that is unavailable.
         """
         return opened_cards(self._connection, self.mission_id)
 
-    async def next_card(self, *, besides: Collection[str] = ()) -> ConfirmationCard | None:
-        """Wait for an open card; None once the mission is over.
-
-        Args:
-            besides: ids of cards that are known already.
-        """
-        async with aclosing(self.cards()) as cards:
-            async for card in cards:
-                if card.confirmation_id not in besides:
-                    return card
-        return None
-
     async def questions(self) -> list[Question]:
-        """The questions of this mission that wait for an answer."""
-        return list((await self._waiting()).questions)
+        """Return the open questions of this mission."""
+        return list((await self.waiting()).questions)
 
     async def pauses(self) -> list[ModelPause]:
-        """The legs of this mission that wait for the provider of their model."""
-        return list((await self._waiting()).pauses)
+        """Return the legs of this mission that wait for their model provider."""
+        return list((await self.waiting()).pauses)
 
     async def waiting(self) -> Waiting:
-        """Its cards and questions, and those of its legs that could not be asked.
+        """Return the cards, questions and pauses of the plan and the legs."""
+        return await waits_of(self._connection, self.mission_id)
 
-        Before its first leg, what is to be said of its plan.
-        """
-        legs = await self._connection.query(self.mission_id, names.LEGS_QUERY, list[str])
-        ids = [names.leg_workflow_id(self.mission_id, leg) for leg in legs]
-        return await waiting_in(self._connection, ids or [self.mission_id])
-
-    async def _waiting(self) -> Waiting:
-        waiting = await self.waiting()
-        warn_of_unasked(waiting)
-        return waiting
-
-    async def _is_running(self) -> bool:
-        mission = await self._connection.mission(self.mission_id)
-        return mission.status is WorkflowExecutionStatus.RUNNING
+    async def obstacle(self) -> errors.ServiceUnavailable | None:
+        """Return why the mission cannot continue: no worker, or failing tasks; None if it can."""
+        return await obstacle_of(self._connection, await self._connection.mission(self.mission_id))
 
     async def approve(self, card: ConfirmationCard, *, approver: str) -> DecisionReceipt:
-        """Yes, to exactly what the card shows."""
+        """Approve exactly the call that the card shows."""
         return await send_decision(
             self._connection,
             Approve(confirmation_id=card.confirmation_id, digest=card.digest, approver=approver),
@@ -141,7 +122,7 @@ class MissionHandle:
     async def amend(
         self, card: ConfirmationCard, changes: JsonObject, *, approver: str
     ) -> DecisionReceipt:
-        """Change arguments; the receipt holds the new card, to be approved in its turn."""
+        """Change arguments of a card; the receipt holds the new card, which must be approved."""
         return await send_decision(
             self._connection,
             Amend(confirmation_id=card.confirmation_id, changes=changes, approver=approver),
@@ -150,14 +131,14 @@ class MissionHandle:
     async def reject(
         self, card: ConfirmationCard, *, reason: str, approver: str, then: Then = "replan"
     ) -> DecisionReceipt:
-        """No.
+        """Reject a card.
 
         Args:
-            card: what is rejected.
-            reason: why, for planner and record.
-            approver: who decides.
-            then: what follows: the planner looks for another way (`replan`), the leg is left out
-                (`skip`), or all that the mission did is undone (`undo`).
+            card: the card.
+            reason: for the planner and the record.
+            approver: the person who decides.
+            then: the planner looks for another way (`replan`), the leg is skipped (`skip`), or the
+                mission is rolled back (`rollback`).
         """
         return await send_decision(
             self._connection,
@@ -167,7 +148,7 @@ class MissionHandle:
         )
 
     async def respond(self, card: ConfirmationCard, *, text: str, approver: str) -> DecisionReceipt:
-        """Not this: the planner looks again, with a hint such as "a later flight"."""
+        """Decline a card with a hint for the planner, such as "a later flight"."""
         return await send_decision(
             self._connection,
             Respond(confirmation_id=card.confirmation_id, text=text, approver=approver),
@@ -176,15 +157,17 @@ class MissionHandle:
     async def answer(
         self, question_id: str, values: JsonObject | str | None = None, *, answered_by: str = ""
     ) -> Understood:
-        """Answer a leg's question; without values one that asks to store personal fields.
+        """Answer a leg's question; one that asks to store personal fields takes no values.
 
-        Texts are read by the fields that were asked for: "tomorrow", "8 pm", "120 euros", "two".
-        Where one thing is asked for, its text needs no name: `answer(question_id, "go on")`.
-        What they were understood as is returned; it is what the mission goes on with.
+        Texts are read by the question's fields: "tomorrow", "8 pm", "120 euros", "two". A question
+        with one field takes its text without a name: `answer(question_id, "go on")`.
+
+        Returns:
+            The values with which the mission continues.
 
         Raises:
-            QuestionUnknown: no such question is open.
-            AnswerInvalid: it is not what was asked for, or can be read in two ways; it stays open.
+            QuestionError: no such question is open, or a text is invalid or ambiguous; then the
+                question stays open.
         """
         return await send_answer(
             self._connection, question_id, values or {}, answered_by=answered_by
@@ -198,31 +181,33 @@ class MissionHandle:
         give_up: bool = False,
         by: str = "",
     ) -> list[ModelPause]:
-        """Ask the model of a leg that waits for it again now, or another one, or give up.
+        """Retry the model of a waiting leg now, continue with another model, or give up.
 
         Args:
-            pause_id: of one leg; None: all legs of this mission that wait for their model.
-            model: `provider:model` to go on with.
+            pause_id: the pause of one leg; None: all waiting legs of this mission.
+            model: `provider:model` to continue with.
             give_up: fail the leg, so that the mission is rolled back.
-            by: who decides, for the record.
+            by: the person who decides, for the record.
 
         Returns:
-            The pauses as they stood.
+            The pauses before the call.
 
         Raises:
-            PauseUnknown: no leg waits for its model, or not under that id.
-            ModelUnusable: the model cannot be asked where the leg runs; it goes on waiting.
+            QuestionError: no leg waits for its model, or not under that id.
+            ModelUnusable: the model is not available where the leg runs; the leg keeps waiting.
         """
         ids = [pause_id] if pause_id else [one.pause_id for one in await self.pauses()]
         if not ids:
-            raise errors.PauseUnknown(self.mission_id, "none of its legs waits for its model")
+            raise errors.QuestionError(
+                self.mission_id, "none of its legs waits for its model", code="PauseUnknown"
+            )
         action = resume_action(model, give_up=give_up)
         wanted = [ResumeInput(pause_id=i, action=action, model=model or "", by=by) for i in ids]
         return [await self._resume(one) for one in wanted]
 
     async def _resume(self, wanted: ResumeInput) -> ModelPause:
         return await self._connection.update(
-            leg_of(wanted.pause_id),
+            mission_of(wanted.pause_id),
             names.RESUME_UPDATE,
             wanted,
             ModelPause,
@@ -230,81 +215,88 @@ class MissionHandle:
         )
 
     async def cancel(self) -> None:
-        """Ask the mission to stop and to roll back what it did.
+        """Ask the mission to stop and to cancel its effects.
 
         Raises:
-            UsageError: it is over.
-            CancelUnheard: it was asked; but it, or a leg of it, cannot go on to hear it.
+            UsageError: the mission is over.
+            WorkflowStuck: the request was recorded, but the mission cannot continue.
         """
-        if not await self._is_running():
+        mission = await self._connection.mission(self.mission_id)
+        if mission.status is not WorkflowExecutionStatus.RUNNING:
             raise errors.UsageError(
-                f"mission {self.mission_id} is over; undo what it did with: "
+                f"mission {self.mission_id} is over; roll back its effects with: "
                 f"orchestrator mission rollback {self.mission_id}"
             )
         with self._connection.explaining(self.mission_id):
             await self._connection.temporal.get_workflow_handle(self.mission_id).cancel()
-        for why in await stuck_in(self._connection, self.mission_id):
-            raise errors.CancelUnheard(**why.details)
+        if (why := await self._connection.stuck(mission)) is not None:
+            about = "the request to stop waits with the server, and nothing has stopped"
+            raise errors.WorkflowStuck(**why.details | {"about": about, "code": "CancelUnheard"})
 
     async def rollback(
         self, *, reason: str = "asked for", approver: str | None = None
     ) -> RollbackReport:
-        """Roll back a mission that is over; waits until everything was tried.
-
-        Raises:
-            UsageError: it still runs; or it ended with what is meant to stand, and no `approver` is
-                named who decided.
-        """
+        """Roll back a mission that is over. See `MissionClient.rollback`."""
         return await roll_back(self._connection, self.mission_id, reason=reason, approver=approver)
 
     async def record(self) -> JsonObject:
-        """All that is on record of it, for audit; it and its rollback are over.
+        """Return the audit record of a mission; both the mission and its rollback must be over.
 
-        `orchestrator.confirmation.mission_records.seal` puts a digest and a signature on it.
+        `orchestrator.confirmation.mission_records.seal` adds a digest and a signature.
 
         Raises:
-            UsageError: it still goes on.
+            UsageError: the mission or its rollback still runs.
         """
         from orchestrator.client.mission_record import mission_record  # reads signatures
 
         return await mission_record(self._connection, self.mission_id)
 
     async def watch(
-        self, *, every_s: float = 0.5, tell: Callable[[Exception], None] | None = None
+        self, *, every_s: float = 0.5, notify: Notify | None = None
     ) -> AsyncGenerator[MissionResult]:
-        """The result document each time it changed, until the mission is over.
+        """Yield the result document each time it changes, until the mission is over.
 
         Args:
-            every_s: seconds between two looks.
-            tell: given what is in the way while nobody answers; with it, that is waited for without
-                end, else for minutes.
+            every_s: seconds between two reads.
+            notify: called with the reason while nobody answers. If given, the call waits forever,
+                else for minutes.
         """
         before: MissionResult | None = None
+        length = -1
         while True:
-            now = await until_answered(self.snapshot, tell=tell)
-            if now != before:
-                yield now
-                before = now
-            if now.finished_at is not None or not await until_answered(self._is_running, tell=tell):
+            mission = await until_answered(self._described, notify=notify)
+            # A rollback has its own history.
+            rolls_back = before is not None and before.status is MissionStatus.ROLLING_BACK
+            if mission.history_length != length or rolls_back:
+                length = mission.history_length
+                now = await until_answered(self.snapshot, notify=notify)
+                if now != before:
+                    yield now
+                    before = now
+            is_running = mission.status is WorkflowExecutionStatus.RUNNING
+            if before is None or before.finished_at is not None or not is_running:
                 return
             await asyncio.sleep(every_s)
 
-    async def events(
-        self, *, after: str | None = None, tell: Callable[[Exception], None] | None = None
-    ) -> "AsyncGenerator[AnyEvent, None]":
-        """What happens in it, event by event, until it is over and its rollback has tried all.
+    async def _described(self) -> WorkflowExecutionDescription:
+        return await self._connection.mission(self.mission_id)
 
-        Read from recorded history: no worker is needed, and it costs the mission nothing. Each
-        event has a `cursor`; whoever gives it as `after` gets exactly the events that follow.
+    async def events(
+        self, *, after: str | None = None, notify: Notify | None = None
+    ) -> "AsyncGenerator[AnyEvent, None]":
+        """Yield the events of a mission, until it is over and its rollback has tried everything.
+
+        They are read from recorded history, which costs the mission nothing. Each event has a
+        `cursor`: passed as `after`, it continues with exactly the events that follow.
 
         Args:
             after: the cursor of an event; None: from the beginning.
-            tell: given what is in the way while the server does not answer; with it, that is
-                waited for without end, else for minutes.
+            notify: called with the reason while the server does not answer. If given, the call
+                waits forever, else for minutes.
         """
-        from orchestrator.client.live.mission_events import mission_events  # loads the workflows
+        from orchestrator.client.mission_events import mission_events  # loads the workflows
 
         async for event in mission_events(
-            self._connection, self.mission_id, after=after, tell=tell
+            self._connection, self.mission_id, after=after, notify=notify
         ):
             yield event

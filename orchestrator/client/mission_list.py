@@ -1,36 +1,100 @@
-"""Lists of missions, all or those in one status, newest first."""
+"""Lists of missions, newest first, each with its status and waits.
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Final
+One search returns a page of missions with their memos, another their rollbacks; no worker is asked.
+"""
 
-from temporalio.client import WorkflowExecution
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
 
-from orchestrator.client.connection import Connection
-from orchestrator.client.overview import (
-    LEFT,
-    MissionSummary,
-    summaries,
+from pydantic import Field
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.client import (
+    WorkflowExecution,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
 )
-from orchestrator.core.errors import UsageError
+
+from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
+from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
+from orchestrator.adapters.temporal.search_attributes import AGENT, STATUS, WAITING_FOR
+from orchestrator.client.connection import Connection
+from orchestrator.client.mission_state import STOPPED
+from orchestrator.client.waits import waits_in
+from orchestrator.core import command_lines
+from orchestrator.core.errors import NoWorker, ServiceUnavailable, UsageError
+from orchestrator.core.record import Record
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission import MISSION_ID_PATTERN, MissionStatus, status_with
+from orchestrator.messages.open_waits import Waiting, WaitKind
 from orchestrator.messages.rollback import RollbackStatus
 
-_PAGE: Final = 50
+STATUSES: Final = tuple(sorted(status.value for status in MissionStatus))
+"""Statuses that a list can be filtered by."""
+LEFT: Final = frozenset({names.LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
+"""Statuses of a mission that is over and whose rollback still runs."""
+_PAGE: Final = 200
 _MISSIONS: Final = f"WorkflowType = '{names.MISSION_WORKFLOW}'"
 _ROLLBACKS: Final = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}'"
 _OPEN: Final = "ExecutionStatus = 'Running'"
-STATUSES: Final = tuple(sorted(status.value for status in MissionStatus))
-"""What a list can be asked for."""
+_RUNNING: Final = WorkflowExecutionStatus.RUNNING
+
+Place = tuple[str, Version | None]
+"""A task queue, and the build to which a workflow there is pinned."""
+
+
+class Wait(Record):
+    """A card, question, pause or obstacle for which a mission waits."""
+
+    kind: Literal["confirmation", "answer", "model", "store", "operator", "worker"]
+    what: str
+    command: str = ""
+
+
+class MissionSummary(Record):
+    """A mission in a list, with its status and waits."""
+
+    mission_id: str
+    status: str
+    goal: str
+    started_at: datetime
+    waits_for: tuple[Wait, ...] = ()
+    is_kept: bool = Field(
+        default=False, description="its server no longer knows it; the store has its result"
+    )
+
+
+class KnownMission(MissionSummary):
+    """The server's facts about a mission whose history cannot be replayed here."""
+
+    finished_at: datetime | None = None
+    task_queue: str
+    agents: tuple[str, ...] = Field(default=(), description="agents of legs under way")
+    unread: str = Field(description="why the rest of it could not be read")
+    is_partial: bool = True
+
+
+@dataclass(frozen=True)
+class Family:
+    """The rollbacks of some missions, and those of their task queues that nobody polls."""
+
+    rollbacks: Mapping[str, WorkflowExecution] = field(default_factory=dict)
+    unpolled: Mapping[Place, NoWorker] = field(default_factory=dict)
+
+
+# -- lists ----------------------------------------------------------------------------------------
 
 
 async def list_missions(
     connection: Connection, *, status: str | None = None, limit: int
 ) -> list[MissionSummary]:
-    """The newest missions, of one status when it is named.
+    """Return the newest missions, optionally of one status.
 
-    The search attribute of a mission that is over says how it ended; what its rollback did since is
-    looked up for those alone for which it counts.
+    The search attribute of a finished mission says how it ended; its rollback is looked up where
+    the rollback may have changed the status.
 
     Raises:
         UsageError: there is no such status.
@@ -53,7 +117,7 @@ async def list_missions(
 def _sources(
     connection: Connection, status: str | None, *, page: int
 ) -> list[AsyncIterator[list[WorkflowExecution]]]:
-    """Where missions of a status can be found: by their own attribute, by their rollbacks, both."""
+    """Return searches for missions of a status, by their own attribute and by their rollbacks."""
     if status is None:
         return [_pages(connection, _MISSIONS, page)]
     shown = names.STATUS_ATTRIBUTE
@@ -87,7 +151,7 @@ def _shows(*statuses: str) -> str:
 async def _pages(
     connection: Connection, query: str, size: int
 ) -> AsyncIterator[list[WorkflowExecution]]:
-    """What a search finds, so many at a time."""
+    """Yield the results of a search in pages."""
     page: list[WorkflowExecution] = []
     with connection.explaining():
         async for execution in connection.temporal.list_workflows(query, page_size=size):
@@ -102,7 +166,7 @@ async def _pages(
 async def _of_rollbacks(
     connection: Connection, query: str, size: int
 ) -> AsyncIterator[list[WorkflowExecution]]:
-    """The missions whose rollbacks a search finds."""
+    """Yield the missions whose rollbacks a search finds, in pages."""
     async for rollbacks in _pages(connection, query, size):
         yield await _missions(connection, [names.mission_of(one.id) for one in rollbacks])
 
@@ -112,3 +176,191 @@ async def _missions(connection: Connection, ids: Sequence[str]) -> list[Workflow
     query = f"{_MISSIONS} AND WorkflowId IN ({listed})"
     with connection.explaining():
         return [one async for one in connection.temporal.list_workflows(query)]
+
+
+# -- one line -------------------------------------------------------------------------------------
+
+
+async def known_mission(connection: Connection, mission_id: str, *, why: str) -> KnownMission:
+    """Return the server's facts about a mission.
+
+    Raises:
+        MissionNotFound: there is no such mission.
+    """
+    mission = await connection.mission(mission_id)
+    (summary,) = await summaries(connection, [mission])
+    return KnownMission(
+        **dict(summary),
+        finished_at=mission.close_time,
+        task_queue=mission.task_queue,
+        agents=_agents(mission),
+        unread=why,
+    )
+
+
+async def obstacle_of(
+    connection: Connection, mission: WorkflowExecutionDescription
+) -> ServiceUnavailable | None:
+    """Return why a mission cannot continue now: its tasks fail, or no worker polls for its work."""
+    if mission.status is not _RUNNING:
+        return None
+    if (why := await connection.stuck(mission)) is not None:
+        return why
+    if (missing := await connection.absence_for(mission)) is not None:
+        return missing
+    pending = mission.raw_description.pending_activities
+    queues = {one.activity_options.task_queue.name for one in pending} - {""}
+    absences = [
+        await connection.absence(queue, kind=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
+        for queue in sorted(queues)
+    ]
+    return next((missing for missing in absences if missing is not None), None)
+
+
+async def summaries(
+    connection: Connection, missions: Sequence[WorkflowExecution]
+) -> list[MissionSummary]:
+    """Return a line for each of these missions, in their order."""
+    family = await family_of(connection, missions)
+    return [
+        MissionSummary(
+            mission_id=mission.id,
+            status=status_of(mission, family.rollbacks.get(mission.id)),
+            goal=str(await mission.memo_value("goal", "")),
+            started_at=mission.start_time,
+            waits_for=tuple(waits_for(mission, await waits_in(mission), family)),
+        )
+        for mission in missions
+    ]
+
+
+def status_of(mission: WorkflowExecution, rollback: WorkflowExecution | None) -> str:
+    """Return the status of a mission with the effects of its rollback."""
+    own = mission.typed_search_attributes.get(STATUS) or ""
+    if mission.status is _RUNNING:
+        return own
+    if mission.status in STOPPED:
+        own = MissionStatus.TERMINATED.value
+    if rollback is None or _was_refused(rollback) or _was_of_abandoned(rollback, mission):
+        return own
+    try:
+        ended = MissionStatus.PARKED if own in LEFT else MissionStatus(own)
+        done = _status_of(rollback)
+    except ValueError:  # a status of another release
+        return own
+    stopped = mission.status is WorkflowExecutionStatus.CANCELED
+    return status_with(ended, done, stopped=stopped).value
+
+
+def _status_of(rollback: WorkflowExecution) -> RollbackStatus:
+    """Return the status of a rollback; a sweep resumes one that was interrupted."""
+    if rollback.status is WorkflowExecutionStatus.COMPLETED:
+        return RollbackStatus.ROLLED_BACK
+    if rollback.status in BROKEN_OFF:
+        return RollbackStatus.ROLLING_BACK
+    return RollbackStatus(_shown(rollback))
+
+
+def waits_for(mission: WorkflowExecution, waits: Waiting, family: Family) -> Iterator[Wait]:
+    """Yield what a mission or its rollback waits for, with the command that shows it."""
+    rollback = family.rollbacks.get(mission.id)
+    confirm = "orchestrator confirm list"
+    if waits.cards:
+        yield Wait(kind="confirmation", what=_counted(waits.cards, "card"), command=confirm)
+    if waits.questions:
+        yield Wait(kind="answer", what=_counted(waits.questions, "question"), command=confirm)
+    if waits.pauses:
+        yield Wait(kind="model", what=_counted(waits.pauses, "model"), command=confirm)
+    open_ones = [one for one in (mission, rollback) if one is not None and one.status is _RUNNING]
+    if any(one is rollback and _shown(one) == RollbackStatus.PARKED for one in open_ones):
+        show = command_lines.show_rollback(mission.id)
+        yield Wait(kind="operator", what="an operator", command=show)
+    if waits.stalled or any(WaitKind.STORE in _waiting_for(one) for one in open_ones):
+        show = command_lines.show_mission(mission.id)
+        yield Wait(kind="store", what="what its workers keep", command=show)
+    missing = {str(why): why for one in open_ones if (why := family.unpolled.get(waiting_at(one)))}
+    for _, why in sorted(missing.items()):
+        yield Wait(kind="worker", what=why.awaited, command=why.command)
+
+
+def _counted(several: Sequence[object], what: str) -> str:
+    return f"{len(several)} {what}{'s' if len(several) > 1 else ''}"
+
+
+async def family_of(connection: Connection, missions: Sequence[WorkflowExecution]) -> Family:
+    """Return the rollbacks of these missions, and the task queues that nobody polls."""
+    may_roll_back = [m.id for m in missions if m.status is not _RUNNING or _is_rolling_back(m)]
+    rollbacks = await _rollbacks(connection, may_roll_back)
+    open_ones = [one for one in (*missions, *rollbacks.values()) if one.status is _RUNNING]
+    return Family(rollbacks, await unpolled(connection, map(waiting_at, open_ones)))
+
+
+async def unpolled(connection: Connection, places: Iterable[Place]) -> dict[Place, NoWorker]:
+    """Return the task queues, or builds in them, that nobody polls, each with the reason."""
+    distinct = sorted(set(places), key=str)
+    missing = await asyncio.gather(*(connection.absence(*place) for place in distinct))
+    return {place: why for place, why in zip(distinct, missing, strict=True) if why is not None}
+
+
+def waiting_at(execution: WorkflowExecution) -> Place:
+    """Return the task queue and the build that a workflow needs to continue."""
+    return execution.task_queue, pinned_version(execution.raw_info.versioning_info)
+
+
+async def _rollbacks(
+    connection: Connection, mission_ids: Iterable[str]
+) -> dict[str, WorkflowExecution]:
+    """Return the newest rollback of each mission."""
+    ids = _listed(names.rollback_workflow_id(mission) for mission in _plain(mission_ids))
+    newest: dict[str, WorkflowExecution] = {}
+    if not ids:
+        return newest
+    query = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND WorkflowId IN ({ids})"
+    with connection.explaining():
+        async for run in connection.temporal.list_workflows(query):
+            mission_id = names.mission_of(run.id)
+            known = newest.get(mission_id)
+            if known is None or run.start_time > known.start_time:
+                newest[mission_id] = run
+    return newest
+
+
+def _plain(mission_ids: Iterable[str]) -> Iterator[str]:
+    """Yield the ids that are valid in a search, as a foreign workflow may have any id."""
+    return (one for one in mission_ids if re.fullmatch(MISSION_ID_PATTERN, one))
+
+
+def _listed(ids: Iterable[str]) -> str:
+    return ", ".join(f"'{one}'" for one in ids)
+
+
+def _shown(execution: WorkflowExecution) -> str:
+    return execution.typed_search_attributes.get(STATUS) or ""
+
+
+def _waiting_for(execution: WorkflowExecution) -> Sequence[str]:
+    return execution.typed_search_attributes.get(WAITING_FOR) or ()
+
+
+def _is_rolling_back(mission: WorkflowExecution) -> bool:
+    return _shown(mission) == MissionStatus.ROLLING_BACK
+
+
+def _was_refused(rollback: WorkflowExecution) -> bool:
+    """Return True for a refused rollback; other rollbacks show more than their collecting phase."""
+    failed = rollback.status is WorkflowExecutionStatus.FAILED
+    return failed and _shown(rollback) == RollbackStatus.COLLECTING
+
+
+def _was_of_abandoned(rollback: WorkflowExecution, mission: WorkflowExecution) -> bool:
+    """Return True if the rollback ended before its mission succeeded: an abandoned branch."""
+    ended_well = _shown(mission) in (MissionStatus.SUCCEEDED, MissionStatus.INCOMPLETE)
+    if not ended_well or mission.close_time is None or rollback.close_time is None:
+        return False
+    return rollback.close_time <= mission.close_time
+
+
+def _agents(mission: WorkflowExecution) -> tuple[str, ...]:
+    """Return the agents of running legs."""
+    shown = mission.typed_search_attributes.get(AGENT)
+    return () if not shown else (shown,) if isinstance(shown, str) else tuple(shown)

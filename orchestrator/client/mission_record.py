@@ -1,28 +1,29 @@
-"""The record of a mission that is over, for whoever audits it: read from what the server recorded.
+"""The audit record of a finished mission, read from its recorded history.
 
-Personal values are handles in it, and cards and arguments masked, as everywhere outside the vault.
+The record holds handles in place of personal values, and masked cards and arguments, as everywhere
+outside the vault.
 """
 
 import hashlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
-from orchestrator.adapters.temporal.leg_runs import is_leg_of
 from orchestrator.adapters.temporal.rollbacks import begun_rollback, started_with
 from orchestrator.client.connection import Connection
-from orchestrator.client.snapshot import take_snapshot
+from orchestrator.client.mission_state import find_report, read_accepted, read_mission
+from orchestrator.client.result_retention import KeptResult
 from orchestrator.confirmation.mission_records import FORMAT
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
-from orchestrator.messages.mission import AcceptedMission, MissionInput
-from orchestrator.messages.rollback import RollbackReport
+from orchestrator.messages.mission import MissionInput
 
 
 class RecordedHistory(Record):
-    """A history that the record was made of, by which the server's own can be compared with it."""
+    """A history that the record is based on, with a digest to compare with the server's."""
 
     workflow_id: str
     run_id: str
@@ -33,13 +34,8 @@ class RecordedHistory(Record):
 
 
 async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
-    """All that is on record of a mission and its rollback.
-
-    Raises:
-        MissionNotFound: the server does not know it, or no more.
-        UsageError: it, or its rollback, still goes on.
-    """
-    from orchestrator.client.live.mission_events import mission_events  # loads the workflows
+    """Return the record of a mission and its rollback. See `MissionHandle.record`."""
+    from orchestrator.client.mission_events import mission_events  # loads the workflows
 
     mission = await connection.mission(mission_id)
     if mission.status is WorkflowExecutionStatus.RUNNING:
@@ -49,12 +45,9 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
         rollback = await begun_rollback(client, mission_id)
         by_id = client.get_workflow_handle(mission_id, run_id=mission.run_id)
         given = await started_with(client, by_id, MissionInput)
-    accepted = await connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
-    result = await take_snapshot(connection, mission_id)
-    report = None
-    if rollback is not None:
-        rollback_id = names.rollback_workflow_id(mission_id)
-        report = await connection.query(rollback_id, names.REPORT_QUERY, RollbackReport)
+    accepted = await read_accepted(connection, mission_id)
+    result = await read_mission(connection, mission_id)
+    report = None if rollback is None else await find_report(connection, mission_id)
     events = [event async for event in mission_events(connection, mission_id)]
     with connection.explaining(mission_id):
         runs = {one.run_id: one async for one in _runs(client, mission_id)}
@@ -80,17 +73,16 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
 
 
 async def _runs(client: Client, mission_id: str) -> AsyncIterator[WorkflowExecution]:
-    """The runs of a mission's legs, and those of its rollback that were broken off."""
-    query = f"{names.MISSION_ID_ATTRIBUTE} = '{mission_id}'"
-    rollback_id = names.rollback_workflow_id(mission_id)
-    async for run in client.list_workflows(query):
-        is_rollback = run.workflow_type == names.ROLLBACK_WORKFLOW and run.id == rollback_id
-        if is_rollback or is_leg_of(run, mission_id):
+    """Yield the runs of a mission and of its rollback, interrupted ones included."""
+    kinds = {mission_id: names.MISSION_WORKFLOW}
+    kinds[names.rollback_workflow_id(mission_id)] = names.ROLLBACK_WORKFLOW
+    async for run in client.list_workflows(f"{names.MISSION_ID_ATTRIBUTE} = '{mission_id}'"):
+        if kinds.get(run.id) == run.workflow_type:
             yield run
 
 
 async def _history(client: Client, run: WorkflowExecution) -> RecordedHistory:
-    """One history, with a digest over its events as the server gives them, encrypted or not."""
+    """Return one history with a digest of its events as the server sends them."""
     digest, events = hashlib.sha256(), 0
     handle = client.get_workflow_handle(run.id, run_id=run.run_id)
     async for event in handle.fetch_history_events():
@@ -105,3 +97,27 @@ async def _history(client: Client, run: WorkflowExecution) -> RecordedHistory:
         events=events,
         sha256=digest.hexdigest(),
     )
+
+
+def record_of_kept(kept: KeptResult, *, namespace: str) -> JsonObject:
+    """Return the record of a mission that its server no longer knows.
+
+    `kept_as_of` says when the result was stored; facts from its histories are null.
+    """
+    stored: dict[str, Any] = kept.model_dump(mode="json")
+    result = stored["result"]
+    return {
+        "format": FORMAT,
+        "mission_id": result["mission_id"],
+        "exported_at": datetime.now(UTC).isoformat(),
+        "kept_as_of": stored["kept_as_of"],
+        "namespace": namespace,
+        "began_at": result["started_at"],
+        "ended_at": result["finished_at"],
+        "request": None,
+        "plan": None,
+        "result": result,
+        "rollback": None,
+        "events": None,
+        "histories": None,
+    }

@@ -1,32 +1,44 @@
-"""Rolling back one mission that is over, and reading how far its rollback has come."""
+"""Rollbacks for clients: start, preview, list parked obligations and resolve them."""
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Final
 
 from pydantic import Field
-from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import (
+    WorkflowExecution,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+)
 
 from orchestrator.adapters.temporal.rollbacks import (
     BROKEN_OFF,
     describe_rollback,
     failure_type,
+    is_of_mission,
     start_rollback,
-    was_refused,
 )
+from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.client.connection import Connection, until_answered
-from orchestrator.client.snapshot import take_snapshot
+from orchestrator.client.mission_state import find_report, read_mission, read_report
 from orchestrator.confirmation.policy import approver_problem
-from orchestrator.core.errors import MissionNotFound, UsageError
+from orchestrator.core.errors import (
+    CardUnknown,
+    OrchestratorError,
+    QuestionError,
+    UsageError,
+)
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionStatus
-from orchestrator.messages.rollback import RollbackReport
-from orchestrator.messages.standing import LEAVES_STANDING
+from orchestrator.messages.mission import LEAVES_STANDING, MissionStatus
+from orchestrator.messages.rollback import ParkedRollback, ResolveInput, RollbackReport, parked_of
 from orchestrator.saga.ledger import Obligation
+
+_LOOK_S: Final = 0.3
 
 
 class RollbackPreview(Record):
-    """What a rollback of a mission would take back, newest first."""
+    """The obligations that a rollback of a mission would cancel, newest first."""
 
     mission_id: str
     status: MissionStatus
@@ -34,23 +46,19 @@ class RollbackPreview(Record):
     references: dict[str, JsonObject] = Field(
         description="identifiers in the providers' answers, by obligation"
     )
-    is_begun: bool = Field(description="its rollback was started before, whoever did it")
+    is_begun: bool = Field(description="its rollback was started before, by anybody")
 
     @property
     def is_a_decision(self) -> bool:
-        """Whether somebody must decide: what was ordered and approved is meant to stand."""
+        """True if a person must decide, since approved effects are meant to stand."""
         stands = self.status in LEAVES_STANDING
         return stands and not self.is_begun and bool(self.obligations)
 
 
 async def preview_rollback(connection: Connection, mission_id: str) -> RollbackPreview:
-    """What a rollback would take back now; nothing is started.
-
-    Raises:
-        UsageError: the mission still runs.
-    """
+    """Return the obligations that a rollback would cancel now, without starting one."""
     before = await _rollback_before(connection, mission_id)
-    result = await take_snapshot(connection, mission_id)
+    result = await read_mission(connection, mission_id)
     return RollbackPreview(
         mission_id=mission_id,
         status=result.status,
@@ -63,12 +71,7 @@ async def preview_rollback(connection: Connection, mission_id: str) -> RollbackP
 async def roll_back(
     connection: Connection, mission_id: str, *, reason: str, approver: str | None = None
 ) -> RollbackReport:
-    """Start, join or take up a mission's rollback, and wait until everything was tried.
-
-    Raises:
-        UsageError: the mission still runs; or what it did is meant to stand, and nobody is named
-            who decided.
-    """
+    """Start, join or resume a mission's rollback. See `MissionClient.rollback`."""
     problem = None if approver is None else approver_problem(approver, ())
     if problem is not None:
         raise UsageError(f"this is nobody's name: {problem}")
@@ -97,28 +100,28 @@ async def roll_back(
 async def _rollback_before(
     connection: Connection, mission_id: str
 ) -> WorkflowExecutionDescription | None:
-    """The newest rollback of a mission that may be rolled back; one that was refused is none.
+    """Return the newest rollback of a mission; None if the mission has none of its own.
 
     Raises:
         UsageError: the mission still runs.
     """
     with connection.explaining(mission_id):
         newest = await describe_rollback(connection.temporal, mission_id)
-        refused = newest is not None and await was_refused(connection.temporal, newest)
-    before = None if refused else newest
+        own = newest and await is_of_mission(connection.temporal, mission_id, newest)
+    before = newest if own else None
     broken_off = before is not None and before.status in BROKEN_OFF
-    # A mission that was deleted is over, where there is a rollback of it.
+    # A deleted mission that has a rollback is over.
     missing = None if newest is None else False
     if not broken_off and await connection.is_running(mission_id, missing=missing):
         raise UsageError(
-            f"mission {mission_id} still runs; cancel it and it undoes itself: "
+            f"mission {mission_id} still runs; cancel it and it rolls itself back: "
             f"orchestrator mission cancel {mission_id}"
         )
     return before
 
 
 async def _end_that_stands(connection: Connection, mission_id: str) -> str | None:
-    """How a mission ended whose effects are meant to stand, as the server knows it; else None."""
+    """Return the status of a mission that ended with effects meant to stand; else None."""
     with connection.explaining(mission_id):
         mission = await connection.mission(mission_id)
         if mission.status is WorkflowExecutionStatus.COMPLETED:
@@ -130,29 +133,65 @@ async def _end_that_stands(connection: Connection, mission_id: str) -> str | Non
     return "did a part of what was asked for, which stands" if is_incomplete else None
 
 
-async def read_report(connection: Connection, mission_id: str) -> RollbackReport:
-    """Where the rollback of a mission stands.
+async def settled_report(connection: Connection, mission_id: str) -> RollbackReport:
+    """Return the report once everything was tried.
 
-    Raises:
-        UsageError: nothing of it was rolled back, or there is no such mission.
+    The report is polled, as a rollback with parked obligations stays open.
     """
     rollback_id = names.rollback_workflow_id(mission_id)
-    try:
-        return await connection.query(rollback_id, names.REPORT_QUERY, RollbackReport)
-    except MissionNotFound:
-        raise UsageError(
-            f"no rollback of {mission_id!r}; start one with: "
-            f"orchestrator mission rollback {mission_id}"
-        ) from None
-
-
-async def settled_report(connection: Connection, mission_id: str) -> RollbackReport:
-    """The report once everything was tried; polled, for a parked rollback stays open."""
-    rollback_id = names.rollback_workflow_id(mission_id)
+    known = 0
     while True:
-        # Asked first: the report of what is over by now is final when it is read.
-        running = await until_answered(lambda: connection.is_running(rollback_id))
-        report = await until_answered(lambda: read_report(connection, mission_id))
-        if report.settled or not running:
-            return report
-        await asyncio.sleep(0.3)
+        # Ask before reading the history: the report of a rollback that is over is final.
+        rollback = await until_answered(lambda: connection.describe(rollback_id))
+        is_running = rollback.status is WorkflowExecutionStatus.RUNNING
+        if not is_running or rollback.history_length > known:
+            known = rollback.history_length
+            report = await until_answered(lambda: read_report(connection, mission_id))
+            if report.settled or not is_running:
+                return report
+        await asyncio.sleep(_LOOK_S)
+
+
+async def parked_rollbacks(connection: Connection) -> list[ParkedRollback]:
+    """Return every open rollback with parked obligations, from its memo."""
+    query = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND ExecutionStatus = 'Running'"
+    with connection.explaining():
+        found = [await _parked_in(one) async for one in connection.temporal.list_workflows(query)]
+    return [one for one in found if one is not None]
+
+
+async def _parked_in(rollback: WorkflowExecution) -> ParkedRollback | None:
+    try:
+        report = await rollback.memo_value(names.PARKED_MEMO, None, type_hint=RollbackReport)
+    except OrchestratorError as locked:  # a key that is unavailable here
+        return ParkedRollback(
+            mission_id=names.mission_of(rollback.id),
+            unread=str(locked),
+            task_queue=rollback.task_queue,
+            shown_status=rollback.typed_search_attributes.get(STATUS) or "",
+        )
+    if report is None or not (report.parked or report.blocked):
+        return None
+    return ParkedRollback(**dict(report), waiting=parked_of(report), task_queue=rollback.task_queue)
+
+
+async def resolve_parked(connection: Connection, decision: ResolveInput) -> RollbackReport:
+    """Send a decision on a parked obligation. See `MissionClient.resolve`."""
+    wanted = decision.obligation_id
+    mission_id = names.mission_of(wanted)
+    try:
+        return await connection.update(
+            names.rollback_workflow_id(mission_id),
+            names.RESOLVE_UPDATE,
+            decision,
+            RollbackReport,
+            about=wanted,
+        )
+    except CardUnknown as closed:
+        # The last answer may be lost, or another operator may have decided first.
+        report = await find_report(connection, mission_id)
+        if report is None:
+            raise closed from None
+        raise QuestionError(
+            wanted, report.why_not_parked(wanted), code="ObligationNotParked"
+        ) from None

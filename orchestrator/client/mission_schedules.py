@@ -1,7 +1,7 @@
-"""Missions on a schedule: kept by the Temporal server, and started by it whoever is there.
+"""Missions on a schedule, which the Temporal server stores and starts.
 
-A schedule of missions is told from others by its id on the server and by what it starts; no other
-is shown, or touched.
+A schedule of missions is recognised by its id and its workflow type; other schedules are left
+alone.
 """
 
 import asyncio
@@ -51,15 +51,15 @@ _OVERLAPS: Final[Mapping[Overlap, ScheduleOverlapPolicy]] = {
     Overlap.ALLOW: ScheduleOverlapPolicy.ALLOW_ALL,
 }
 _SHORTEST: Final = timedelta(seconds=10)
-"""What the server takes for catching up, and a mission every few seconds was meant otherwise."""
+"""The server's minimum catch-up window; a mission every few seconds is a mistake."""
 _DIGEST: Final = "digest"
 _WHEN: Final = "when"
 _AT_ONCE: Final = 16
-"""Schedules that the server is asked about at the same time."""
+"""Schedules that are described concurrently."""
 
 
 class _Kept(NamedTuple):
-    """What a schedule was made of."""
+    """The request and the times of a schedule."""
 
     request: MissionRequest
     when: MissionSchedule
@@ -70,7 +70,7 @@ class Schedules:
     """The schedules of missions in one namespace; new ones start missions on one task queue."""
 
     def __init__(self, connection: Connection, starter: Starter) -> None:
-        """Take the connection to speak through, and what makes requests ready to be recorded."""
+        """Take the connection and the starter that completes requests."""
         self._connection = connection
         self._client = connection.temporal
         self._starter = starter
@@ -83,14 +83,14 @@ class Schedules:
         *,
         paused: bool = False,
     ) -> None:
-        """Have the server start a mission of this request again and again, from now on.
+        """Start missions of this request on a schedule.
 
-        Each has the id of the schedule with the time at which it was due. The same schedule again
-        is the same schedule.
+        Each mission's id combines the schedule's id and the time at which the mission was due.
+        Creating the same schedule twice changes nothing.
 
         Raises:
-            UsageError: an id that none can have or another schedule has, times that are none, or
-                a request that brings personal values.
+            UsageError: the id is malformed or taken, the times are invalid, or the request brings
+                personal values.
         """
         _check(schedule_id, when)
         request = await self._completed(schedule_id, request)
@@ -102,11 +102,11 @@ class Schedules:
                     names.schedule_workflow_id(schedule_id), schedule
                 )
         except ScheduleAlreadyRunningError:
-            there = await self._read(await self._described(schedule_id))
-            if there.digest != digest:
+            kept = await self._read(await self._described(schedule_id))
+            if kept.digest != digest:
                 raise UsageError(
                     f"there is a schedule {schedule_id} of something else; see: orchestrator "
-                    f"mission schedule show {schedule_id}"
+                    f"mission schedule {schedule_id}"
                 ) from None
         except RPCError as error:
             if error.status is not RPCStatusCode.INVALID_ARGUMENT:
@@ -114,7 +114,7 @@ class Schedules:
             raise UsageError(f"the server takes no such schedule: {error.message}") from None
 
     async def list(self) -> list[ScheduleSummary]:
-        """All schedules of missions, by their ids."""
+        """Return all schedules of missions, by their ids."""
         with self._connection.explaining():
             found = [one async for one in await self._client.list_schedules()]
         ids = [names.schedule_id_of(one.id) for one in found if _starts_missions(one)]
@@ -125,21 +125,21 @@ class Schedules:
                 try:
                     return await self._summary(schedule_id, await self._described(schedule_id))
                 except UsageError:
-                    return None  # deleted since it was listed
+                    return None  # deleted after it was listed
 
         shown = await asyncio.gather(*(one(schedule_id) for schedule_id in ids if schedule_id))
         return sorted(filter(None, shown), key=lambda one: one.schedule_id)
 
     async def show(self, schedule_id: str) -> ScheduleShown:
-        """One schedule as it stands.
+        """Return the current state of one schedule.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such schedule.
         """
-        there = await self._described(schedule_id)
-        read, info = await self._read(there), there.info
+        found = await self._described(schedule_id)
+        read, info = await self._read(found), found.info
         return ScheduleShown(
-            **dict(await self._summary(schedule_id, there)),
+            **dict(await self._summary(schedule_id, found)),
             requester=read.request.requester,
             when=read.when,
             next_times=tuple(info.next_action_times[:5]),
@@ -151,34 +151,34 @@ class Schedules:
         )
 
     async def pause(self, schedule_id: str, *, note: str = "") -> None:
-        """Start no mission by it until it is resumed; those that run go on."""
+        """Pause a schedule; running missions continue."""
         handle = await self._ours(schedule_id)
         with self._connection.explaining():
             await handle.pause(note=note or "paused")
 
     async def resume(self, schedule_id: str, *, note: str = "") -> None:
-        """Start missions by it again; what was due meanwhile is left out."""
+        """Resume a schedule; missions that were due during the pause are skipped."""
         handle = await self._ours(schedule_id)
         with self._connection.explaining():
             await handle.unpause(note=note or "resumed")
 
     async def run(self, schedule_id: str) -> None:
-        """Start a mission as if one were due now: the schedule's rule about one that runs holds."""
+        """Start a mission now, subject to the schedule's overlap policy."""
         handle = await self._ours(schedule_id)
         with self._connection.explaining():
             await handle.trigger()
 
     async def delete(self, schedule_id: str) -> None:
-        """Take it away; missions that run go on."""
+        """Delete a schedule; running missions continue."""
         handle = await self._ours(schedule_id)
         with self._connection.explaining():
             await handle.delete()
 
     async def _completed(self, schedule_id: str, request: MissionRequest) -> MissionRequest:
-        """The request as it may be recorded, without an id: each mission gets its own.
+        """Return the request as it may be recorded, without an id: each mission gets its own.
 
         Raises:
-            UsageError: it brings personal values, which are kept for one mission and its time.
+            UsageError: the request brings personal values, which are stored for one mission alone.
         """
         named = request.model_copy(update={"mission_id": schedule_id})
         completed, brought = await self._starter.completed(named, pins=False)
@@ -203,7 +203,7 @@ class Schedules:
             MissionInput(request=request),
             id=names.schedule_workflow_id(schedule_id),
             task_queue=self._connection.task_queue,
-            # Not the memo of the schedule: that is never written anew, whatever key it is under.
+            # Not in the memo of the schedule, which stays under its first key forever.
             memo={_WHEN: when.model_dump(mode="json"), _DIGEST: digest},
             static_summary=markdown_summary(request.goal),
             priority=Priority(priority_key=request.priority, fairness_key=request.tenant or None),
@@ -220,7 +220,7 @@ class Schedules:
         )
 
     async def _ours(self, schedule_id: str) -> ScheduleHandle:
-        """The handle of a schedule that is one of missions."""
+        """Return the handle of a schedule of missions."""
         await self._described(schedule_id)
         return self._handle(schedule_id)
 
@@ -236,14 +236,14 @@ class Schedules:
         return there
 
     async def _read(self, there: ScheduleDescription) -> "_Kept":
-        """What a schedule was made of."""
+        """Return the request and the times of a schedule."""
         action = there.schedule.action
-        assert isinstance(action, ScheduleActionStartWorkflow)  # `_described` gives no other
+        assert isinstance(action, ScheduleActionStartWorkflow)  # `_described` returns no other
         converter, memo = self._client.data_converter, action.memo or {}
         (given,) = await converter.decode(action.args, [MissionInput])
-        told = dict(zip(memo, await converter.decode(list(memo.values())), strict=True))
-        when = MissionSchedule.model_validate(told.get(_WHEN, {}))
-        return _Kept(given.request, when, str(told.get(_DIGEST, "")))
+        fields = dict(zip(memo, await converter.decode(list(memo.values())), strict=True))
+        when = MissionSchedule.model_validate(fields.get(_WHEN, {}))
+        return _Kept(given.request, when, str(fields.get(_DIGEST, "")))
 
     async def _summary(self, schedule_id: str, there: ScheduleDescription) -> ScheduleSummary:
         action, state, info = there.schedule.action, there.schedule.state, there.info
@@ -264,16 +264,12 @@ class Schedules:
 
 def _unknown(schedule_id: str) -> UsageError:
     return UsageError(
-        f"there is no schedule of missions {schedule_id!r}; see: orchestrator mission schedule list"
+        f"there is no schedule of missions {schedule_id!r}; see: orchestrator mission schedule"
     )
 
 
 def _check(schedule_id: str, when: MissionSchedule) -> None:
-    """Refuse what no schedule can be.
-
-    Raises:
-        UsageError: with what is wrong.
-    """
+    """Raise UsageError for an invalid id or invalid times."""
     if not re.fullmatch(SCHEDULE_ID_PATTERN, schedule_id):
         raise UsageError(
             f"{schedule_id!r} is no id of a schedule: letters, digits, '-' and '_', at most 63"
@@ -293,7 +289,7 @@ def _check(schedule_id: str, when: MissionSchedule) -> None:
 
 
 def _digest_of(request: MissionRequest, when: MissionSchedule) -> str:
-    """Of all that a schedule is made of; it is encrypted like the goal."""
+    """Return a digest of the request and the times, encrypted like the goal."""
     return hashlib.sha256(
         f"{request.model_dump_json()}{when.model_dump_json()}".encode()
     ).hexdigest()
@@ -305,6 +301,6 @@ def _starts_missions(one: ScheduleListDescription) -> bool:
 
 
 def _missions(runs: Iterable[ScheduleActionExecution]) -> tuple[str, ...]:
-    """The missions that these runs of a schedule have started."""
+    """Return the missions that these runs of a schedule started."""
     ids = (one.workflow_id for one in runs if isinstance(one, ScheduleActionExecutionStartWorkflow))
     return tuple(names.due_mission_id(one) or one for one in ids)

@@ -1,4 +1,4 @@
-"""How this process writes its messages: the one place where settings become a data converter."""
+"""The data converter of this process, made from its settings."""
 
 import re
 from importlib import import_module
@@ -7,37 +7,35 @@ from typing import Final
 
 from temporalio.converter import DataConverter, ExternalStorage, StorageDriver
 
-from orchestrator.adapters.storage.payload_driver import PayloadDriver
-from orchestrator.adapters.storage.payload_folder import PayloadFolder
+from orchestrator.adapters.storage.payload_driver import PayloadDriver, PayloadFolder
 from orchestrator.adapters.temporal.mission_converter import mission_converter
 from orchestrator.adapters.temporal.payload_codec import mark_of
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys
 from orchestrator.client.stores import store_of
-from orchestrator.core.errors import UsageError
-from orchestrator.core.payload_errors import KEYS_VARIABLE, PayloadKeysInvalid
+from orchestrator.core.errors import KEYS_VARIABLE, PayloadKeysInvalid, UsageError
 from orchestrator.settings import Settings
 
 STORE_VARIABLE: Final = "ORCHESTRATOR_PAYLOAD_STORE"
 IN_STORE: Final = "store"
-"""What that variable says where large payloads are kept in the store."""
+"""The setting's value for storing large payloads in the store."""
 _FACTORY: Final = re.compile(r"(?P<module>[\w.]+):(?P<factory>\w+)")
 
 
 def converter_of(settings: Settings) -> DataConverter:
-    """The data converter of a client or a worker with these settings.
+    """Return the data converter of a client or a worker with these settings.
 
     Raises:
-        PayloadKeysInvalid: the keys are not written as they should be.
+        PayloadKeysInvalid: the keys are malformed.
     """
     return mission_converter(payload_keys_of(settings), external_storage_of(settings))
 
 
 def external_storage_of(settings: Settings) -> ExternalStorage | None:
-    """Where large payloads are kept; None where they are recorded like all others.
+    """Return the storage of large payloads; None if they are recorded like all others.
 
     Raises:
-        UsageError: the setting leads to no driver, or to two of one name.
-        StoreRefused: it means the store, and the settings name none.
+        UsageError: the setting names no driver, or two drivers have the same name.
+        StoreRefused: the setting names the store, and the settings have none.
     """
     if not settings.payload_store:
         return None
@@ -56,7 +54,7 @@ def external_storage_of(settings: Settings) -> ExternalStorage | None:
 
 
 def payload_drivers_of(settings: Settings) -> tuple[PayloadDriver, ...]:
-    """The places of large payloads that are ours to prune; drivers of others see to theirs."""
+    """Return our own drivers of large payloads, which we prune."""
     storage = external_storage_of(settings)
     drivers = () if storage is None else storage.drivers
     return tuple(driver for driver in drivers if isinstance(driver, PayloadDriver))
@@ -78,10 +76,10 @@ def _driver(setting: str, settings: Settings) -> StorageDriver:
 
 
 def payload_keys_of(settings: Settings) -> PayloadKeys:
-    """The keys that payloads are encrypted with; none unless they are set.
+    """Return the keys that payloads are encrypted with; none unless they are configured.
 
     Raises:
-        PayloadKeysInvalid: they are not written as they should be, or set twice.
+        PayloadKeysInvalid: the keys are malformed, or set twice.
     """
     text, path = settings.payload_keys, settings.payload_keys_file
     if text is not None and path is not None:

@@ -1,4 +1,4 @@
-"""Personal data on the client's side: what a start brings."""
+"""Separates personal values from the inputs of a start, to keep them out of histories."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of, walk
 
 if TYPE_CHECKING:
-    from orchestrator.adapters.storage.pii_vault import PiiVault
+    from orchestrator.adapters.storage.personal_values import PiiVault
     from orchestrator.catalog.catalog import Catalog
 
 
 @dataclass(frozen=True)
 class BroughtInputs:
-    """The inputs of a start as they may enter history, and the values that stay behind."""
+    """The inputs of a start as they may enter history, and the values for the vault."""
 
     inputs: JsonObject
     values: dict[str, str]
-    """Of personal fields, to be kept for the mission."""
+    """Values of personal fields, to be stored for the mission."""
     undeclared: tuple[str, ...]
     """Inputs that no tool of the catalog takes."""
 
@@ -33,21 +33,21 @@ def separate_personal(
     mission_id: str,
     pins: bool = True,
 ) -> BroughtInputs:
-    """The inputs with a handle for each personal value; nothing is kept yet.
+    """Return the inputs with a handle for each personal value; nothing is stored yet.
 
-    Without `pins`, handles say nothing of the values, and no key of the vault is needed or made.
+    Without `pins`, handles reveal nothing of the values, and no key of the vault is needed or made.
 
     Raises:
         UsageError: an input that no tool takes looks personal or like the name of a personal field,
-            a handle means another mission's value, or a file cannot be read that may say what is
-            personal.
+            a handle refers to another mission's value, or a file that may declare personal fields
+            cannot be read.
     """
     if catalog.unread:
-        told = "; ".join(map(str, catalog.unread))
-        raise UsageError(f"which inputs are personal cannot be told: {told}")
+        unread = "; ".join(map(str, catalog.unread))
+        raise UsageError(f"the personal inputs are unknown, since a file is unreadable: {unread}")
     personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
     undeclared = tuple(sorted(set(inputs) - personal - declared_inputs(catalog)))
-    # What only a skipped operation takes is no less personal for that.
+    # A field that only a skipped operation declares is personal too.
     personal |= {name for operation in catalog.skipped for name in operation.personal}
     for name in sorted({*undeclared} - personal):
         _check_undeclared(name, inputs, personal)
@@ -65,7 +65,7 @@ def separate_personal(
 
 
 def declared_inputs(catalog: "Catalog") -> frozenset[str]:
-    """The names of all that the tools of a catalog take, at any depth."""
+    """Return the names of all inputs of a catalog's tools, at any depth."""
     return frozenset(
         name
         for tool in catalog.tools.values()
@@ -75,11 +75,7 @@ def declared_inputs(catalog: "Catalog") -> frozenset[str]:
 
 
 def _check_undeclared(name: str, inputs: JsonObject, personal: Iterable[str]) -> None:
-    """Refuse what would be kept in the open and is likely a person's.
-
-    Raises:
-        UsageError: its name or value looks personal, or its name is nearly a personal field's.
-    """
+    """Refuse an input whose name or value looks personal, as it would be recorded unencrypted."""
     from orchestrator.core.personal_look import personal_look  # loads tables of phone numbers
 
     near = next((field for field in sorted(personal) if _is_near(name, field)), None)

@@ -1,9 +1,8 @@
-"""Keeping the results of missions that are over in the store, and reading them from there.
+"""Stores the results of finished missions, for when the server has lost them.
 
-A worker reads them from the server from time to time: it costs a mission no event of its history.
-They are encoded as messages are, so that they are encrypted where those are, and no large one is
-kept elsewhere: what is there goes with the history. Every step may be repeated, by any number of
-processes.
+A worker reads them from the server from time to time, which costs a mission no event. They are
+encoded like messages, and so encrypted where messages are, but never placed in the external
+storage, which is pruned with the history. Every step may be repeated, by any number of processes.
 """
 
 import asyncio
@@ -22,14 +21,14 @@ from orchestrator.adapters.temporal.payload_codec import key_id_of
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.overview import MissionSummary
+from orchestrator.client.mission_list import MissionSummary
 from orchestrator.core.errors import MissionNotFound, OrchestratorError
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.mission import MISSION_ID_PATTERN, MissionResult
 
 if TYPE_CHECKING:  # imports a database library
-    from orchestrator.adapters.storage.sql_results import KeptPiece, SqlResults
+    from orchestrator.adapters.storage.sql_observations import KeptPiece, SqlResults
 
 _log = logging.getLogger(__name__)
 _OVER: Final = "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
@@ -44,7 +43,7 @@ class KeptResult(Record):
 
 @dataclasses.dataclass(frozen=True)
 class KeptRound:
-    """What a round of keeping did."""
+    """Counts of one round."""
 
     kept: int = 0
     unread: int = 0
@@ -54,7 +53,7 @@ class KeptRound:
 async def keep_results(
     client: Client, task_queue: str, results: "SqlResults", keep: timedelta, *, now: datetime
 ) -> KeptRound:
-    """Keep what is over on a task queue and has not been kept as it is now; remove what is old."""
+    """Store results of a task queue that are new or have changed; remove old ones."""
     connection, since = Connection(client, task_queue), now - keep
     known = await asyncio.to_thread(results.closed)
     kept, unread = 0, 0
@@ -75,11 +74,11 @@ async def keep_results(
 
 
 async def kept_result(client: Client, results: "SqlResults", mission_id: str) -> KeptResult:
-    """What is kept of a mission.
+    """Return the stored result of a mission.
 
     Raises:
-        MissionNotFound: nothing.
-        PayloadLocked: the key that it is encrypted with is not here.
+        MissionNotFound: the store has no such result.
+        PayloadLocked: the key that it is encrypted with is unavailable here.
     """
     found = await asyncio.to_thread(results.find, mission_id)
     if found is None:
@@ -88,10 +87,10 @@ async def kept_result(client: Client, results: "SqlResults", mission_id: str) ->
 
 
 async def kept_summaries(
-    client: Client, results: "SqlResults", *, status: str | None, limit: int, besides: Iterable[str]
+    client: Client, results: "SqlResults", *, status: str | None, limit: int, exclude: Iterable[str]
 ) -> list[MissionSummary]:
-    """The newest missions that the store knows and the server does not."""
-    known, found = set(besides), list[MissionSummary]()
+    """Return the newest missions that the store knows and the server does not."""
+    known, found = set(exclude), list[MissionSummary]()
     async for one in _newest(results, status):
         if len(found) == limit:
             break
@@ -117,12 +116,12 @@ async def _newest(results: "SqlResults", status: str | None) -> "AsyncIterator[K
 
 
 async def _ends(client: Client, task_queue: str, since: datetime) -> dict[str, datetime]:
-    """The missions that were over after a moment, and when the last of each was."""
+    """Return the missions that ended after a moment, each with the end of its last workflow."""
     queue = task_queue.replace("'", "''")
     closed = f"{_OVER} AND TaskQueue = '{queue}' AND CloseTime > '{since.isoformat()}'"
     of_missions = f"WorkflowType = '{names.MISSION_WORKFLOW}' AND {closed}"
     of_rollbacks = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND {closed}"
-    # Others were turned away at their start, and have no result: their ids may be of rollbacks.
+    # Missions that were refused at their start have no result; their ids may be of rollbacks.
     ends = {
         one.id: _end(one)
         async for one in client.list_workflows(of_missions)
@@ -140,7 +139,7 @@ def _end(execution: WorkflowExecution) -> datetime:
 
 
 async def _written(client: Client, result: MissionResult, ended: datetime) -> "KeptPiece":
-    from orchestrator.adapters.storage.sql_results import KeptPiece
+    from orchestrator.adapters.storage.sql_observations import KeptPiece
 
     (payload,) = await _converter(client).encode([result])
     return KeptPiece(
@@ -160,7 +159,7 @@ async def _read(client: Client, kept: "KeptPiece") -> KeptResult:
 
 
 async def _goal(client: Client, kept: "KeptPiece") -> str:
-    """Nothing where the key is not here: the list is one of ids and statuses then."""
+    """Return the goal of a stored mission; empty if its key is unavailable here."""
     try:
         return (await _read(client, kept)).result.goal
     except OrchestratorError:
@@ -168,7 +167,7 @@ async def _goal(client: Client, kept: "KeptPiece") -> str:
 
 
 async def _rewrite(client: Client, results: "SqlResults") -> None:
-    """Encrypt with the newest key what was with an older one, which may then be taken away."""
+    """Encrypt results of older keys with the newest, so that the older keys can be removed."""
     (payload,) = await _converter(client).encode([None])
     for mission_id in await asyncio.to_thread(results.under_other_keys, key_id_of(payload) or ""):
         try:

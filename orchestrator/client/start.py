@@ -1,24 +1,41 @@
-"""Starting a mission: once per id, whoever repeats it, and with an answer in one round trip."""
+"""Starts missions once per id, optionally returning the plan, and previews plans."""
 
 import asyncio
+import contextlib
+import hashlib
+import re
+import secrets
+import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from temporalio.client import WithStartWorkflowOperation, WorkflowExecutionStatus
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import (
+    WithStartWorkflowOperation,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+)
 from temporalio.common import WorkflowIDConflictPolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.exceptions import (
+    ApplicationError,
+    FailureError,
+    WorkflowAlreadyStartedError,
+)
+from temporalio.exceptions import (
+    TimeoutError as WorkflowTimeout,
+)
+from temporalio.service import RPCError
 
 from orchestrator.adapters.temporal.mission_start import DIGEST_MEMO, mission_start
-from orchestrator.client.connection import PICK_UP, Connection
-from orchestrator.client.message_size import check_request
+from orchestrator.client.connection import PICK_UP, Connection, check_request
+from orchestrator.client.mission_state import read_accepted
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.stores import open_vault
-from orchestrator.client.taking_up import taken_up
 from orchestrator.core import errors
 from orchestrator.core.budget import check_currencies
+from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages import names
 from orchestrator.messages.mission import (
     AcceptedMission,
@@ -26,59 +43,67 @@ from orchestrator.messages.mission import (
     MissionRequest,
     request_digest,
 )
-from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened
-from orchestrator.messages.new_requests import check_new, new_mission_id
+from orchestrator.messages.mission_policy import MissionPolicy, check_new, check_not_widened
 from orchestrator.settings import Settings, load_policy
 
+if TYPE_CHECKING:  # only previews need it
+    from orchestrator.messages.plan_preview import PlanInput, PlanPreview
+
 _TAKEN_UP: Final = timedelta(seconds=20)
-"""How long a queued mission may take to be taken up before whoever waits for its plan is told."""
+"""How long a worker may take to start a mission whose caller waits for its plan."""
+_PLAN_TAKEN_UP: Final = timedelta(seconds=20)
+"""How long a worker may take to start a preview, as a dead worker may just be replaced."""
+_LONGEST_PLAN: Final = timedelta(minutes=10)
+"""Twice a planner's time limit, to include a worker that takes over."""
+
+_TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 
 
 @dataclass(frozen=True)
 class Started:
-    """A mission that the server has."""
+    """A mission on the server."""
 
     mission_id: str
     undeclared_inputs: tuple[str, ...] = ()
     """Inputs that no tool takes."""
     queued: str = ""
-    """Why no worker has taken it up yet, in a sentence; empty when one has."""
+    """Why no worker has started the mission yet, in a sentence; empty when one has."""
 
 
 class Starter:
-    """Starts missions by an update with start; keeps nothing between two calls."""
+    """Starts missions by update-with-start; holds no state between two calls."""
 
     def __init__(self, connection: Connection, settings: Settings) -> None:
-        """Take the connection to speak through, and the settings of new missions."""
+        """Take the connection and the settings of new missions."""
         self._connection = connection
         self._settings = settings
 
     async def start(self, request: MissionRequest) -> Started:
-        """Start a mission, which is on the server when this returns. See `MissionClient.start`."""
+        """Start a mission; on return, it is on the server. See `MissionClient.start`."""
         request, brought = await self.completed(request)
         async with self._kept(request, brought):
             queued = await self._begin(request)
         return Started(_id_of(request), brought.undeclared, queued)
 
     async def _begin(self, request: MissionRequest) -> str:
-        """Start it; why no worker has taken it up yet, or nothing when one has.
+        """Start a mission; return why no worker has started it yet, or '' when one has.
 
-        Whether one has is read from its history, which costs it nothing. No worker was asked, so
-        that the start is made once, whatever workers do.
+        The first completed task in its history shows that a worker has, which costs the mission
+        nothing.
         """
         if not await self._enqueue(request):
             return ""
         try:
             await self._connection.await_poller()
-            await taken_up(self._connection, _id_of(request), within=PICK_UP)
+            await self._taken_up(_id_of(request), within=PICK_UP)
         except errors.NoWorker as absence:
             return str(absence)
         return ""
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
-        """Start a mission; what it will do. See `MissionClient.submit`."""
+        """Start a mission and return its plan. See `MissionClient.submit`."""
         request, brought = await self.completed(request)
-        # Before anything is begun: where nobody is there, nothing is.
+        # Checked before the start, as without a worker nothing is started.
         await self._connection.await_poller()
         async with self._kept(request, brought):
             accepted = await self._planned(request)
@@ -90,23 +115,27 @@ class Starter:
         try:
             return await self._update_with_start(request, names.PLAN_UPDATE)
         except errors.NoAnswer:
-            # A planner that thinks for long looks the same, until a worker answers something else.
+            # A slow planner looks the same until a worker answers another request.
             await self._enqueue(request)
         try:
             await self._take_on(request, within=_TAKEN_UP)
         except errors.NoAnswer:
             queue = self._connection.task_queue
-            raise errors.MissionQueued(queue, _id_of(request)) from None
+            raise errors.NoWorker(
+                queue,
+                about=f"{_id_of(request)} is queued, and nobody has taken it yet",
+                then="; it starts then, and the same request again shows its plan",
+                code="MissionQueued",
+            ) from None
         return await self._update_with_start(request, names.PLAN_UPDATE, within=None)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def _kept(self, request: MissionRequest, brought: BroughtInputs) -> AsyncIterator[None]:
-        """Keep the personal values of a request before it is sent, and not beyond its refusal.
+        """Store the personal values of a request before it is sent; remove them if it is refused.
 
-        They are kept under the mission's own id and for this very request: nothing that another
-        mission, or another request under the same id, has brought is touched, now or when they are
-        taken back. Whoever dies in between leaves values that nothing refers to; they go with the
-        retention time.
+        They are stored under the mission's own id and for this request: values of another mission,
+        or of another request under the same id, are not touched. A crash in between leaves values
+        that nothing refers to; retention removes them.
         """
         if not brought.values:
             yield
@@ -120,19 +149,17 @@ class Starter:
             raise
 
     async def _take_on(self, request: MissionRequest, *, within: timedelta = PICK_UP) -> None:
-        """That a worker has it, or has had it: one that is over is not begun again."""
+        """Have a worker start a mission, unless the mission is over."""
         try:
             await self._send_with_start(request, names.TAKE_ON_UPDATE, within=within)
         except WorkflowAlreadyStartedError:
             await self._check_same(request)
 
     async def _enqueue(self, request: MissionRequest) -> bool:
-        """Start it without asking any worker: once this returns, the server has it.
-
-        Whether it waits for a worker: one that is over waits for nobody.
+        """Start a mission without a worker; return True if it runs, and False if it is over.
 
         Raises:
-            MissionIdTaken: the id is that of another request.
+            MissionIdTaken: another request has the id.
         """
         start = self._start_options(request, conflict=WorkflowIDConflictPolicy.FAIL)
         try:
@@ -143,30 +170,45 @@ class Starter:
             return True
         except WorkflowAlreadyStartedError:
             return await self._check_same(request)
-        except errors.NoAnswer as late:  # no worker was asked: it is the server's
+        except errors.NoAnswer as late:  # no worker was involved, so the server is the cause
             host = self._connection.temporal.service_client.config.target_host
             raise errors.ServerUnreachable(host) from late
 
+    async def _taken_up(self, mission_id: str, *, within: timedelta) -> None:
+        """Wait until a worker has done the first task of a mission.
+
+        Raises:
+            NoAnswer: no worker has, in that time.
+        """
+        handle = self._connection.temporal.get_workflow_handle(mission_id)
+        events = handle.fetch_history_events(wait_new_event=True, skip_archival=True)
+        try:
+            with self._connection.explaining(mission_id):
+                async with asyncio.timeout(within.total_seconds()):
+                    async for event in events:
+                        if event.event_type == _TASK_DONE:
+                            return
+        except TimeoutError:
+            queue = self._connection.task_queue
+            raise errors.NoAnswer(queue, within.total_seconds()) from None
+
     async def _check_same(self, request: MissionRequest) -> bool:
-        """Refuse an id that another request has; whether the mission that has it still runs."""
+        """Refuse an id that belongs to another request; return True if the mission still runs."""
         mission_id, digest = _id_of(request), request_digest(request)
         there = await self._connection.describe(mission_id)
-        asked = (await there.memo()).get(DIGEST_MEMO)
-        if asked is None:  # started by a release that did not write it down
-            asked = (await self._accepted(mission_id)).request_digest
-        if asked != digest:
+        if await there.memo_value(DIGEST_MEMO, None) != digest:
             raise errors.MissionIdTaken(mission_id)
         return there.status is WorkflowExecutionStatus.RUNNING
-
-    async def _accepted(self, mission_id: str) -> AcceptedMission:
-        return await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
 
     async def completed(
         self, request: MissionRequest, *, pins: bool = True
     ) -> tuple[MissionRequest, BroughtInputs]:
-        """The request as it may enter history, with an id; nothing is kept yet.
+        """Return the request as it may enter history, with an id; nothing is stored yet.
 
-        `pins`: its handles say whose values they mean, once these are kept.
+        Args:
+            request: as it was given.
+            pins: make handles that name the mission's own values, which resolve once these are
+                stored.
         """
         check_new(request.goal, request.policy)
         check_currencies(request)
@@ -187,12 +229,13 @@ class Starter:
         return completed, brought
 
     def _policy_of(self, request: MissionRequest) -> MissionPolicy:
-        """The request's own policy, else that of the settings, which an own one may only tighten.
+        """Return the request's own policy, or that of the settings if it has none.
 
-        The worker looks again, with its own: these settings may be others.
+        The request's policy may only tighten that of the settings. The worker checks it again,
+        against its own settings.
 
         Raises:
-            PolicyWidened: the request's own policy allows more than that of the settings.
+            PolicyWidened: the request's policy allows more than that of the settings.
         """
         of_settings = load_policy(self._settings.mission_policy)
         if of_settings is None:
@@ -208,9 +251,9 @@ class Starter:
         try:
             return await self._send_with_start(request, update, within=within)
         except WorkflowAlreadyStartedError:
-            pass  # it ran, and is over: what did it answer when it was started?
+            pass  # the mission ran and is over; its history has the answer
         mission_id = _id_of(request)
-        accepted = await self._accepted(mission_id)
+        accepted = await read_accepted(self._connection, mission_id)
         if accepted.request_digest != request_digest(request):
             raise errors.MissionIdTaken(mission_id)
         return accepted
@@ -223,7 +266,7 @@ class Starter:
             update,
             request,
             AcceptedMission,
-            # Of the request: repeated it is one update, and another request is refused.
+            # Derived from the request: a repeated request is one update, and another is refused.
             update_id=f"{update}-{request_digest(request)}",
             within=within,
         )
@@ -237,7 +280,7 @@ class Starter:
     def _start_options(
         self, request: MissionRequest, *, conflict: WorkflowIDConflictPolicy
     ) -> dict[str, Any]:
-        """What a mission is started with, however it is."""
+        """Return the options for every start."""
         return {
             **mission_start(request),
             "task_queue": self._settings.task_queue,
@@ -245,7 +288,7 @@ class Starter:
         }
 
     def _separated(self, request: MissionRequest, mission_id: str, *, pins: bool) -> BroughtInputs:
-        """The inputs, apart from the personal values among them."""
+        """Return the inputs, with personal values separated."""
         if not request.inputs:
             return BroughtInputs({}, {}, ())
         from orchestrator.catalog.catalog import Catalog  # compiles documents
@@ -256,6 +299,96 @@ class Starter:
 
 
 def _id_of(request: MissionRequest) -> str:
-    """The id that a completed request has."""
+    """Return the id of a completed request."""
     assert request.mission_id is not None
     return request.mission_id
+
+
+def new_mission_id(goal: str, *, tells_goal: bool = True) -> str:
+    """Return a readable id: the goal's first word, if it is a known verb, and random characters.
+
+    Other words are left out: ids reach logs, traces and providers, and any word may be a name.
+    """
+    from orchestrator.language.words import is_verb  # reads word lists
+
+    first = next(iter(re.findall(r"[a-z]+", goal.lower())), "")
+    verb = first if tells_goal and is_verb(first) else "mission"
+    return f"{verb}-{secrets.token_hex(5)}"
+
+
+# -- previews of plans -----------------------------------------------------------------------------
+
+
+async def preview_plan(
+    connection: Connection, starter: Starter, request: MissionRequest
+) -> "PlanPreview":
+    """Return the plan for this request. See `MissionClient.plan`.
+
+    A worker plans in a separate workflow type. The run stays in the server's history with the
+    request as a mission's start would record it: with handles in place of personal values.
+    """
+    from orchestrator.messages.plan_preview import PlanInput, PlanPreview
+
+    request, brought = await starter.completed(request, pins=False)
+    # The random part of a generated id does not belong to the request.
+    wanted = PlanInput(request=request.model_copy(update={"mission_id": None}))
+    await connection.await_poller()
+    workflow_id = names.plan_workflow_id(
+        hashlib.sha256(wanted.request.model_dump_json().encode()).hexdigest()
+    )
+    await _begin_plan(connection, wanted, workflow_id)
+    running = connection.temporal.get_workflow_handle(workflow_id, result_type=PlanPreview)
+    with connection.explaining():
+        try:
+            preview: PlanPreview = await running.result()
+        except WorkflowFailureError as failure:
+            raise _plan_refusal(failure, connection.task_queue) from failure
+    return preview.model_copy(update={"undeclared_inputs": brought.undeclared})
+
+
+async def _begin_plan(connection: Connection, wanted: "PlanInput", workflow_id: str) -> None:
+    """Have a worker start a plan.
+
+    Raises:
+        NoAnswer: no worker did in time; the workflow was terminated.
+    """
+    from orchestrator.messages.plan_preview import PlanTaken
+
+    start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+        names.PLAN_WORKFLOW,
+        wanted,
+        id=workflow_id,
+        task_queue=connection.task_queue,
+        # Two simultaneous requests are planned once; a later one is planned again.
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        execution_timeout=_LONGEST_PLAN,
+        static_summary=markdown_summary(wanted.request.goal),
+    )
+    try:
+        await connection.start_with(
+            start,
+            names.TAKE_ON_UPDATE,
+            wanted,
+            PlanTaken,
+            update_id=str(uuid.uuid4()),
+            within=_PLAN_TAKEN_UP,
+        )
+    except errors.NoAnswer:
+        with contextlib.suppress(RPCError):
+            running = connection.temporal.get_workflow_handle(workflow_id)
+            await running.terminate("no worker has taken it up")
+        raise
+
+
+def _plan_refusal(failure: WorkflowFailureError, task_queue: str) -> errors.OrchestratorError:
+    """Return why there is no plan: the worker's refusal, or that no worker answered."""
+    cause: BaseException | None = failure.cause
+    while isinstance(cause, FailureError) and not isinstance(
+        cause, ApplicationError | WorkflowTimeout
+    ):
+        cause = cause.cause
+    if isinstance(cause, ApplicationError):
+        return errors.PlanRefused(cause.message)
+    if isinstance(cause, WorkflowTimeout):
+        return errors.NoAnswer(task_queue, _LONGEST_PLAN.total_seconds())
+    return errors.PlanRefused(str(cause or failure))

@@ -1,4 +1,4 @@
-"""Copying what one store holds to another: which stores are meant, and what came of it."""
+"""Copies one store to another."""
 
 from contextlib import closing
 from pathlib import Path
@@ -7,10 +7,15 @@ from typing import Final
 from pydantic import Field
 from sqlalchemy.engine import URL
 
-from orchestrator.adapters.storage.migrating import migrate
 from orchestrator.adapters.storage.store import FILE_NAME
 from orchestrator.adapters.storage.store_copy import CopiedPart, copy_store
-from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, is_url, url_of
+from orchestrator.adapters.storage.store_database import (
+    StoreDatabase,
+    file_url,
+    is_url,
+    migrate,
+    url_of,
+)
 from orchestrator.client.stores import url_of_store, vault_key_of
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
@@ -20,28 +25,29 @@ _SQLITE_HEAD: Final = b"SQLite format 3\0"
 
 
 class CopiedStore(Record):
-    """What was copied, and from where to where; places stand without passwords."""
+    """The parts that were copied, and the places without passwords."""
 
     source: str
     target: str
     parts: tuple[CopiedPart, ...]
     lacks_vault_key: bool = Field(
-        description="whether it holds personal values, and the key of their vault is not set here"
+        description="true if it holds personal values, and the key of their vault is not set here"
     )
 
 
 def copy_between(source: str | None, target: str | None, settings: Settings) -> CopiedStore:
-    """Copy what one store holds to another, as `copy_store` does.
+    """Copy one store to another, as `copy_store` does.
 
     Args:
-        source: a URL, a file that holds one, a SQLite file, or the folder that it is in; None: the
-            state directory.
+        source: a URL, a file that holds one, a SQLite file, or its folder; None: the state
+            directory.
         target: the same; None: the store that the settings name.
         settings: of this process, with the key of its vault.
 
     Raises:
-        UsageError: one of them cannot be read, or they cannot be copied as they are.
-        StoreUnavailable, StoreRefused, StoreNewer: one of them cannot be used.
+        UsageError: one of them cannot be read, or the stores cannot be copied in their present
+            state.
+        StoreUnavailable, StoreRefused, StoreNewer: one store cannot be used.
     """
     target = target or url_of_store(settings)
     if target is None:
@@ -66,10 +72,10 @@ def copy_between(source: str | None, target: str | None, settings: Settings) -> 
 
 
 def _place(text: str, *, must_exist: bool = False) -> URL:
-    """The database that a person names.
+    """Return the database that a person names.
 
     Raises:
-        UsageError: there is nothing of the kind; nothing of what a file holds is told.
+        UsageError: there is no such database; the message quotes nothing from a file.
     """
     if is_url(text):
         url = url_of(text)

@@ -1,21 +1,24 @@
-"""The store that the settings name."""
+"""The store that the settings name, and the missions' files in it."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from orchestrator.core.errors import UsageError
+from orchestrator.core.received_files import ReceivedFile
 from orchestrator.settings import Settings
 
 if TYPE_CHECKING:  # imports a database library
-    from orchestrator.adapters.storage.pii_vault import PiiVault
+    from orchestrator.adapters.storage.personal_values import PiiVault, VaultKey
     from orchestrator.adapters.storage.store import Store
-    from orchestrator.adapters.storage.vault_key import VaultKey
 
 
 def store_of(settings: Settings) -> "Store":
-    """The store that these settings mean; nothing is connected yet.
+    """Return the store of these settings, not yet connected.
 
     Raises:
-        StoreRefused: they name none.
+        StoreRefused: the settings name none.
         UsageError: the file that holds its URL cannot be read.
     """
     from orchestrator.adapters.storage.store import Store
@@ -24,15 +27,15 @@ def store_of(settings: Settings) -> "Store":
 
 
 def open_vault(settings: Settings) -> "PiiVault":
-    """The vault of that store; nothing is read yet."""
+    """Return the vault of the configured store; nothing is read yet."""
     return store_of(settings).vault
 
 
 def url_of_store(settings: Settings) -> str | None:
-    """The URL that they name, with its password; None: a file of the state directory.
+    """Return the URL of the store, with its password; None: a file in the state directory.
 
     Raises:
-        UsageError: the file that holds it cannot be read.
+        UsageError: the file that holds the URL cannot be read.
     """
     if settings.store is not None:
         return settings.store.get_secret_value()
@@ -51,11 +54,37 @@ def url_of_store(settings: Settings) -> str | None:
 
 
 def vault_key_of(settings: Settings) -> "VaultKey | None":
-    """Where the vault's key comes from; None: from the file beside a SQLite store."""
-    from orchestrator.adapters.storage.vault_key import VaultKey
+    """Return the source of the vault's key; None: the file next to a SQLite store."""
+    from orchestrator.adapters.storage.personal_values import VaultKey
 
     if settings.pii_key is not None:
         return VaultKey("ORCHESTRATOR_PII_KEY", settings.pii_key.get_secret_value())
     if settings.pii_key_file is not None:
         return VaultKey("ORCHESTRATOR_PII_KEY_FILE", path=settings.pii_key_file)
     return None
+
+
+class KeptFile(ReceivedFile):
+    """A file that a mission received, with its bytes."""
+
+    content: bytes = Field(repr=False)
+
+
+async def mission_file(settings: Settings, mission_id: str, handle: str) -> KeptFile:
+    """Return a file of a mission by its handle, even if the server no longer knows the mission.
+
+    Raises:
+        UsageError: the mission has received no such file, or the file is no longer stored.
+        StateMissing: the store is unavailable.
+    """
+    from orchestrator.adapters.storage.mission_files import MissionFiles
+
+    async with store_of(settings) as store:
+        found = await asyncio.to_thread(MissionFiles(store.observations).read, mission_id, handle)
+    if found is None:
+        raise UsageError(
+            f"mission {mission_id} has no file {handle}; its answers and its results name what it "
+            "has, for as long as what it has seen is kept (ORCHESTRATOR_PII_RETENTION)"
+        )
+    received, content = found
+    return KeptFile(**received.model_dump(), content=content)

@@ -1,7 +1,7 @@
-"""The values that an answer gives, read by the schemas of the fields that were asked for.
+"""Reads typed answers by the schemas of the question's fields.
 
-A value that a field takes as it is stays as it is. Other texts are read as a person writes them, by
-the clock of the person who answers; nothing that can be read in two ways is.
+A value that its field accepts stays unchanged. Other texts are read as people write them, by the
+clock of the person who answers; an ambiguous text is refused.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import JsonValue
 from rapidfuzz import fuzz
 
-from orchestrator.client.understood import Understood
+from orchestrator.client.waits import Understood
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
@@ -25,15 +25,16 @@ from orchestrator.language.days import ValueKind
 from orchestrator.language.values import Value, find_values
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
-from orchestrator.messages.field_kinds import (
+from orchestrator.messages.question_field import (
     FieldChoice,
     FieldKind,
+    QuestionField,
     choices_of,
     kind_of,
+    question_field,
     takes_other_texts,
     text_with_money,
 )
-from orchestrator.messages.question_field import QuestionField, question_field
 
 _LISTS: Final = WordLists("asked")
 _YES: Final = _LISTS.word_set("yes")
@@ -49,10 +50,10 @@ _LEFT: Final = "; to have none of it done, cancel the mission (orchestrator miss
 
 
 class ValueUnread(Exception):
-    """A text is no value of a field, or can be read in several ways; the message says why."""
+    """A text is no value of a field, or is ambiguous; the message says why."""
 
     def __init__(self, why: str, *readings: str) -> None:
-        """Take the sentence, and the readings where there are several."""
+        """Take the reason, and the possible readings if there are several."""
         super().__init__(why)
         self.readings = readings
 
@@ -60,12 +61,12 @@ class ValueUnread(Exception):
 def read_answer(
     fields: Mapping[str, JsonObject], typed: Mapping[str, JsonValue], *, now: datetime
 ) -> Understood:
-    """Return an answer read field by field; the validator finds what is missing or not asked for.
+    """Return an answer read field by field; the validator finds missing and unknown fields.
 
     Args:
-        fields: JSON Schemas of what is asked for.
+        fields: their JSON Schemas.
         typed: by field, values or texts; texts are read.
-        now: when it was answered, in the mission's time zone: "tomorrow" is the day after it.
+        now: when the person answered, in the mission's time zone: "tomorrow" is the day after it.
     """
     values: JsonObject = {}
     notes: list[str] = []
@@ -88,7 +89,7 @@ def read_answer(
 
 
 def _ends_first(fields: Mapping[str, JsonObject], values: JsonObject) -> Iterator[str]:
-    """The problem of a last day before its first, which the provider would refuse."""
+    """Yield a problem if a last day is before the first, which the provider would refuse."""
     days = [name for name in values if name in fields and _is_day(str(values[name]))]
     starts = [name for name in days if lexicon.is_start(tokens(name))]
     ends = [name for name in days if lexicon.is_end(tokens(name))]
@@ -101,10 +102,10 @@ def _ends_first(fields: Mapping[str, JsonObject], values: JsonObject) -> Iterato
 def _read(
     field: QuestionField, schema: JsonObject, given: JsonValue, *, now: datetime
 ) -> JsonValue:
-    """The value that one field is given.
+    """Return the value of one field.
 
     Raises:
-        ValueUnread: what was typed is no value of it, or can be read in several ways.
+        ValueUnread: the text is no value of the field, or is ambiguous.
     """
     if is_handle(given) or not isinstance(given, str | int | float | bool):
         return given
@@ -126,7 +127,7 @@ def _read(
 
 
 def _is_taken_as_it_is(field: QuestionField, schema: JsonObject, text: str) -> bool:
-    """True of a value in the form that its field declares, or that its example shows."""
+    """Return True for a text in the form that its field declares, or that its example shows."""
     if field.kind == "date":
         shows_other = bool(field.example) and not _is_day(field.example)
         return _is_day(text) or (schema.get("format") != "date" and shows_other)
@@ -134,7 +135,7 @@ def _is_taken_as_it_is(field: QuestionField, schema: JsonObject, text: str) -> b
 
 
 def _resolved(schema: JsonObject) -> JsonObject:
-    """A schema without references at its top and in its items."""
+    """Return a schema without references at its top and in its items."""
     top = resolve(schema, schema)
     items = top.get("items")
     if not isinstance(items, dict):
@@ -144,7 +145,7 @@ def _resolved(schema: JsonObject) -> JsonObject:
 
 
 def _in_form(clock: JsonValue, schema: JsonObject, now: datetime) -> JsonValue:
-    """A time with its seconds and its offset, where its field takes it so."""
+    """Return a time with the seconds and the offset that its field accepts."""
     offset = now.isoformat()[-6:].replace("+00:00", "Z")
     forms = (f"{clock}", f"{clock}:00", f"{clock}:00{offset}")
     return next((form for form in forms if _fits(schema, form)), clock)
@@ -189,10 +190,10 @@ def read_text(
         text: as a person typed it: "tomorrow", "8 pm", "the second one", "two".
         schema: the field's JSON Schema, references resolved.
         now: when it was typed, in the person's own time.
-        kind: how the field is read; by default as its type and format say.
+        kind: how to read the field; by default derived from its type and format.
 
     Raises:
-        ValueUnread: the text is no value of the field, or may be several.
+        ValueUnread: the text is no value of the field, or is ambiguous.
     """
     text = text.strip()
     if choices := choices_of(schema):
@@ -227,17 +228,17 @@ def read_text(
 # --- choices --------------------------------------------------------------------------------
 
 _NEAR: Final = 80.0
-"""How alike, of 100, a word must be to a word of a label to be taken for a slip of it."""
+"""Similarity, of 100, from which a word counts as a misspelt word of a label."""
 _SLIP: Final = 70.0
-"""How alike a text of one's own must be to an option to be refused as a slip of it."""
+"""Similarity from which a free text is refused as a misspelt option."""
 _LISTED: Final = 100
-"""Characters of choices that are repeated where an answer is none of them."""
+"""Length of all choices, in characters, up to which an error lists them."""
 
 
 def _choice(
     text: str, choices: Sequence[FieldChoice], *, is_open: bool, now: datetime
 ) -> JsonValue:
-    """The choice that a text says, all words of it; or the text, where others are taken."""
+    """Return the choice that a text names; or the text itself, if the field is open."""
     said = _plain(text)
     exact = [c for c in choices if said in (_plain(str(c.value)), _plain(c.label))]
     found = exact[:1] or _by_place(said, choices) or _by_yes_or_no(said, choices)
@@ -256,13 +257,13 @@ def _choice(
 
 
 def _says(said: str, label: str) -> bool:
-    """True if a label holds these words: "acme" of "INV-7, Acme, 12 EUR"."""
+    """Return True if a label contains these words: "acme" in "INV-7, Acme, 12 EUR"."""
     return re.search(rf"(?<!\w){re.escape(said)}(?!\w)", _plain(label)) is not None
 
 
 def _by_place(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
-    """By "2", "the second one", "the last"; numbers that are values themselves are no places."""
-    words = _told(said)
+    """Return the choice for "2", "the second one" or "the last", unless choices are numbers."""
+    words = _content_words(said)
     if len(words) != 1:
         return []
     (word,) = words
@@ -283,7 +284,7 @@ def _counts(choice: FieldChoice) -> bool:
 
 
 def _by_yes_or_no(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
-    words = _told(said)
+    words = _content_words(said)
     for meaning, options in ((_YES, _GOING_ON), (_NO, _STOPPING)):
         if words and all(word in meaning for word in words):
             return [c for c in choices if _plain(str(c.value)) in options][:1]
@@ -291,7 +292,7 @@ def _by_yes_or_no(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice
 
 
 def _by_value(text: str, choices: Sequence[FieldChoice], now: datetime) -> list[FieldChoice]:
-    """The choice whose value a text names otherwise: "8 pm" of 08:00 and 20:00."""
+    """Return the choice whose value a text names in other words: "8 pm" for 20:00."""
     values = find_values(text, now=now)
     if len(values) != 1 or values[0].value is None or not _is_filler(_without(text, values)):
         return []
@@ -299,7 +300,7 @@ def _by_value(text: str, choices: Sequence[FieldChoice], now: datetime) -> list[
 
 
 def _slips(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
-    """The one choice of which each word was typed, or nearly; another number is no slip."""
+    """Return choices whose words are misspelt; numbers must be equal."""
     if len(said) < 3:
         return []
     return [
@@ -315,7 +316,7 @@ def _slips(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
 
 
 def _own_text(text: str, begun: Sequence[FieldChoice], choices: Sequence[FieldChoice]) -> str:
-    """A text of one's own, unless it is rather an option with a slip, or a bare yes or no."""
+    """Return a free text, unless it is a misspelt option, or a bare yes or no."""
     said = _plain(text)
     if not said:
         raise ValueUnread("nothing was said")
@@ -330,12 +331,12 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"[\s_-]+", " ", text.casefold()).strip(" .!,'\"").split())
 
 
-def _told(said: str) -> list[str]:
+def _content_words(said: str) -> list[str]:
     return [word for word in re.findall(r"[\w'\u2019]+", said) if word not in _FILLERS]
 
 
 def _among(some: Sequence[FieldChoice], choices: Sequence[FieldChoice]) -> str:
-    """Some of the choices in words, or by their numbers where they are long."""
+    """Return some of the choices in words, or by their numbers if they are long."""
     said = ", ".join(choice.label for choice in some)
     if len(said) <= _LISTED:
         return said
@@ -348,7 +349,7 @@ def _among(some: Sequence[FieldChoice], choices: Sequence[FieldChoice]) -> str:
 
 
 def _flag(text: str) -> bool:
-    words = _told(text.lower())
+    words = _content_words(text.lower())
     for meaning, value in ((_YES, True), (_NO, False)):
         if words and all(word in meaning for word in words):
             return value
@@ -356,7 +357,7 @@ def _flag(text: str) -> bool:
 
 
 def _one(text: str, kind: ValueKind, now: datetime, noun: str) -> Value:
-    """The one value of its kind that a text names, with nothing but fillers around it."""
+    """Return the single value of a kind in a text that otherwise holds only fillers."""
     found = [value for value in find_values(text, now=now) if value.kind == kind]
     if len(found) != 1:
         raise ValueUnread(f"{text!r} names {f'several {noun}s' if found else f'no {noun}'}")
@@ -381,7 +382,7 @@ def _is_filler(rest: str) -> bool:
 
 
 def _time(text: str, now: datetime) -> JsonValue:
-    """A time of day; a number alone is an hour."""
+    """Return a time of day; a number alone is an hour."""
     said = f"at {text}" if re.fullmatch(r"\d{1,2}(?:\s+(?:in|on)\b.*)?", text) else text
     return _one(said, "time", now, "time of day").value
 
@@ -417,7 +418,7 @@ def _number(text: str, now: datetime) -> JsonValue:
 
 
 def _money(text: str, schema: JsonObject, now: datetime) -> JsonObject:
-    """The amount and currency, the amount a number or a text as the schema takes it."""
+    """Return amount and currency; the schema decides if the amount is a number or a text."""
     money = _one(text, "amount", now, "amount with its currency").value
     properties = schema.get("properties")
     amount = properties.get("amount") if isinstance(properties, dict) else None
@@ -430,7 +431,7 @@ def _money(text: str, schema: JsonObject, now: datetime) -> JsonObject:
 
 
 def _priced(text: str, schema: JsonObject, now: datetime) -> JsonObject:
-    """What something is, and its amount: "taxi 23.50 EUR", "12 euros for lunch"."""
+    """Return a thing with its amount: "taxi 23.50 EUR", "12 euros for lunch"."""
     amounts = [v for v in find_values(text, now=now) if v.kind == "amount"]
     if len(amounts) != 1:
         raise ValueUnread(f"{text!r} is not one thing with one amount and its currency")

@@ -1,1 +1,1 @@
-"""The codec server: shows the Temporal Web UI and the `temporal` command what is encrypted."""
+"""The codec server: decrypts payloads for the Temporal Web UI and the `temporal` command."""

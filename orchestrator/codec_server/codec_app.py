@@ -1,12 +1,13 @@
-"""Temporal's codec protocol over HTTP: payloads come as JSON, and go back opened or encrypted."""
+"""Temporal's codec protocol over HTTP: payloads as JSON, to decode or encode."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 from urllib.parse import parse_qs
 
 from google.protobuf import json_format
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -17,11 +18,11 @@ from temporalio.converter import ExternalStorage, PayloadCodec
 
 from orchestrator.adapters.temporal.payload_references import PayloadReferences
 from orchestrator.codec_server.callers import COOKIE, SESSION_S, Callers
-from orchestrator.core.payload_errors import PayloadUnread
+from orchestrator.core.errors import PayloadUnread
 
 _log = logging.getLogger(__name__)
 _MOST_BYTES: Final = 32_000_000
-"""Of one request: the UI sends the payloads of a page of history at once."""
+"""Per request: the UI sends the payloads of a page of history at once."""
 _HEADERS: Final = ("Authorization", "Content-Type", "X-Namespace")
 _VERBS: Final = ("decode", "encode", "download")
 _NOT_KEPT: Final = {"Cache-Control": "no-store"}
@@ -36,7 +37,7 @@ _PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Codec server</titl
 
 
 class CodecApp:
-    """Answers `/decode`, `/encode` and `/download`, with or without the namespace before it."""
+    """Answers `/decode`, `/encode` and `/download`, with or without a namespace before it."""
 
     def __init__(
         self,
@@ -46,60 +47,53 @@ class CodecApp:
         storage: ExternalStorage | None = None,
         is_tls: bool = False,
     ) -> None:
-        """Take what opens and encrypts payloads, and who may ask.
-
-        Args:
-            codec: with the keys of the workers.
-            storage: where large payloads are kept.
-            callers: who may ask.
-            is_tls: whether browsers reach it by https: a session then counts across sites.
-        """
+        """See `create_codec_app`."""
         self._codec = codec
         self._references = PayloadReferences(storage)
         self._callers = callers
         self._is_tls = is_tls
 
     async def answer(self, request: Request) -> Response:
-        """Payloads opened, or encrypted, in their order."""
+        """Return the payloads decoded or encoded, in their order."""
         caller = await self._callers.name_of(request.headers, request.cookies.get(COOKIE))
         verb = request.url.path.rpartition("/")[2]
         if caller is None:
-            _log.info("%s refused: who asks proved nothing", verb)
+            _log.info("%s refused: no valid proof", verb)
             return _said(401, "give the token of this codec server: Authorization: Bearer TOKEN")
         payloads = await _read(request)
         if isinstance(payloads, str):
             return _said(400, payloads)
-        try:
-            done = await self._done(verb, request, payloads.payloads)
-        except PayloadUnread as unread:
-            _log.info("%s refused to %s: %s", verb, caller, unread)
-            return _said(400, str(unread))
-        _log.info("%s: %d payloads for %s", verb, len(done), caller)
-        return JSONResponse(json_format.MessageToDict(Payloads(payloads=done)), headers=_NOT_KEPT)
+        done = [await self._done(verb, request, one) for one in payloads.payloads]
+        unread = [why for _, why in done if why is not None]
+        for why in dict.fromkeys(map(str, unread)):
+            _log.warning("%s for %s: left as it was: %s", verb, caller, why)
+        _log.info("%s: %d payloads for %s", verb, len(done) - len(unread), caller)
+        answered = Payloads(payloads=[payload for payload, _ in done])
+        return JSONResponse(json_format.MessageToDict(answered), headers=_NOT_KEPT)
 
     async def _done(
-        self, verb: str, request: Request, payloads: Sequence[Payload]
-    ) -> list[Payload]:
-        """What a verb makes of payloads.
-
-        Raises:
-            PayloadUnread: one of them cannot be read here.
-        """
+        self, verb: str, request: Request, given: Payload
+    ) -> tuple[Payload, Exception | None]:
+        """Apply a verb to a payload; one that cannot be read here comes back as it was."""
         if verb == "encode":
-            return await self._codec.encode(payloads)
-        # The UI shows references as they are until somebody asks for what they name.
-        if verb == "download" or request.query_params.get("preserveStorageRefs") != "true":
-            payloads = [await self._references.fetched(payload) for payload in payloads]
-        return await self._codec.decode(payloads)
+            return (await self._codec.encode([given]))[0], None
+        try:
+            payload = given
+            # The UI shows references as they are until somebody asks for their payload.
+            if verb == "download" or request.query_params.get("preserveStorageRefs") != "true":
+                payload = await self._references.fetched(given)
+            return (await self._codec.decode([payload]))[0], None
+        except (PayloadUnread, json_format.ParseError, OSError, ValueError) as unread:
+            return given, unread
 
     async def page(self, request: Request) -> Response:
-        """Where a person opens a session, for a UI that passes no access token on."""
+        """Return the page for opening a session, for a UI that passes no access token on."""
         if not self._callers.take_tokens:
             return _said(404, "this codec server takes access tokens alone")
-        return HTMLResponse(_PAGE.format(said="Whoever has its token may see what is encrypted."))
+        return HTMLResponse(_PAGE.format(said="Enter its token to see encrypted payloads."))
 
     async def login(self, request: Request) -> Response:
-        """A session for the browser of whoever has the token."""
+        """Open a session in the browser of a caller with the token."""
         if int(request.headers.get("content-length") or _MOST_BYTES) > 10_000:
             return _said(400, "that is no token")
         token = (await request.body()).decode("ascii", "replace")
@@ -117,6 +111,16 @@ class CodecApp:
         return done
 
 
+class _OwnOrigins(CORSMiddleware):
+    """Lets pages of the allowed origins alone reach a codec server in a private network."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        response = super().preflight_response(request_headers)
+        if not self.is_allowed_origin(request_headers["origin"]):
+            del response.headers["Access-Control-Allow-Private-Network"]
+        return response
+
+
 def create_codec_app(
     codec: PayloadCodec,
     callers: Callers,
@@ -125,14 +129,14 @@ def create_codec_app(
     storage: ExternalStorage | None = None,
     is_tls: bool = False,
 ) -> Starlette:
-    """The codec server as an ASGI application.
+    """Return the codec server as an ASGI application.
 
     Args:
         codec: with the keys of the workers.
-        callers: who may ask.
-        origins: of the Web UIs that may ask from a browser, as http://127.0.0.1:8233.
-        storage: where large payloads are kept.
-        is_tls: whether browsers reach it by https.
+        callers: identifies callers.
+        origins: of the Web UIs that may call it from a browser, as http://127.0.0.1:8233.
+        storage: of large payloads.
+        is_tls: browsers reach it by https, so a session counts across sites.
     """
     app = CodecApp(codec, callers, storage=storage, is_tls=is_tls)
     paths = [f"{before}/{verb}" for before in ("", "/{namespace}") for verb in _VERBS]
@@ -144,18 +148,19 @@ def create_codec_app(
         ],
         middleware=[
             Middleware(
-                CORSMiddleware,
+                _OwnOrigins,
                 allow_origins=list(origins),
                 allow_methods=["POST"],
                 allow_headers=list(_HEADERS),
                 allow_credentials=True,
+                allow_private_network=True,
             )
         ],
     )
 
 
 async def _read(request: Request) -> Payloads | str:
-    """The payloads of a request; a text says what is wrong with it."""
+    """Return the payloads of a request, or a text that says what is wrong with it."""
     body = b""
     async for part in request.stream():
         body += part

@@ -1,1 +1,1 @@
-"""Confirmation cards: what each type shows, filled by names and shapes, and drawn as Markdown."""
+"""Confirmation cards: the parts of each type, filled by names and shapes, and their Markdown."""

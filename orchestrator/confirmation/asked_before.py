@@ -1,6 +1,6 @@
-"""What people were asked before in a leg, and what a card says of it: why again, and what changed.
+"""Earlier cards of a leg, which a new card mentions: the reason for it, and the changes.
 
-A leg keeps these through all its runs; nothing here knows a provider or a planner.
+A leg stores these through all its runs; nothing here knows a provider or a planner.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from orchestrator.core.record import Record
 Fate = Literal[
     "waiting", "approved", "rejected", "responded", "expired", "amended", "refused", "done"
 ]
-"""What came of asking; `refused` is by the provider, after an approval, and `done` what worked."""
+"""The outcome of a card; `refused` is by the provider, after an approval, and `done` a success."""
 
 _NOTHING: Final = frozenset({"rejected", "responded", "refused", "expired"})
 MANY: Final = 3
-"""From this card on, a card says how many came before it."""
+"""From this number on, a card says how many came before it."""
 
 
 class AskedCall(Record):
-    """A call that people were asked about, and what came of it."""
+    """A call that people were asked about, and its outcome."""
 
     confirmation_id: str
     tool: str
@@ -38,31 +38,31 @@ class AskedCall(Record):
     by: str = Field(default="", description="who decided")
     words: str = Field(default="", description="a person's reason or wish, or the provider's")
     at: datetime | None = None
-    cancels: bool = Field(default=False, description="whether it would only have undone something")
+    cancels: bool = Field(default=False, description="whether it was a cancel")
 
     @property
-    def came_to_nothing(self) -> bool:
-        """Whether it was asked about in vain."""
+    def was_unsuccessful(self) -> bool:
+        """True if the card led to no call."""
         return self.fate in _NOTHING
 
 
-def in_vain(asked: Sequence[AskedCall]) -> int:
-    """How many calls, one after the other up to now, came to nothing."""
+def unsuccessful_in_a_row(asked: Sequence[AskedCall]) -> int:
+    """Return the number of latest calls in a row that led to nothing."""
     count = 0
     for one in reversed(asked):
-        if not one.came_to_nothing:
+        if not one.was_unsuccessful:
             break
         count += 1
     return count
 
 
 def last_asked(asked: Sequence[AskedCall]) -> tuple[AskedCall, ...]:
-    """The last call that a new card follows on; none after one that was carried out."""
+    """Return the last call that a new card follows; empty after one that was carried out."""
     return tuple(asked[-1:]) if asked and asked[-1].fate != "done" else ()
 
 
 def why_asked(earlier: AskedCall, number: int) -> str:
-    """Why people are asked again, in sentences; `number` counts the cards, this one included."""
+    """Return why people are asked again, in sentences; `number` counts the cards so far."""
     because = _BECAUSE[earlier.fate].format(by=earlier.by or "somebody", what=earlier.title)
     words = f": {earlier.words.rstrip('.')}" if earlier.words else ""
     then = "" if earlier.fate in _SAME_CALL else " The planner proposes this instead."
@@ -86,7 +86,7 @@ _BECAUSE: Final = {
 def changes_between(
     before: AskedCall, now: Sequence[CardLine], price: Money | None
 ) -> list[Change]:
-    """What a card says otherwise than the one before it, the price first."""
+    """Return the differences between a card and the one before it, the price first."""
     old, new = _by_label(before.shown), _by_label(now)
     money = [
         Change(label="Price", before=str(before.price or "unknown"), now=str(price or "unknown"))

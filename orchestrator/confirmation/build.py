@@ -1,4 +1,4 @@
-"""What a call would do, made readable: its card and its price."""
+"""Build the card of a call: its effect made readable, its price, its warnings."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,33 +6,38 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.prices import expected_price, plain_arguments, price_doubts, states_price
+from orchestrator.catalog.card_types import CANCELLATION, DEFAULT_CARD
+from orchestrator.catalog.prices import (
+    Ids,
+    expected_price,
+    plain_arguments,
+    price_doubts,
+    states_price,
+)
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.asked_before import AskedCall, changes_between, why_asked
 from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine, Moment
-from orchestrator.confirmation.card_facts import CardFact, facts
-from orchestrator.confirmation.card_parts import content_of
+from orchestrator.confirmation.card_facts import CardFact, content_of, facts
 from orchestrator.confirmation.card_warnings import (
     not_explained,
     not_shown_whole,
     over_what_is_left,
     too_many_to_show,
+    totals_of,
     uncertain_price,
     unknown_price,
     unlike_found,
 )
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
-from orchestrator.confirmation.named_ids import stands_in
 from orchestrator.confirmation.named_things import (
     EarlierAnswer,
     FoundThing,
     find_things,
     main_first,
     named_thing,
+    stands_in,
     unexplained,
 )
-from orchestrator.confirmation.totals import totals_of
 from orchestrator.confirmation.value_warnings import (
     Stated,
     language_of,
@@ -47,52 +52,52 @@ from orchestrator.core.record import JsonObject
 
 _MOST_LINES = 24
 _MOST_SENT = 200
-"""Inputs that have a line each; who sends more is to read them elsewhere, and is told so."""
+"""The maximum number of inputs with a line each; the card says where to read the others."""
 
 
 @dataclass(frozen=True)
 class CardContext:
-    """What a card tells beside the call itself: what it is for, and what was known and asked."""
+    """The context of a call on its card: its purpose, known answers, earlier cards."""
 
     goal: str = ""
     clause: str = ""
     agent: str = ""
     reason: str = ""
-    """The planner's."""
+    """The planner's reason."""
     answers: tuple[EarlierAnswer, ...] = ()
-    """What earlier calls answered, the newest last."""
+    """Earlier answers, the newest last."""
     given: tuple[str, ...] = ()
-    """What people gave with the goal and as answers."""
+    """Values that people gave with the goal and as answers."""
     left: Money | None = None
-    """Of the budget."""
+    """The rest of the budget."""
     unpriced: int = 0
-    """Calls whose price nobody knows, and which what is left does not count."""
+    """The number of calls with an unknown price, which `left` does not include."""
     doubt: str = ""
-    """What a person must know of a call whose price nobody knows."""
+    """A warning about a call of unknown price."""
     fee: Money | None = None
-    """What undoing the call may cost, and is kept aside of a budget."""
+    """The possible cost of cancelling the call, which is reserved in a budget."""
     files: tuple[ReceivedFile, ...] = ()
-    """Those that are sent, by their handles."""
+    """The files that are sent, by their handles."""
     asked: tuple[AskedCall, ...] = ()
-    """What people were asked before, the newest last."""
+    """Earlier cards, the newest last."""
     proposals: int = 1
-    """How many cards this part of the goal has had, this one included."""
+    """The number of cards for this part of the goal so far, this one included."""
     changed_by_people: tuple[str, ...] = ()
     """The arguments that a person amended."""
     said_at: datetime | None = None
-    """When the goal was said, in the requester's time; None: its values are not compared."""
+    """The time of the goal, in the requester's time; None: its values are not compared."""
     order: str = ""
-    """The words of the goal that the call is ordered by; empty: nothing says which."""
+    """The words of the goal that order the call; empty if unknown."""
     count: int = 0
-    """How many effects that order has."""
+    """The number of effects of that order."""
 
 
 def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator[JsonObject]:
-    """The objects in earlier answers that the ids among the arguments stand for, newest first.
+    """Yield the objects in earlier answers that the ids among the arguments name, newest first.
 
-    An offer is booked by its id alone; what a person wants to read on the card (the times, the
-    price) is in the answers in which that id was found: an offer, its rules, an older offer.
-    Of the bodies of the answers, whose money is plain, the newest is the last.
+    An offer is booked by its id alone; the details for the person (the times, the price) are in the
+    answers that contain that id: an offer, its rules, an older offer. The last of the bodies, whose
+    money is plain, is the newest answer.
     """
     things = main_first(find_things(arguments, [EarlierAnswer(body) for body in bodies]))
     yield from (item for thing in things for item in thing.items)
@@ -104,24 +109,28 @@ def call_price(
     quoted: Sequence[JsonObject],
     things: Sequence[FoundThing],
 ) -> Money | None:
-    """Return what a call will cost; None if that is unknown, as where two of its things cost."""
+    """Return the cost of a call; None if unknown, for example if two of its things cost."""
     is_declared = tool.price is not None and tool.price.expected is not None
     if not is_declared and sum(thing.price is not None for thing in things) > 1:
         return None
-    return expected_price(tool, arguments, quoted[0] if quoted else None)
+    return expected_price(tool, arguments, quoted[0] if quoted else None, _ids_of(things))
 
 
 def doubts_about_price(
     tool: Tool, arguments: JsonObject, things: Sequence[FoundThing]
 ) -> tuple[str, ...]:
     """Return the amounts and multipliers that leave the price of a call uncertain."""
-    return price_doubts(tool, arguments, [thing.items[0] for thing in things])
+    return price_doubts(tool, arguments, [thing.items[0] for thing in things], _ids_of(things))
+
+
+def _ids_of(things: Sequence[FoundThing]) -> Ids:
+    return frozenset((one.argument, str(one.value)) for thing in things for one in thing.ids)
 
 
 def items_holding(
     wanted: Collection[tuple[str, JsonValue]], bodies: Sequence[JsonValue]
 ) -> Iterator[JsonObject]:
-    """The objects in answers that hold one of these names with its value, newest first."""
+    """Yield the objects in answers that have one of these names with its value, newest first."""
     for body in reversed(bodies):
         for item in _objects(body):
             if any(name in item and item[name] == value for name, value in wanted):
@@ -140,22 +149,23 @@ def build_card(
     asked: int = 1,
     context: CardContext | None = None,
 ) -> ConfirmationCard:
-    """The card for one exact call.
+    """Return the card for one exact call.
 
-    Of `quoted`, which `quoted_items` finds in plain answers, the first is shown; `confirmation_id`
-    is the call's own when it is left out; `asked` counts how often the call is asked about, this
-    time included.
+    The first object of `quoted`, which `quoted_items` finds in plain answers, is shown;
+    `confirmation_id` is by default the call's own; `asked` counts how often the call is asked
+    about, this time included.
     """
     card_type = tool.card_type or DEFAULT_CARD
     item = quoted[0] if quoted else None
     context = context or CardContext()
     things = main_first(find_things(arguments, context.answers, tool.input_schema))
-    sent = {name: _with_files_told(held, context.files) for name, held in arguments.items()}
-    told, others = _told_apart(_shown(tool, sent, item), tool, things)
+    sent = {name: _with_file_names(held, context.files) for name, held in arguments.items()}
+    price = call_price(tool, arguments, quoted, things)
+    told, others = _separate_bookkeeping(_shown(tool, sent, item, price), tool, things)
     content, rest = content_of(card_type, told, tool.card_layout)
     others += [fact for fact in rest if is_handle(fact.value)]
     rest = tuple(fact for fact in rest if not is_handle(fact.value))
-    terms = _cancel_terms(tool, quoted).model_copy(update={"fee": context.fee})
+    terms = cancel_terms(tool, quoted).model_copy(update={"fee": context.fee})
     card = ConfirmationCard(
         confirmation_id=confirmation_id or call.call_id,
         mission_id=call.mission_id,
@@ -169,9 +179,9 @@ def build_card(
         arguments=arguments,
         personal=tool.pii_fields,
         inputs=_inputs_of(tool),
-        price=call_price(tool, arguments, quoted, things),
-        undo=terms.sentence(),
-        undo_terms=terms,
+        price=price,
+        cancellation=terms.sentence(),
+        cancel_terms=terms,
         digest=call_digest(
             call, arguments=arguments, card_type=card_type, confirmation_id=confirmation_id
         ),
@@ -190,14 +200,14 @@ def _in_context(
     told: Sequence[CardFact],
     others: Sequence[CardFact],
 ) -> ConfirmationCard:
-    """The card with what it is for, what its ids stand for, and what was asked before."""
+    """Return the card with its purpose, the things that its ids name, and earlier cards."""
     amounts = [fact.money for fact in (*told, *others) if fact.money is not None]
     labels = _labels(tool)
     plain = plain_arguments(tool, card.arguments)
     totals = totals_of(plain, card.price)
     ids = unexplained(card.arguments, things, tool.input_schema)
     ids = tuple(one for one in ids if one.argument not in tool.reference_inputs)
-    costs = tool.spends and (amounts or states_price(tool))
+    costs = tool.spends and (amounts or card.price is not None or states_price(tool))
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
     sent = {name: v for name, v in plain.items() if name not in tool.reference_inputs}
@@ -213,6 +223,7 @@ def _in_context(
         *not_explained(ids, context.answers, (context.goal, *context.given)),
         *nowhere,
         *totals.warnings,
+        *(("its provider has deprecated this operation",) if tool.deprecated else ()),
     )
     shown = card.model_copy(
         update={
@@ -237,7 +248,7 @@ def _in_context(
 def _compared(
     sent: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what the goal says otherwise than a call, and what of it nobody stated."""
+    """Return the contradictions between goal and call, and the values that nobody stated."""
     if context.said_at is None:
         return (), ()
     stated = Stated(
@@ -256,7 +267,7 @@ def _compared(
 def _is_unfounded(
     plain: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
 ) -> bool:
-    """True if an id is nobody's, or a thing differs from what is said of it."""
+    """Return True if an id is unknown, or a thing differs from its description."""
     sent = {name: value for name, value in plain.items() if name not in tool.reference_inputs}
     said = " ".join((context.goal, *context.given))
     made_up = (
@@ -269,7 +280,7 @@ def _is_unfounded(
 
 
 def _asked_again(card: ConfirmationCard, context: CardContext) -> ConfirmationCard:
-    """The card with what is otherwise than when people were asked before, and why again."""
+    """Return the card with the changes since people were asked before, and the reason."""
     if not context.asked:
         return card
     before = context.asked[-1]
@@ -280,10 +291,10 @@ def _asked_again(card: ConfirmationCard, context: CardContext) -> ConfirmationCa
     return card.model_copy(update={"asked_because": because, "changes": tuple(changes)})
 
 
-def _told_apart(
+def _separate_bookkeeping(
     shown: Sequence[CardFact], tool: Tool, things: Sequence[FoundThing]
 ) -> tuple[list[CardFact], list[CardFact]]:
-    """What a person decides on, and what only fills the call: our references, explained ids."""
+    """Separate the facts that a person decides on from references and explained ids."""
     explained = {(one.argument, repr(one.value)) for thing in things for one in thing.ids}
 
     def is_bookkeeping(fact: CardFact) -> bool:
@@ -296,13 +307,12 @@ def _told_apart(
 
 
 def _are_explained(fact: CardFact, explained: set[tuple[str, str]]) -> bool:
-    """Whether a list holds explained ids alone."""
     values = fact.value if isinstance(fact.value, list) else []
     return bool(values) and all((fact.name, repr(value)) in explained for value in values)
 
 
 def _inputs_of(tool: Tool) -> tuple[str, ...] | None:
-    """The names of all that a tool takes; None when its document lets it take anything."""
+    """Return the names of all inputs of a tool; None if its document allows any."""
     if tool.input_schema.get("additionalProperties") not in (None, False):
         return None
     return tuple(dict.fromkeys([*tool.properties, *(binding.name for binding in tool.bindings)]))
@@ -314,9 +324,10 @@ def _heading(tool: Tool, card_type: str) -> str:
     return card_type.removeprefix("structured-").replace("-", " ").capitalize()
 
 
-def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[CardFact]:
-    """The arguments, then what the quoted item adds; its price has a place of its own."""
-    price = expected_price(tool, arguments, item)
+def _shown(
+    tool: Tool, arguments: JsonObject, item: JsonObject | None, price: Money | None
+) -> list[CardFact]:
+    """Return the arguments, then new facts of the quoted item; its price is shown elsewhere."""
     plain = facts(plain_arguments(tool, arguments), _labels(tool))
     sent = [replace(fact, is_sent=True) for fact in plain]
     names = {fact.name for fact in sent} | set(arguments)
@@ -324,29 +335,27 @@ def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[C
     added = [f for f in found if not {f.name, f.name.split(".")[0]} & names]
     if tool.card_layout is not None:
         return [*sent, *added]
-    # Its other ids tell a person nothing, and none of them is sent.
+    # Other ids of the item mean nothing to a person, and none of them is sent.
     return [*sent, *(f for f in added if not f.is_id and (f.money is None or f.money != price))]
 
 
-def _with_files_told(value: JsonValue, files: Sequence[ReceivedFile]) -> JsonValue:
-    """What is sent, with what each file is in the place of its handle."""
+def _with_file_names(value: JsonValue, files: Sequence[ReceivedFile]) -> JsonValue:
     if isinstance(value, str):
         return next((str(file) for file in files if file.handle == value), value)
     if isinstance(value, dict):
-        return {name: _with_files_told(held, files) for name, held in value.items()}
+        return {name: _with_file_names(held, files) for name, held in value.items()}
     if isinstance(value, list):
-        return [_with_files_told(held, files) for held in value]
+        return [_with_file_names(held, files) for held in value]
     return value
 
 
 def _labels(tool: Tool) -> dict[str, str]:
-    """The names that the document gives inputs for people."""
     titles = ((name, schema.get("title")) for name, schema in tool.properties.items())
     return {name: title for name, title in titles if isinstance(title, str)}
 
 
 def _lines(rest: Sequence[CardFact]) -> tuple[CardLine, ...]:
-    """All that is sent; of what answers add, as much as a person reads."""
+    """Return a line for each sent input, and as many from answers as a person reads."""
     sent = [fact.line() for fact in rest if fact.is_sent]
     added = [fact.line() for fact in rest if not fact.is_sent]
     return (*_first(sent, _MOST_SENT), *_first(added, max(1, _MOST_LINES - len(sent))))
@@ -360,8 +369,8 @@ def _first(lines: Sequence[CardLine], most: int) -> tuple[CardLine, ...]:
     return (*lines[: most - 1], more)
 
 
-def _cancel_terms(tool: Tool, quoted: Iterable[JsonObject]) -> CancelTerms:
-    """What contract and answers say about cancelling a call; of the answers the newest is first."""
+def cancel_terms(tool: Tool, quoted: Iterable[JsonObject] = ()) -> CancelTerms:
+    """Return the cancellation terms by the contract and the answers, the newest answer first."""
     compensation = tool.compensation
     if compensation is None or tool.irreversible:
         return CancelTerms(irreversible=tool.irreversible)
@@ -385,7 +394,6 @@ def _cancel_terms(tool: Tool, quoted: Iterable[JsonObject]) -> CancelTerms:
 
 
 def _objects(value: JsonValue) -> Iterator[JsonObject]:
-    """Every object in a JSON value, outer before inner."""
     if isinstance(value, dict):
         yield value
         for inner in value.values():
@@ -393,3 +401,40 @@ def _objects(value: JsonValue) -> Iterator[JsonObject]:
     elif isinstance(value, list):
         for inner in value:
             yield from _objects(inner)
+
+
+_NO_CANCELLATION = "nothing reverses a cancel"
+
+
+@dataclass(frozen=True)
+class AskedCancel:
+    """A planner's cancel that a person decides on."""
+
+    doubt: str
+    """The reason why it may reach beyond its mission: a sentence without its full stop."""
+    found: tuple[JsonObject, ...] = ()
+    """Providers' answers about the thing, the newest first; empty if it could not be read."""
+    leaves_a_consequence: bool = True
+    """True if the cancelled thing is in no ledger, so that the cancel itself must be."""
+
+    def asking(self, tool: Tool) -> Tool:
+        """Return the cancel tool with the card type that asks for this decision."""
+        return tool.model_copy(update={"card_type": CANCELLATION, "card_layout": None})
+
+    def on(self, card: ConfirmationCard) -> ConfirmationCard:
+        """Return the card with the facts needed for the decision.
+
+        The price of the thing is not the price of the call: it is listed with the other amounts.
+        """
+        assert card.content is not None
+        lines = [CardLine(label="Whose", value=self.doubt)]
+        if not self.found:
+            lines.append(CardLine(label="What it is", value="could not be read"))
+        lines.append(CardLine(label="After that", value=_NO_CANCELLATION))
+        shown: dict[str, object] = {"warnings": tuple(lines)}
+        if card.price is not None:
+            amounts = getattr(card.content, "amounts", ())
+            shown["amounts"] = (Amount(label="Its price", money=card.price), *amounts)
+        content = card.content.model_copy(update=shown)
+        changes = {"content": content, "price": None, "cancellation": _NO_CANCELLATION}
+        return card.model_copy(update=changes)

@@ -1,4 +1,4 @@
-"""What confirmation cards show: lines, sections, and the content model of each card type."""
+"""The parts of confirmation cards: lines, sections, and the content model of each card type."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -12,13 +12,13 @@ from orchestrator.core.record import OneOfSeveral, Record
 
 
 class CardLine(Record):
-    """One line of a card: what it is called, and its value as a person reads it."""
+    """A line of a card: a label, and its value for people."""
 
     label: str
     value: str
 
     def shortened(self, most: int = 240) -> "CardLine":
-        """With as much of its value as is kept to compare it with."""
+        """Return the line with its value cut to the length that is stored for comparison."""
         return self.model_copy(update={"value": self.value[:most]})
 
 
@@ -30,13 +30,13 @@ class CardSection(Record):
 
 
 class Amount(Record):
-    """Money on a card, and what it is for."""
+    """Money on a card, with a label."""
 
     label: str
     money: Money
 
     def line(self) -> CardLine:
-        """As a person reads it."""
+        """Return the line for people."""
         return CardLine(label=self.label, value=str(self.money))
 
 
@@ -47,12 +47,12 @@ class Moment(Record):
     at: str
 
     def line(self) -> CardLine:
-        """As a person reads it."""
+        """Return the line for people."""
         return CardLine(label=self.label, value=self.at.replace("T", " "))
 
 
 class LineItem(Record):
-    """One of the things that a call is about."""
+    """An item that a call is about."""
 
     name: str
     quantity: str = ""
@@ -60,7 +60,7 @@ class LineItem(Record):
     details: tuple[CardLine, ...] = ()
 
     def line(self) -> CardLine:
-        """As a person reads it."""
+        """Return the line for people."""
         parts = [
             f"{self.quantity} x" if self.quantity else "",
             str(self.price) if self.price is not None else "",
@@ -70,7 +70,7 @@ class LineItem(Record):
 
 
 class NamedThing(Record):
-    """What one or more ids among the arguments stand for, as earlier answers tell."""
+    """The thing that one or more ids among the arguments name, according to earlier answers."""
 
     ids: tuple[CardLine, ...] = Field(description="the arguments, with the id each holds")
     lines: tuple[CardLine, ...] = Field(
@@ -85,11 +85,11 @@ class NamedThing(Record):
 
     @property
     def called(self) -> str:
-        """The ids, with the names of the arguments that they stand in."""
+        """The ids, with the names of their arguments."""
         return ", ".join(f"{one.label} {one.value}" for one in self.ids)
 
     def origin(self) -> str:
-        """Where it was found, when, and what was asked for then."""
+        """Return where the thing was found, when, and by which search."""
         asked = "; ".join(f"{line.label.lower()} {line.value}" for line in self.found_for)
         parts = [
             f"found by {self.found_by!r}" if self.found_by else "found in an earlier answer",
@@ -99,25 +99,25 @@ class NamedThing(Record):
         return " ".join(part for part in parts if part)
 
     def section(self) -> CardSection:
-        """As a person reads it."""
-        told = [CardLine(label="Price then", value=str(self.price))] if self.price else []
-        if not (self.lines or told):
+        """Return the section for people."""
+        price = [CardLine(label="Price then", value=str(self.price))] if self.price else []
+        if not (self.lines or price):
             return CardSection(
                 title="Where it is from", lines=(CardLine(label=self.called, value=self.origin()),)
             )
         origin = CardLine(label="Origin", value=self.origin())
-        return CardSection(title=self.called, lines=(*self.lines, *told, origin))
+        return CardSection(title=self.called, lines=(*self.lines, *price, origin))
 
 
 class Change(Record):
-    """What is another than when people were asked before."""
+    """A difference from the previous card."""
 
     label: str
     before: str
     now: str
 
     def line(self) -> CardLine:
-        """As a person reads it."""
+        """Return the line for people."""
         return CardLine(
             label=self.label, value=f"{self.before or 'nothing'} → {self.now or 'nothing'}"
         )
@@ -131,7 +131,7 @@ class CancelTerms(Record):
 
     tool: str | None = Field(default=None, description="the cancel tool; None: none is declared")
     irreversible: bool = Field(
-        default=False, description="whether the provider's document says that nothing undoes it"
+        default=False, description="whether the provider's document says that nothing cancels it"
     )
     window: timedelta | None = Field(
         default=None, description="after the call, in which the provider still cancels it"
@@ -144,14 +144,14 @@ class CancelTerms(Record):
     )
 
     def sentence(self) -> str:
-        """All of it in one line."""
+        """Return the terms in one line."""
         if self.irreversible:
-            return "nothing undoes it"
+            return "nothing cancels it"
         if self.tool is None:
-            return "cannot be undone by any declared tool"
+            return "no declared tool cancels it"
         window = f" within {_span(self.window)}" if self.window is not None else ""
         parts = [
-            f"undone by {self.tool}{window}",
+            f"cancelled by {self.tool}{window}",
             *(f"{m.label.lower()} {m.line().value}" for m in self.until),
             *(f"{a.label.lower()} {a.money}" for a in self.cost),
             *([] if self.fee is None else [f"which may cost {self.fee}"]),
@@ -161,10 +161,10 @@ class CancelTerms(Record):
 
 
 class CardContent(OneOfSeveral):
-    """What the type of a card shows."""
+    """The content of a card type."""
 
     def sections(self) -> Iterator[CardSection]:
-        """What there is to read, without the parts that are empty."""
+        """Yield the sections that are not empty."""
         for name, part in CARD_TYPES[self.kind].parts.items():
             lines = tuple(e if isinstance(e, CardLine) else e.line() for e in getattr(self, name))
             if lines:
@@ -172,13 +172,13 @@ class CardContent(OneOfSeveral):
 
 
 class Declared(CardContent):
-    """A type of a document's own, laid out as the document says."""
+    """A card type that a document declares, with the document's layout."""
 
     kind: Literal["declared"] = "declared"
     parts: tuple[CardSection, ...] = ()
 
     def sections(self) -> Iterator[CardSection]:
-        """What there is to read."""
+        """Yield the sections."""
         yield from self.parts
 
 

@@ -1,15 +1,16 @@
-"""The facts that go on a card: each argument and each property of an answer, told what it is.
+"""Facts of a card: each argument and each property of an answer, with its kind and its part.
 
-What a value is shows in its name and its shape alone; no provider is known here.
+The kind of a value follows from its name and shape alone; no provider is known here.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.card_types import CARD_TYPES, CardPart, CardType
 from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.stated_prices import (
     money_of,
@@ -18,7 +19,17 @@ from orchestrator.catalog.stated_prices import (
     names_quantity,
     stated_price,
 )
-from orchestrator.confirmation.card_content import CardLine, LineItem
+from orchestrator.catalog.tool import CardLayout
+from orchestrator.confirmation.card_content import (
+    CONTENT_TYPES,
+    Amount,
+    CardLine,
+    CardSection,
+    Content,
+    Declared,
+    LineItem,
+    Moment,
+)
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import field_of, is_handle, shown_without_version
 from orchestrator.core.record import JsonObject
@@ -28,49 +39,51 @@ FactKind = Literal["money", "moment", "items", "flag", "text"]
 
 _LONGEST_VALUE = 240
 LONGEST_SENT = 4_000
-"""What is sent is shown whole, for whoever approves it answers for every word; where it is longer
-still, the card says so."""
+"""Sent values are shown whole up to this length, because an approver answers for every word.
+
+The card of a longer value says that it is cut.
+"""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d\S*)?|\d\d:\d\d(:\d\d)?")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-"""Where a new word begins in camelCase."""
+"""The boundary of a word in camelCase."""
 _NAMES = ("name", "title", "label", "description", "summary", "product", "category")
 _QUANTITIES = ("quantity", "count", "units", "number")
 
 
 @dataclass(frozen=True)
 class CardFact:
-    """One value on a card."""
+    """A value on a card."""
 
     name: str
     label: str
     words: tuple[str, ...]
-    """Of its name, in lower case; of an inner one, its holder's first."""
+    """The words of its name, in lower case; for a nested value, the holder's words first."""
     value: JsonValue
     kind: FactKind
     money: Money | None = None
-    """Of the kind money."""
+    """The amount of a money fact."""
     is_sent: bool = False
-    """It is an argument of the call, and none of what an answer told."""
+    """True for an argument of the call; False for a part of an answer."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says that there is nothing; sent, that is something to read too."""
+        """True for an empty value, which is shown only if it is sent."""
         return self.value in (None, [], {})
 
     @property
     def is_id(self) -> bool:
-        """Whether it names a thing by a code that says nothing to a person."""
+        """True for a code that means nothing to a person."""
         return self.words[-1:] in (("id",), ("ids",))
 
     def line(self, *, prose: bool = False, label: str = "") -> CardLine:
-        """As a person reads it, under its own label when no other is given."""
+        """Return the line for people, under the fact's own label by default."""
         whole = prose or self.is_sent
         value = str(self.money) if self.money is not None else readable(self.value, whole=whole)
         return CardLine(label=label or self.label, value=value)
 
     @property
     def unshown(self) -> int:
-        """How many characters of what is sent are on no line of a card."""
+        """The number of characters of a sent value that are on no line of a card."""
         if not self.is_sent or self.money is not None:
             return 0
         if self.kind == "items":
@@ -84,10 +97,10 @@ class CardFact:
 
 
 def facts(holder: JsonObject, labels: dict[str, str] | None = None) -> Iterator[CardFact]:
-    """The facts of an object, those of objects inside of it after their own names."""
+    """Yield the facts of an object; names of nested facts begin with the holder's name."""
     for name, value in holder.items():
         if name == PRICE:
-            continue  # the property that it was declared of is shown
+            continue  # the property that it was derived from is shown
         if names_currency(name) and _is_beside_amount(holder):
             continue
         yield from _facts_of(name, value, holder, (labels or {}).get(name) or label_of(name))
@@ -121,9 +134,9 @@ def _kind(value: JsonValue) -> FactKind:
 
 
 def _money(name: str, value: JsonValue, holder: JsonObject) -> Money | None:
-    """The money that a value is: an object of amount and currency, or a number beside one."""
+    """Return the money of a value: an object with a currency, or a number next to one."""
     if isinstance(value, dict):
-        # Whatever it is called: that is for a person to read, and not what the call costs.
+        # By any name: the amount is for a person to read, and not the cost of the call.
         return money_of(value)
     return money_of(value, holder) if names_money(name) else None
 
@@ -133,13 +146,13 @@ def _is_beside_amount(holder: JsonObject) -> bool:
 
 
 def line_items(value: JsonValue, *, whole: bool = False) -> Iterator[LineItem]:
-    """The things of a list, each with its name, quantity and price."""
+    """Yield the items of a list, each with its name, quantity and price."""
     for number, item in enumerate(value if isinstance(value, list) else [], start=1):
         if not isinstance(item, dict):
             continue
         name = next((item[n] for n in _NAMES if isinstance(item.get(n), str)), None)
         quantity = next((item[q] for q in _QUANTITIES if q in item), "")
-        # Shown beside its quantity, a price needs no telling whether it is that of one.
+        # Next to its quantity, a price may be that of one piece or of all.
         price = stated_price({k: v for k, v in item.items() if not names_quantity(k)})
         rest = [
             fact.line(prose=whole)
@@ -155,13 +168,13 @@ def line_items(value: JsonValue, *, whole: bool = False) -> Iterator[LineItem]:
 
 
 def label_of(name: str) -> str:
-    """A name as a person would write it."""
+    """Return a name as a person would write it."""
     spaced = _HUMP.sub(" ", name).replace("_", " ").replace("-", " ")
     return spaced.strip().capitalize()
 
 
 def readable(value: JsonValue, *, whole: bool = False) -> str:
-    """A value as a person reads it; personal ones are masked."""
+    """Return a value for people; personal ones are masked."""
     longest = LONGEST_SENT if whole else _LONGEST_VALUE
     text = _text(value, whole=whole)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
@@ -175,8 +188,8 @@ def _text(value: JsonValue, *, whole: bool) -> str:
         money = stated_price({"price": value}) if "amount" in value else None
         if money is not None:
             return str(money)
-        told = (f"{label_of(n).lower()} {inside(v)}" for n, v in value.items())
-        return ", ".join(told) or "none"
+        held = (f"{label_of(n).lower()} {inside(v)}" for n, v in value.items())
+        return ", ".join(held) or "none"
     if isinstance(value, list):
         return "; ".join(map(inside, value)) or "none"
     if isinstance(value, bool):
@@ -186,3 +199,79 @@ def _text(value: JsonValue, *, whole: bool) -> str:
     if is_handle(value):
         return f"•••••• ({field_of(value)} from the vault)"
     return shown_without_version(str(value))
+
+
+_MINE = "client"
+"""A client reference is this project's own and no fact about the effect."""
+_PART_OF_KIND = {"money": "amounts", "moment": "times", "items": "items"}
+"""The part of every card for each kind of fact that its shape alone determines."""
+
+
+def content_of(
+    card_type: str, shown: Sequence[CardFact], layout: CardLayout | None = None
+) -> tuple[Content | None, tuple[CardFact, ...]]:
+    """Return the content of a card type, and the facts that fit in none of its parts."""
+    if layout is not None and layout.sections:
+        return _declared(shown, layout)
+    if card_type not in CARD_TYPES:
+        return None, tuple(shown)
+    parts: dict[str, list[object]] = {}
+    rest = []
+    for fact in shown:
+        part, entries = _placed(fact, CARD_TYPES[card_type])
+        if part is None:
+            rest.append(fact)
+        else:
+            parts.setdefault(part, []).extend(entries)
+    return CONTENT_TYPES[card_type].model_validate(parts), tuple(rest)
+
+
+def _placed(fact: CardFact, card_type: CardType) -> tuple[str | None, list[object]]:
+    """Return the part of the card that a fact belongs to, and its entries there."""
+    if fact.kind in _PART_OF_KIND:
+        part = _PART_OF_KIND[fact.kind]
+        return (part, list(_typed(fact))) if part in card_type.parts else (None, [])
+    taking = [name for name, part in card_type.parts.items() if _takes(part, fact)]
+    if not taking:
+        return None, []
+    name = min(taking, key=lambda name: card_type.parts[name].turn)
+    return name, [fact.line(prose=card_type.parts[name].is_prose)]
+
+
+def _takes(part: CardPart, fact: CardFact) -> bool:
+    if fact.kind not in ("text", "flag") or _MINE in fact.words:
+        return False
+    # A code means nothing to a person, and a value from the vault is not shown.
+    if (fact.is_id or is_handle(fact.value)) and not part.takes_ids:
+        return False
+    return bool(part.words & set(fact.words))
+
+
+def _typed(fact: CardFact) -> Iterator[Amount | Moment | LineItem]:
+    if fact.money is not None:
+        yield Amount(label=fact.label, money=fact.money)
+    elif fact.kind == "moment":
+        yield Moment(label=fact.label, at=str(fact.value))
+    else:
+        yield from line_items(fact.value, whole=fact.is_sent)
+
+
+def _declared(
+    shown: Sequence[CardFact], layout: CardLayout
+) -> tuple[Declared, tuple[CardFact, ...]]:
+    """Return a document's own layout, and the facts that it leaves out but the card shows."""
+    placed: set[str] = set()
+    parts = []
+    for section in layout.sections:
+        lines: list[CardLine] = []
+        for field in section.fields:
+            inside = f"{field.name}."
+            meant = [f for f in shown if f.name == field.name or f.name.startswith(inside)]
+            placed.update(fact.name for fact in meant)
+            lines += [
+                fact.line(prose=True, label=field.label if len(meant) == 1 else "")
+                for fact in meant
+            ]
+        if lines:
+            parts.append(CardSection(title=section.title, lines=tuple(lines)))
+    return Declared(parts=tuple(parts)), tuple(f for f in shown if f.name not in placed)

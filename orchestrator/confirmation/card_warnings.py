@@ -1,24 +1,25 @@
-"""What a person must mind before deciding: a call that is unlike what was found, or too dear."""
+"""Warnings of a card: arguments that differ from their things, prices, totals, unknown ids."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.confirmation.card_facts import CardFact, facts, label_of, readable
-from orchestrator.confirmation.named_ids import NamedId, stands_in
-from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
-from orchestrator.core.budget import Money, told_left
+from orchestrator.confirmation.card_content import Amount, LineItem
+from orchestrator.confirmation.card_facts import CardFact, facts, label_of, line_items, readable
+from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing, NamedId, stands_in
+from orchestrator.core.budget import Money, rest_text
 from orchestrator.core.record import JsonObject
 
 
 def unlike_found(
     arguments: JsonObject, things: Sequence[FoundThing], *, changed_by_people: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Where an argument says something else than the thing that the call is about.
+    """Yield where an argument differs from the thing that the call is about.
 
-    Numbers are compared only where a person changed them: what is left of a thing and how much of
-    it is wanted bear one name too often.
+    Numbers are compared only if a person changed them: the available and the wanted quantity of a
+    thing too often have the same name.
     """
     sent = {fact.name: fact for fact in facts(arguments)}
     by_people = set(changed_by_people)
@@ -35,7 +36,7 @@ def unlike_found(
 
 
 def not_shown_whole(sent: Iterable[CardFact]) -> Iterator[str]:
-    """What is sent and too long for a card: nobody approves what they have not read."""
+    """Warn about inputs too long for a card: nobody approves what they have not read."""
     for fact in sent:
         if fact.unshown:
             yield (
@@ -45,7 +46,7 @@ def not_shown_whole(sent: Iterable[CardFact]) -> Iterator[str]:
 
 
 def too_many_to_show(sent: int, most: int) -> Iterator[str]:
-    """That a card has no line for each of the inputs that are sent."""
+    """Warn that a card does not have a line for each of its inputs."""
     if sent > most:
         yield (
             f"it has {sent} inputs, and not all are shown here; read them with "
@@ -54,20 +55,20 @@ def too_many_to_show(sent: int, most: int) -> Iterator[str]:
 
 
 def over_what_is_left(price: Money | None, left: Money | None, unpriced: int = 0) -> Iterator[str]:
-    """That a call costs more than its mission may still spend, so that no approval sends it."""
+    """Warn that a call costs more than is left of the budget, so that no approval sends it."""
     if price is None or left is None:
         return
     if price.currency != left.currency:
         yield f"it costs {price}, and the budget is in {left.currency}: approved, it is not sent"
     elif price.amount > left.amount:
-        told = told_left(left, unpriced)
+        told = rest_text(left, unpriced)
         yield f"it costs {price}, and {told} is left of the budget: approved, it is not sent"
 
 
 def unknown_price(doubt: str, amounts: Iterable[Money]) -> str:
-    """That nobody knows what a call costs, whatever amounts stand on its card.
+    """Return the warning about an unknown price, with the amounts on the card.
 
-    `doubt` is what else a person must know of that; '' for nothing.
+    `doubt` is a further doubt about the price; '' if there is none.
     """
     seen = ", ".join(dict.fromkeys(map(str, amounts)))
     alone = f"{seen} may be a part of it, or the price of one piece" if seen else ""
@@ -76,7 +77,7 @@ def unknown_price(doubt: str, amounts: Iterable[Money]) -> str:
 
 
 def uncertain_price(doubts: Sequence[str]) -> Iterator[str]:
-    """Name what may add to a price or multiply it, where no document declares the price."""
+    """Warn about amounts that may add to a price or multiply it, if no document declares it."""
     if doubts:
         yield f"the price is not certain, for the call also has {', '.join(doubts)}"
 
@@ -84,12 +85,12 @@ def uncertain_price(doubts: Sequence[str]) -> Iterator[str]:
 def not_explained(
     ids: Iterable[NamedId], answers: Sequence[EarlierAnswer], given: Iterable[str]
 ) -> Iterator[str]:
-    """Which ids nothing explains, and nobody gave; which several things bear."""
+    """Warn about ids that nobody gave and no answer explains, or that several things share."""
     said = " ".join(given)
     for one in ids:
         called = f"{label_of(one.argument.replace('.', ': ')).lower()} {readable(one.value)}"
         if any(stands_in(one, answer.body) for answer in answers):
-            yield f"several things in an earlier answer bear {called}: which one is not told"
+            yield f"several things in an earlier answer bear {called}: which one is not stated"
         elif str(one.value) not in said:
             yield f"no earlier answer says what {called} is"
 
@@ -105,7 +106,7 @@ def _are_alike(own: CardFact, found: CardFact, *, is_changed: bool) -> bool:
 
 
 def _same_moment(one: str, other: str) -> bool:
-    """Whether they are the same as far as the shorter tells: a day, or a day and a time."""
+    """Return True if they agree at the shorter one's precision: a day, or a day and a time."""
     short, long = sorted((one.replace(" ", "T"), other.replace(" ", "T")), key=len)
     return long.startswith(short) or ("T" in long and long.split("T")[1].startswith(short))
 
@@ -115,3 +116,63 @@ def _same_number(one: JsonValue, other: JsonValue) -> bool:
         return Decimal(str(one)) == Decimal(str(other))
     except InvalidOperation:
         return True
+
+
+_LEAST: Final = 2
+"""The minimum number of items for a sum."""
+
+
+class Totals(NamedTuple):
+    """The sums of a call's lists, and the warnings where they do not match its price."""
+
+    amounts: tuple[Amount, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def totals_of(arguments: JsonObject, price: Money | None) -> Totals:
+    """Return the sum of each list of items that state amounts."""
+    amounts: list[Amount] = []
+    warnings: list[str] = []
+    for name, value in arguments.items():
+        items = list(line_items(value))
+        sums = dict(_sums(items))
+        if not sums:
+            continue
+        label = label_of(name).lower()
+        amounts += [Amount(label=f"{told} of {label}", money=money) for money, told in sums.items()]
+        warnings += _doubts(label, items, tuple(sums), price)
+    return Totals(tuple(amounts), tuple(warnings))
+
+
+def _sums(items: Sequence[LineItem]) -> Iterator[tuple[Money, str]]:
+    """Yield each sum with its label; equal sums once."""
+    priced = [(item.price, _quantity(item)) for item in items if item.price is not None]
+    is_counted = any(quantity != 1 for _, quantity in priced)
+    if len(priced) < _LEAST and not is_counted:
+        return
+    for currency in dict.fromkeys(price.currency for price, _ in priced):
+        own = [(price.amount, n) for price, n in priced if price.currency == currency]
+        plain = sum((amount for amount, _ in own), Decimal(0))
+        times = sum((amount * n for amount, n in own), Decimal(0))
+        if is_counted and times != plain:
+            yield Money(amount=times, currency=currency), "Total, amounts times quantities,"
+            yield Money(amount=plain, currency=currency), "Total, amounts as they stand,"
+        else:
+            yield Money(amount=plain, currency=currency), "Total"
+
+
+def _quantity(item: LineItem) -> Decimal:
+    try:
+        return Decimal(item.quantity or "1")
+    except ArithmeticError:
+        return Decimal(1)
+
+
+def _doubts(
+    label: str, items: Sequence[LineItem], sums: Sequence[Money], price: Money | None
+) -> Iterator[str]:
+    unpriced = sum(item.price is None for item in items)
+    if unpriced:
+        yield f"{unpriced} of the {len(items)} {label} state no amount, and are in no total"
+    if price is not None and price not in sums:
+        yield f"the price is {price}, and {label} come to {' or '.join(map(str, sums))}"

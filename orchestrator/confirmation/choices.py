@@ -1,4 +1,4 @@
-"""What a person can decide on a card: the commands, and what follows from each."""
+"""The choices on a card: the command for each, and its consequences."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -7,19 +7,19 @@ from orchestrator.core import command_lines
 
 _MOST_NAMES: Final = 12
 LOOKS_AGAIN: Final = "the planner looks again with your words, and asks again"
-"""What follows a card that was sent back."""
+"""The consequence of sending a card back."""
 
 THEN: Final = {
     "replan": "the planner looks for another way; if it finds none, this part fails and all that "
-    "the mission did is undone",
+    "the mission did is rolled back",
     "skip": "this part of the goal is left out, with what depends on it; the rest goes on",
-    "undo": "the mission ends, and all that it did is undone",
+    "rollback": "the mission ends, and all that it did is rolled back",
 }
-"""What follows a rejection, by its `then`."""
+"""The consequence of a rejection, by its `then`."""
 
 
 class Choice(NamedTuple):
-    """One thing that a person can do."""
+    """A decision that a person can make."""
 
     name: str
     command: str
@@ -29,13 +29,13 @@ class Choice(NamedTuple):
 def choices_on(
     confirmation_id: str, digest: str, *, changeable: tuple[str, ...] | None, is_sent: bool = True
 ) -> tuple[Choice, ...]:
-    """The choices on a card, approval first.
+    """Return the choices on a card, approval first.
 
     Args:
         confirmation_id: of the card.
         digest: the card's.
         changeable: the inputs that can be changed, None for any.
-        is_sent: whether an approval sends the call; else it costs more than the budget allows.
+        is_sent: True if an approval sends the call; else it costs more than the budget allows.
     """
     approved = "exactly this is sent" if is_sent else "it is not sent: the budget does not allow it"
     change = Choice(
@@ -52,26 +52,29 @@ def choices_on(
 
 
 def choices_on_done(
-    confirmation_id: str, digest: str, *, can_be_undone: bool
+    confirmation_id: str, digest: str, *, can_be_cancelled: bool
 ) -> tuple[Choice, ...]:
-    """The choices on the card of what was sent and charged for already: to keep it, or not."""
+    """Return the choices on the card of a call that was sent and charged: keep or cancel."""
     lost = (
-        "nothing undoes it: the mission ends, what else it did is undone, and this is left to an "
-        "operator"
+        "nothing cancels it: the mission ends, what else it did is rolled back, and an operator "
+        "decides on this"
     )
-    back = f"it is undone; then {LOOKS_AGAIN}" if can_be_undone else lost
-    then = {name: f"it is undone; then {follows}" for name, follows in THEN.items()}
-    if not can_be_undone:
+    back = f"it is cancelled; then {LOOKS_AGAIN}" if can_be_cancelled else lost
+    then = {name: f"it is cancelled; then {follows}" for name, follows in THEN.items()}
+    if not can_be_cancelled:
         then = {"/".join(THEN): lost}
     return (
         _approve(confirmation_id, digest, "it is kept, at what was charged; nothing more is sent"),
         _send_back(confirmation_id, back),
-        _reject(confirmation_id, {**then, "undo": THEN["undo"]} if can_be_undone else then),
+        _reject(
+            confirmation_id,
+            {**then, "rollback": THEN["rollback"]} if can_be_cancelled else then,
+        ),
     )
 
 
 def choices_on_plan(confirmation_id: str, digest: str) -> tuple[Choice, ...]:
-    """The choices on the card of a plan, of which nothing was done yet."""
+    """Return the choices on the card of a plan, of which nothing was done yet."""
     command = command_lines.reject_card(confirmation_id)
     return (
         _approve(
@@ -81,7 +84,7 @@ def choices_on_plan(confirmation_id: str, digest: str) -> tuple[Choice, ...]:
         ),
         _send_back(
             confirmation_id,
-            "your words are the whole goal from then on: it is planned anew, and asked again",
+            "your words are the whole goal from then on: it is planned again, and asked again",
         ),
         Choice("Reject", command, ("the mission ends; nothing was done",)),
     )
@@ -96,13 +99,11 @@ def _send_back(confirmation_id: str, follows: str) -> Choice:
 
 
 def _reject(confirmation_id: str, then: Mapping[str, str]) -> Choice:
-    """What follows a no, by its `then`."""
     command = command_lines.reject_card(confirmation_id, THEN)
     return Choice("Reject", command, tuple(f"{name}: {follows}" for name, follows in then.items()))
 
 
 def _names(changeable: tuple[str, ...] | None) -> str:
-    """Which inputs an amendment may name."""
     if changeable is None:
         return "any input can be changed"
     more = len(changeable) - _MOST_NAMES

@@ -1,4 +1,4 @@
-"""Who decides on a card: as they say or as they prove, and whether they may."""
+"""Check the approver of a decision: the proved or stated name, and whether it may decide."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -6,17 +6,17 @@ from datetime import datetime
 from orchestrator.confirmation.models import Approve, ConfirmationCard, Decision
 from orchestrator.confirmation.policy import approver_problem, is_same_person
 from orchestrator.confirmation.signatures import PublicKeys, named_signer, proved_signer
-from orchestrator.core.errors import ApproverRefused
+from orchestrator.core.errors import ConfirmationError
 
 
 def check_decider(
     decision: Decision, card: ConfirmationCard, keys: PublicKeys | None, *, at: datetime
 ) -> None:
-    """Refuse a decision of somebody who does not prove who they are, or who may not take it.
+    """Refuse a decision by a person who is not proved, or who may not make it.
 
     Raises:
-        SignatureRefused: decisions have to be signed, and it is not so signed.
-        ApproverRefused: its approver may not decide on this card.
+        SignatureRefused: decisions have to be signed, and this one has no valid signature.
+        ConfirmationError: its approver may not decide on this card.
     """
     name = decision.approver
     if keys is not None:
@@ -33,7 +33,7 @@ def check_decider(
     if problem is None and approves and any(is_same_person(name, one) for one in card.approved_by):
         problem = f"{name} has approved this already: it needs another person's approval too"
     if problem is not None:
-        raise ApproverRefused(decision.confirmation_id, problem)
+        raise ConfirmationError(decision.confirmation_id, problem, code="ApproverRefused")
 
 
 def approver_refusal(
@@ -43,13 +43,13 @@ def approver_refusal(
     requester: str,
     requester_may_approve: bool,
 ) -> str | None:
-    """Why somebody may not decide; None when they may.
+    """Return why a person may not decide; None if they may.
 
     Args:
-        name: who decides.
-        patterns: of each policy that holds; the name has to fit them all.
-        requester: who asked for the mission; empty when its start did not say.
-        requester_may_approve: whether that may be the same person.
+        name: the person who decides.
+        patterns: of each policy that applies; the name has to match all of them.
+        requester: the person who asked for the mission; empty if its start did not say.
+        requester_may_approve: True if that may be the same person.
     """
     for of_policy in patterns:
         problem = approver_problem(name, of_policy)
@@ -68,9 +68,9 @@ def approver_refusal(
 
 
 def as_named(decision: Decision, keys: PublicKeys | None) -> Decision:
-    """A decision that was checked, under the names that are kept of it: proved ones where proved.
+    """Return a checked decision under the recorded names: the proved ones if it was signed.
 
-    Without keys nobody vouches for anybody, whatever the decision says.
+    Without keys no issuer vouches for anybody, whatever the decision says.
     """
     if keys is None:
         return decision.model_copy(update={"issuer": ""})

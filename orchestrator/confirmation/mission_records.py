@@ -1,4 +1,4 @@
-"""Records of missions that prove themselves: a digest over all they say, and a signature.
+"""Verifiable records of missions: a digest over the whole record, and a signature.
 
 Nothing here reads or writes a file, or asks anybody.
 """
@@ -31,7 +31,7 @@ class SealedRecord(Record):
 
 
 class RecordVerdict(Record):
-    """What can be said of such a file."""
+    """The result of verifying a record's file."""
 
     mission_id: str
     is_whole: bool = Field(description="nothing of it was changed since its digest was made")
@@ -44,17 +44,17 @@ class RecordVerdict(Record):
 
 
 def seal(record: JsonObject) -> SealedRecord:
-    """The record with its digest."""
+    """Return the record with its digest."""
     return SealedRecord(record=record, sha256=canonical_digest(record))
 
 
 def sign_record(
     sealed: SealedRecord, key: SigningKey, *, at: datetime, signer: str = "", issuer: str = ""
 ) -> SealedRecord:
-    """The record signed for whoever is named, or the key says.
+    """Return the record signed for the named signer, or else the key's.
 
     Raises:
-        UsageError: it is not said who signs and who vouches for them.
+        UsageError: the signer or the issuer is missing.
     """
     who, by = signer or key.subject, issuer or key.issuer
     if not (who and by):
@@ -70,10 +70,10 @@ def sign_record(
 
 
 def read_sealed(text: str) -> SealedRecord:
-    """What a file of a record holds.
+    """Return the record of a file.
 
     Raises:
-        ValueError: it is none; a name that stands twice in it would show readers two things.
+        ValueError: it is none, or has a duplicate name, which readers could read differently.
     """
     found = json.loads(text, object_pairs_hook=_once)
     sealed = SealedRecord.model_validate(found, extra="forbid")
@@ -83,7 +83,7 @@ def read_sealed(text: str) -> SealedRecord:
 
 
 def verdict_of(sealed: SealedRecord, keys: PublicKeys | None) -> RecordVerdict:
-    """Whether it is whole and, by these keys, who signed it."""
+    """Verify a record's digest and, with keys, its signature."""
     digest = canonical_digest(sealed.record)
     verdict = RecordVerdict(
         mission_id=str(sealed.record.get("mission_id", "")),

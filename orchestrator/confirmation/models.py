@@ -28,6 +28,7 @@ from orchestrator.confirmation.choices import (
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, OneOfSeveral, Record
+from orchestrator.core.shown_text import markdown_code, markdown_text
 from orchestrator.json_schema.canonical import canonical_text
 
 
@@ -39,10 +40,11 @@ def call_digest(
     confirmation_id: str = "",
     terms: JsonObject | None = None,
 ) -> str:
-    """What an approval is bound to: SHA-256 of the canonical JSON (RFC 8785) of one exact call.
+    """Return the digest that an approval covers: SHA-256 of the call's JSON (RFC 8785).
 
-    `confirmation_id` tells apart the cards of a call that is asked about again; the first has the
-    call's own id, or none. `terms` is what rules on approvers go by: who asked, for how much.
+    `confirmation_id` separates the cards of a call that is asked about again; the first has the
+    call's own id, or none. `terms` are the inputs of rules on approvers: the requester and the
+    amount.
     """
     covered: JsonObject = {
         "tool": call.tool,
@@ -59,12 +61,12 @@ def call_digest(
 
 
 def canonical_digest(value: JsonObject) -> str:
-    """SHA-256 of the canonical JSON of an object, in hexadecimal."""
+    """Return the SHA-256 of the canonical JSON of an object, in hexadecimal."""
     return hashlib.sha256(_canonical(value)).hexdigest()
 
 
 def _canonical(value: JsonObject) -> bytes:
-    """Canonical JSON; for what RFC 8785 excludes (integers from 2**53 on), plain JSON in order."""
+    """Return canonical JSON; sorted plain JSON for integers that RFC 8785 excludes (2**53 on)."""
     try:
         return canonical_text(value, exact=True).encode()
     except ValueError:
@@ -72,7 +74,7 @@ def _canonical(value: JsonObject) -> bytes:
 
 
 class ConfirmationCard(Record):
-    """What a person reads before a side effect happens. Personal fields appear masked."""
+    """The card that a person reads before a side effect happens. Personal fields are masked."""
 
     confirmation_id: str = Field(
         description="the call's id (mission, leg and step), and the round where it is asked again"
@@ -124,8 +126,8 @@ class ConfirmationCard(Record):
         default=None, description="names of what an amendment may change; None: any"
     )
     price: Money | None = None
-    undo: str = Field(default="", description="whether and how it can be cancelled")
-    undo_terms: CancelTerms | None = None
+    cancellation: str = Field(default="", description="whether and how it can be cancelled")
+    cancel_terms: CancelTerms | None = None
     digest: str
     opened_at: datetime | None = Field(
         default=None, description="what was signed earlier is no decision on this card"
@@ -151,7 +153,7 @@ class ConfirmationCard(Record):
     reminded: int = Field(default=0, description="how often it was reminded of so far")
 
     def sections(self) -> tuple[CardSection, ...]:
-        """All there is to read, under its headings; the lines without one come last."""
+        """Return the sections of the card; the lines without a heading come last."""
         parts = tuple(self.content.sections()) if self.content is not None else ()
         sums = CardSection(title="Totals", lines=tuple(one.line() for one in self.totals))
         things = tuple(thing.section() for thing in self.named)
@@ -161,11 +163,11 @@ class ConfirmationCard(Record):
         return tuple(section for section in found if section.lines)
 
     def folded(self) -> str:
-        """The other inputs, which say little to a person, in one text."""
+        """Return the other inputs, which mean little to a person, in one text."""
         return "; ".join(f"{line.label.lower()} {line.value}" for line in self.other_inputs)
 
     def purpose(self) -> tuple[CardLine, ...]:
-        """What the call is for, whose agent wants it, and why."""
+        """Return the lines about the goal, the agent and its reason."""
         clause = "" if self.clause == self.goal else self.clause
         lines = {
             "Goal": self.goal,
@@ -176,16 +178,18 @@ class ConfirmationCard(Record):
         return tuple(CardLine(label=k, value=v) for k, v in lines.items() if v)
 
     @property
-    def cannot_be_undone(self) -> bool:
-        """Whether what it leads to stays, as far as the provider's document tells."""
-        terms = self.undo_terms
+    def cannot_be_cancelled(self) -> bool:
+        """True if the provider's document declares no way to cancel the effect."""
+        terms = self.cancel_terms
         return terms is not None and (terms.irreversible or terms.tool is None)
 
     def choices(self) -> tuple[Choice, ...]:
-        """What a person can decide, with the command for it and what follows."""
+        """Return the possible decisions, with command and consequences."""
         if self.card_type == OVERCHARGE:
-            can_be_undone = not self.cannot_be_undone
-            return choices_on_done(self.confirmation_id, self.digest, can_be_undone=can_be_undone)
+            can_be_cancelled = not self.cannot_be_cancelled
+            return choices_on_done(
+                self.confirmation_id, self.digest, can_be_cancelled=can_be_cancelled
+            )
         if self.card_type == PLAN:
             return choices_on_plan(self.confirmation_id, self.digest)
         return choices_on(
@@ -196,7 +200,7 @@ class ConfirmationCard(Record):
         )
 
     def _changeable(self) -> tuple[str, ...] | None:
-        """The inputs that a person may want to change: not those that hold our own references."""
+        """Return the inputs that a person may want to change, without generated references."""
         if self.inputs is None:
             return None
         ours = {name for name, value in self.arguments.items() if self._is_ours(value)}
@@ -212,7 +216,7 @@ class ConfirmationCard(Record):
     def as_asked(
         self, fate: Fate = "waiting", *, by: str = "", words: str = "", meaning: str = ""
     ) -> AskedCall:
-        """What is kept of this card, to tell a later one from it."""
+        """Return the parts of this card that a later one is compared with."""
         others = [line for line in self.other_inputs if not self._is_ours(line.value)]
         parts = [*(self.content.sections() if self.content is not None else ())]
         told = [line for part in (*parts, *self.named) for line in part.lines]
@@ -230,7 +234,7 @@ class ConfirmationCard(Record):
         )
 
     def oversight(self) -> tuple[CardLine, ...]:
-        """Who asked, who may decide, how they are known, and who has approved so far."""
+        """Return the lines about requester, approvers and approvals so far."""
         may = [", ".join(p) for p in (self.approvers, self.operators_approvers) if p]
         if not self.requester_may_approve:
             may.append("not the requester")
@@ -246,7 +250,7 @@ class ConfirmationCard(Record):
 
 
 _MOST_KEPT = 40
-"""Lines of a card that a later one is compared with."""
+"""The maximum number of lines of a card that are stored for comparison."""
 _KNOWN_BY = {
     True: "known by their signatures",
     False: "who they say they are: nothing here proves it",
@@ -254,69 +258,62 @@ _KNOWN_BY = {
 
 
 MOST_TEXT: Final = 2000
-"""Characters of what a person asks for instead."""
-Then = Literal["replan", "skip", "undo"]
-"""What follows a rejection."""
+"""The maximum number of characters of a response."""
+Then = Literal["replan", "skip", "rollback"]
+"""The consequence of a rejection."""
 
 
-class Approve(OneOfSeveral):
-    """Approves the call exactly as the card shows it."""
+class _OfPerson(OneOfSeveral):
+    """A decision on a card, with the person who makes it."""
 
-    kind: Literal["approve"] = "approve"
     confirmation_id: str
-    digest: str
     approver: str = ""
     issuer: str = ""
     signature: str = Field(default="", description="a compact JWS; see confirmation.signatures")
 
 
-class Amend(OneOfSeveral):
+class Approve(_OfPerson):
+    """Approves the call exactly as the card shows it."""
+
+    kind: Literal["approve"] = "approve"
+    digest: str
+
+
+class Amend(_OfPerson):
     """Changes arguments of the call; leads to a new card."""
 
     kind: Literal["amend"] = "amend"
-    confirmation_id: str
     changes: JsonObject
-    approver: str = ""
-    issuer: str = ""
-    signature: str = ""
 
 
-class Reject(OneOfSeveral):
-    """Refuses the call, and says what is to follow."""
+class Reject(_OfPerson):
+    """Refuses the call, and states the consequence."""
 
     kind: Literal["reject"] = "reject"
-    confirmation_id: str
     reason: str
     then: Then = Field(
         default="replan",
         description="replan: the planner looks for another way; skip: this part of the goal is "
-        "left out; undo: the mission ends, and all that it did is undone",
+        "left out; rollback: the mission ends, and all that it did is rolled back",
     )
-    approver: str = ""
-    issuer: str = ""
-    signature: str = ""
 
 
-class Respond(OneOfSeveral):
-    """Sends the call back: the planner is to look again, with a hint that it reads as data."""
+class Respond(_OfPerson):
+    """Sends the call back: the planner decides again, with a hint that it reads as data."""
 
     kind: Literal["respond"] = "respond"
-    confirmation_id: str
     text: str = Field(
         pattern=r"\S", max_length=MOST_TEXT, description="what is wanted instead: a later flight"
     )
-    approver: str = ""
-    issuer: str = ""
-    signature: str = ""
 
 
 Verdict = Reject | Respond
-"""What closes a card without a call."""
+"""The decisions that close a card without a call."""
 Decision = Annotated[Approve | Amend | Reject | Respond, Field(discriminator="kind")]
 
 
 class DecisionEnvelope(Record):
-    """A decision as it crosses the boundary: one model in, so that fields can be added."""
+    """The input model of a decision, so that fields can be added later."""
 
     decision: Decision
 
@@ -325,7 +322,7 @@ Past = Literal["approved", "amended", "rejected", "responded"]
 
 
 class DecisionReceipt(Record):
-    """What became of a decision."""
+    """The result of a decision."""
 
     confirmation_id: str
     accepted: Past
@@ -337,7 +334,7 @@ class DecisionReceipt(Record):
 
 
 class DecisionRecord(Record):
-    """Who decided what, when and on which arguments: kept in the mission's record."""
+    """A decision in the mission's record: approver, time, and digest of the arguments."""
 
     confirmation_id: str
     kind: Literal["approved", "amended", "rejected", "expired", "responded"]
@@ -356,11 +353,11 @@ PAST: Final[dict[str, Past]] = {
     "reject": "rejected",
     "respond": "responded",
 }
-"""What a decision is called once it was taken."""
+"""The past tense of each decision, for records."""
 
 
 def record_of(decision: Decision, card: ConfirmationCard, at: datetime) -> DecisionRecord:
-    """What is kept of a decision on a card."""
+    """Return the record of a decision on a card."""
     return DecisionRecord(
         confirmation_id=decision.confirmation_id,
         kind=PAST[decision.kind],
@@ -382,7 +379,7 @@ def _words_of(decision: Decision) -> str:
 
 
 class Approval(Record):
-    """One person's yes, as the grant that it leads to carries it."""
+    """The approval of one person, as it is stored in the grant."""
 
     approver: str
     issuer: str = ""
@@ -403,12 +400,12 @@ class Grant(Record):
     )
 
     def of_people(self) -> tuple[Approval, ...]:
-        """What people said; one that kept no approvals is one of the approver it names."""
+        """Return the approvals; a grant without any counts as one by its named approver."""
         return self.approvals or (Approval(approver=self.approver, at=self.granted_at),)
 
 
 def grant_of(card: ConfirmationCard, approvals: Iterable[Approval], at: datetime) -> Grant:
-    """What the approvals of people on a card permit."""
+    """Return the grant that the approvals on a card give."""
     given = tuple(approvals)
     return Grant(
         confirmation_id=card.confirmation_id,
@@ -418,3 +415,52 @@ def grant_of(card: ConfirmationCard, approvals: Iterable[Approval], at: datetime
         opened_at=card.opened_at,
         approvals=given,
     )
+
+
+def as_markdown(card: ConfirmationCard) -> str:
+    """Return the whole card as Markdown; texts of providers and planners cannot become markup."""
+    heading = markdown_text(card.heading or card.card_type)
+    lines = [f"**{markdown_text(card.unordered)}**", ""] if card.unordered else []
+    lines += [f"### {heading}: {markdown_text(card.title)}", ""]
+    lines += _again(card)
+    lines += [f"**Mind** {markdown_text(warning)}" for warning in card.warnings]
+    lines += [f"**{entry.label}** {markdown_text(entry.value)}" for entry in card.purpose()]
+    lines.append("")
+    if card.price is not None:
+        lines += [f"**Price** {card.price}", ""]
+    for section in card.sections():
+        lines += [f"**{markdown_text(section.title)}**", ""] if section.title else []
+        lines += [f"- {_line(line)}" for line in section.lines]
+        lines.append("")
+    warning = "CANNOT BE CANCELLED: " if card.cannot_be_cancelled else ""
+    lines.append(f"**Cancellation** {warning}{markdown_text(card.cancellation)}")
+    if card.other_inputs:
+        lines.append(f"**Other inputs** {markdown_text(card.folded())}")
+    lines += [f"**{entry.label}** {markdown_text(entry.value)}" for entry in card.oversight()]
+    if card.expires_at is not None:
+        lines.append(f"**Decide before** {card.expires_at:%Y-%m-%d %H:%M %Z}")
+    lines += _counted(card)
+    lines.append("")
+    lines += [
+        f"- {choice.name}: {markdown_code(choice.command)} "
+        f"({markdown_text('; '.join(choice.follows))})"
+        for choice in card.choices()
+    ]
+    return "\n".join(lines)
+
+
+def _again(card: ConfirmationCard) -> list[str]:
+    if not card.asked_because:
+        return []
+    changed = [f"- {_line(change.line())}" for change in card.changes]
+    return [f"**Asked again** {markdown_text(card.asked_because)}", "", *changed, ""]
+
+
+def _counted(card: ConfirmationCard) -> list[str]:
+    again = [f"asked for time no. {card.round}"] if card.round > 1 else []
+    again += [f"reminded {card.reminded}x"] if card.reminded else []
+    return [", ".join(again)] if again else []
+
+
+def _line(line: CardLine) -> str:
+    return f"{markdown_text(line.label)}: {markdown_text(line.value)}"

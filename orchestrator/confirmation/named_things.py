@@ -1,10 +1,11 @@
-"""What the ids among a call's arguments stand for: the objects in earlier answers that hold them.
+"""Find the things that ids among a call's arguments name, in earlier answers.
 
-An offer is booked by its id alone. What a person wants to read (the route, the times, the price,
-when it was quoted) is in the answers in which that id was found, of this leg or of another.
+An offer is booked by its id alone. The details for the person (the route, the times, the price,
+when it was quoted) are in the answers that contain that id, of this leg or of another.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -14,37 +15,165 @@ from pydantic import JsonValue
 from orchestrator.catalog.stated_prices import names_currency, stated_price
 from orchestrator.confirmation.card_content import CardLine, NamedThing
 from orchestrator.confirmation.card_facts import CardFact, facts, label_of, readable
-from orchestrator.confirmation.named_ids import Held, NamedId, holders_of, ids_in
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import properties_of
+from orchestrator.language import lexicon
+from orchestrator.language.words import name_words
+
+_LONGEST: Final = 200
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\S*)?|\d\d?:\d\d\S*")
+_CODE: Final = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[^\s@:/?&]{2,}")
+"""Letters and digits without spaces; no address, no moment."""
+
+
+@dataclass(frozen=True)
+class NamedId:
+    """An argument that may name a thing."""
+
+    argument: str
+    """The name of its argument; for a nested one, the holder's name first."""
+    value: JsonValue
+    is_named: bool
+    """True if the argument's own name or schema says that it is an id."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """An object in an answer that contains an id."""
+
+    item: JsonObject
+    around: JsonObject
+    """The scalars of the enclosing objects, the nearest first."""
+
+
+def ids_in(arguments: JsonObject, schema: JsonObject | None = None) -> tuple[NamedId, ...]:
+    """Return the arguments that may be ids, at any depth and in lists too, each once."""
+    found = {(i.argument, repr(i.value)): i for i in _ids(arguments, "", schema or {}, schema)}
+    return tuple(found.values())
+
+
+def holders_of(wanted: NamedId, body: JsonValue, beside: JsonObject | None = None) -> list[Held]:
+    """Return the objects of an answer that an id names, outer before inner.
+
+    If several members of one list contain the id, the member that agrees with the arguments in
+    `beside` counts; none if these do not separate them.
+    """
+    return _held(wanted, body, {}, beside or {})
+
+
+def stands_in(wanted: NamedId, body: JsonValue) -> bool:
+    """Return True if an answer contains an id at all, also in several things."""
+    if isinstance(body, list):
+        return any(stands_in(wanted, member) for member in body)
+    if not isinstance(body, dict):
+        return False
+    return _holds(wanted, body) or any(stands_in(wanted, held) for held in body.values())
+
+
+def _ids(
+    value: JsonValue, name: str, schema: JsonObject, root: JsonObject | None
+) -> Iterator[NamedId]:
+    if isinstance(value, dict):
+        known = properties_of(schema)
+        for inner, held in value.items():
+            part = known.get(inner)
+            shape = resolve(part, root or {}) if isinstance(part, dict) else {}
+            yield from _ids(held, f"{name}.{inner}" if name else inner, shape, root)
+    elif isinstance(value, list):
+        items = schema.get("items")
+        shape = resolve(items, root or {}) if isinstance(items, dict) else {}
+        for held in value:
+            yield from _ids(held, name, shape, root)
+    elif _may_be_id(value) and "enum" not in schema and "const" not in schema:
+        is_named = _says_id(name) or schema.get("format") == "uuid"
+        if is_named or (isinstance(value, str) and _CODE.fullmatch(value)):
+            yield NamedId(name, value, is_named)
+
+
+def _may_be_id(value: JsonValue) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return True
+    if not isinstance(value, str) or is_handle(value) or _MOMENT.fullmatch(value):
+        return False
+    return 0 < len(value) <= _LONGEST
+
+
+def _says_id(name: str) -> bool:
+    return bool(set(name_words(name)[-1:]) & lexicon.IDENTIFIER)
+
+
+def _held(wanted: NamedId, value: JsonValue, around: JsonObject, beside: JsonObject) -> list[Held]:
+    if isinstance(value, list):
+        return _one_of([_held(wanted, member, around, beside) for member in value], beside)
+    if not isinstance(value, dict):
+        return []
+    own = [Held(value, around)] if _holds(wanted, value) else []
+    outer = {**around, **{n: v for n, v in value.items() if not isinstance(v, dict | list)}}
+    inner = [held for v in value.values() for held in _held(wanted, v, outer, beside)]
+    return [*own, *inner]
+
+
+def _is_same(value: JsonValue, wanted: JsonValue, *, by_id: bool) -> bool:
+    """Return True for equal values; an id may also be a number here and text there."""
+    if value == wanted and type(value) is type(wanted):
+        return True
+    return by_id and type(wanted) is int and isinstance(value, str) and value == str(wanted)
+
+
+def _holds(wanted: NamedId, item: Mapping[str, JsonValue]) -> bool:
+    last = wanted.argument.rpartition(".")[2]
+    return any(
+        _is_same(value, wanted.value, by_id=_says_id(name) and wanted.is_named)
+        and (name == last or _says_id(name) or (wanted.is_named and isinstance(value, str)))
+        for name, value in item.items()
+    )
+
+
+def _one_of(members: list[list[Held]], beside: JsonObject) -> list[Held]:
+    """Return the finds of the one matching list member; empty if that is ambiguous."""
+    holding = [held for held in members if held]
+    if len(holding) > 1:
+        holding = [held for held in holding if _agrees(held[0].item, beside)]
+    return holding[0] if len(holding) == 1 else []
+
+
+def _agrees(item: JsonObject, beside: JsonObject) -> bool:
+    return all(
+        item[name] == value
+        for name, value in beside.items()
+        if name in item and not isinstance(value, dict | list)
+    )
+
 
 _MOST_LINES: Final = 12
 
 
 @dataclass(frozen=True)
 class EarlierAnswer:
-    """What one earlier call was asked and answered."""
+    """Arguments and answer of an earlier call."""
 
     body: JsonValue
     arguments: JsonObject = field(default_factory=dict)
     title: str = ""
-    """What the call did."""
+    """The title of the call."""
     at: datetime | None = None
 
 
 @dataclass(frozen=True)
 class FoundThing:
-    """A thing that ids among the arguments stand for, as answers hold it, the newest first."""
+    """A thing that ids among the arguments name, with its objects in answers, the newest first."""
 
     ids: tuple[NamedId, ...]
     sources: tuple[tuple[Held, EarlierAnswer], ...]
     newest: int = 0
-    """The place of the newest answer among all of them."""
+    """The index of the newest answer among all of them."""
 
     @property
     def price(self) -> Money | None:
-        """What the newest answer that states one says that it costs."""
+        """The price in the newest answer that states one."""
         return next((price for item in self.items if (price := stated_price(item))), None)
 
     @property
@@ -56,9 +185,9 @@ class FoundThing:
 def find_things(
     arguments: JsonObject, answers: Sequence[EarlierAnswer], schema: JsonObject | None = None
 ) -> tuple[FoundThing, ...]:
-    """The things that the arguments name and that answers hold, in the order of the arguments.
+    """Return the things that the arguments name and answers contain, in order of the arguments.
 
-    Of the answers the newest is the last. Ids that the same object holds name one thing.
+    The last answer is the newest. Ids in the same object name one thing.
     """
     things: dict[int, FoundThing] = {}
     for wanted in ids_in(arguments, schema):
@@ -74,9 +203,9 @@ def find_things(
 
 
 def main_first(things: Iterable[FoundThing]) -> list[FoundThing]:
-    """The things with the one first that the call is about, as far as that can be told.
+    """Return the things with the main one first, as far as that is known.
 
-    It states a price, is named by most ids, and was found last.
+    The main thing states a price, is named by most ids, and was found last.
     """
     return sorted(things, key=lambda t: (t.price is None, -len(t.ids), -t.newest))
 
@@ -84,7 +213,7 @@ def main_first(things: Iterable[FoundThing]) -> list[FoundThing]:
 def unexplained(
     arguments: JsonObject, things: Iterable[FoundThing], schema: JsonObject | None = None
 ) -> tuple[NamedId, ...]:
-    """The arguments that are ids by their name, and of which no answer says what they are."""
+    """Return the arguments that are ids by their name and that no answer explains."""
     found = {(i.argument, repr(i.value)) for thing in things for i in thing.ids}
     return tuple(
         i
@@ -94,7 +223,7 @@ def unexplained(
 
 
 def named_thing(thing: FoundThing, *, is_shown: bool, labels: dict[str, str]) -> NamedThing:
-    """A thing as a card tells of it; one that the card itself shows is not told twice."""
+    """Return a thing for the card, without its lines if the card itself shows it."""
     held, answer = thing.sources[0]
     price, values = thing.price, [one.value for one in thing.ids]
     found = [] if is_shown else _facts_of(thing)
@@ -118,7 +247,7 @@ def _sources(
 
 
 def _facts_of(thing: FoundThing) -> Iterator[CardFact]:
-    """The facts of a thing, each as the newest answer has it that tells it."""
+    """Yield the facts of a thing, each from the newest answer that has it."""
     told: set[str] = set()
     for item in thing.items:
         for fact in facts(item):
@@ -135,7 +264,7 @@ def _with_currency(held: Held) -> JsonObject:
 
 
 def _context(held: Held, answer: EarlierAnswer) -> Iterator[CardLine]:
-    """What was asked for when the thing was found, and what holds of all that was found then."""
+    """Yield the arguments of the search that found a thing, and facts common to its results."""
     around = {**answer.arguments, **held.around}
     for fact in facts(around):
         is_told = fact.name in held.item or fact.is_empty or fact.is_id or is_handle(fact.value)

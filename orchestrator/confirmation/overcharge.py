@@ -1,4 +1,4 @@
-"""The card of what cost more than was approved: what was charged, what either answer leads to."""
+"""The card of a call that cost more than was approved: the charge, and the two choices."""
 
 from collections.abc import Iterator
 
@@ -6,10 +6,9 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import OVERCHARGE
 from orchestrator.catalog.tool import Tool
-from orchestrator.confirmation.build import CardContext
+from orchestrator.confirmation.build import CardContext, cancel_terms
 from orchestrator.confirmation.card_content import CancelTerms, CardLine
-from orchestrator.confirmation.card_facts import CardFact, facts
-from orchestrator.confirmation.card_parts import content_of
+from orchestrator.confirmation.card_facts import CardFact, content_of, facts
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.confirmation.named_things import find_things, main_first, named_thing
 from orchestrator.core.budget import Money
@@ -31,22 +30,22 @@ def overcharge_card(
     asked: int = 1,
     context: CardContext | None = None,
 ) -> ConfirmationCard:
-    """The card that asks whether to keep it; who decides, until when and its digest are not set.
+    """Return the card that asks whether to keep the effect, without deciders, expiry, digest.
 
     Args:
         call: the one that was sent.
         tool: the call's.
-        overcharge: what was approved, and what was charged.
+        overcharge: the approved and the charged amount.
         arguments: as they were sent.
-        answer: what the provider said.
+        answer: the provider's.
         confirmation_id: of this card.
         asked: how often it is asked about, this time included.
-        context: what the call was for, and what was found before it.
+        context: the purpose of the call, and earlier answers.
     """
     body = answer if isinstance(answer, dict) else {}
     content, rest = content_of(OVERCHARGE, list(_shown(arguments, body)))
     assert content is not None
-    terms = _terms(tool)
+    terms = cancel_terms(tool)
     context = context or CardContext()
     things = main_first(find_things(arguments, context.answers, tool.input_schema))
     ours = {
@@ -71,15 +70,15 @@ def overcharge_card(
         personal=tool.pii_fields,
         inputs=(),
         price=overcharge.charged,
-        undo=terms.sentence(),
-        undo_terms=terms,
+        cancellation=terms.sentence(),
+        cancel_terms=terms,
         digest="",
         round=asked,
     )
 
 
 def _shown(arguments: JsonObject, body: JsonObject) -> Iterator[CardFact]:
-    """What was sent, then what the answer adds; amounts stand with the charges, in our words."""
+    """Yield the arguments, then new facts of the answer; amounts are listed with the charges."""
     sent = [fact for fact in facts(arguments) if fact.money is None]
     names = {fact.name for fact in sent} | set(arguments)
     yield from sent
@@ -90,37 +89,29 @@ def _shown(arguments: JsonObject, body: JsonObject) -> Iterator[CardFact]:
 
 
 def _charges(overcharge: Overcharge, left: Money | None) -> Iterator[CardLine]:
-    """The amounts; `left` is what the budget has without this call, None: there is no budget."""
+    """Yield the amounts; `left` is the budget without this call, None if there is no budget."""
     yield CardLine(label="Approved", value=str(overcharge.approved))
     yield CardLine(label="Charged", value=str(overcharge.charged))
     is_other = overcharge.more.currency != overcharge.approved.currency
     unknown = f"nobody knows by how much: no rate of {overcharge.more.currency} is held"
     yield CardLine(label="More than approved", value=unknown if is_other else str(overcharge.more))
     if left is not None:
-        told = ""
+        note = ""
         if is_other:
-            told = ": whether that is enough nobody knows"
+            note = ": whether that is enough nobody knows"
         elif overcharge.charged.amount > left.amount:
-            told = ": kept, it exceeds the budget"
-        yield CardLine(label="The budget has for it", value=f"{left}{told}")
+            note = ": kept, it exceeds the budget"
+        yield CardLine(label="The budget has for it", value=f"{left}{note}")
 
 
 def _warnings(terms: CancelTerms) -> Iterator[CardLine]:
-    """What has happened, and what follows from each answer."""
-    undone = (
-        f"undoes it with {terms.tool}; the leg goes on without it"
+    rejected = (
+        f"cancels it with {terms.tool}; the leg goes on without it"
         if terms.tool is not None
-        else "ends the leg, and the mission is rolled back: no tool undoes this"
+        else "ends the leg, and the mission is rolled back: no tool cancels this"
     )
     yield CardLine(label="It is done", value="the provider has carried it out and charged for it")
     yield CardLine(label="Approving", value="keeps it, at what was charged")
-    yield CardLine(label="Rejecting", value=undone)
+    yield CardLine(label="Rejecting", value=rejected)
     yield CardLine(label="Until then", value="the mission spends nothing more")
     yield CardLine(label="If nobody decides", value="the mission is rolled back")
-
-
-def _terms(tool: Tool) -> CancelTerms:
-    contract = tool.compensation
-    if contract is None or tool.irreversible:
-        return CancelTerms(irreversible=tool.irreversible)
-    return CancelTerms(tool=contract.cancel.tool, window=contract.window)

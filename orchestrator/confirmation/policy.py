@@ -1,40 +1,42 @@
-"""Who may decide on a card, what needs no asking, and what follows when nobody decides in time.
+"""The confirmation policy: approvers, standing approvals, and the consequence of expiry.
 
-All of it is configuration that somebody wrote down; nothing here is guessed from a call.
+The policy is written configuration; nothing here is guessed from a call.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 from unicodedata import normalize
 
 from pydantic import Field, model_validator
 
+from orchestrator.catalog.card_types import spends
 from orchestrator.core.budget import Money
 from orchestrator.core.record import Record
 
 Pattern = Annotated[str, Field(min_length=1, max_length=200)]
-"""A name in which `*` stands for any text and `?` for one character; case does not count."""
+"""A name in which `*` stands for any text and `?` for one character; case does not matter."""
 
 POLICY_PREFIX = "policy:"
-"""What the names of standing approvals begin with where a person's would stand."""
+"""The prefix of standing approvals' names, which replace a person's name."""
 _LONGEST_NAME = 200
 
 
 class Scope(Record):
-    """Which cards something is for: those whose type and whose tool fit."""
+    """The cards that a rule covers: those whose type and whose tool match."""
 
     card_types: tuple[Pattern, ...] = Field(default=(), description="none: every type")
     tools: tuple[Pattern, ...] = Field(default=(), description="none: every tool")
 
     def covers(self, *, card_type: str, tool: str) -> bool:
-        """Whether a card of this type, for a call of this tool, is meant."""
+        """Return True for a card of this type, for a call of this tool."""
         return _fits(card_type, self.card_types) and _fits(tool, self.tools)
 
 
 class ApproverRule(Scope):
-    """Who may decide on the cards of a scope."""
+    """The approvers of the cards of a scope."""
 
     approvers: tuple[Pattern, ...] = Field(
         min_length=1, description="such as ann@example.com or *@finance.example.com"
@@ -53,6 +55,14 @@ class StandingApproval(Scope):
         description="the most that such a call may cost; with it, a call whose price is unknown or "
         "in another currency is asked about",
     )
+    total: Money | None = Field(
+        default=None,
+        description="the most that all calls under this name may cost together, over missions and "
+        "workers; as for max_amount, an unknown price is asked about",
+    )
+    per_day: Money | None = Field(
+        default=None, description="the same for the calls of any 24 hours"
+    )
 
     @model_validator(mode="after")
     def _says_for_what(self) -> "StandingApproval":
@@ -60,29 +70,60 @@ class StandingApproval(Scope):
             raise ValueError(
                 "a standing approval names its card_types or its tools; for all of them write '*'"
             )
+        if len({bound.currency for bound in self._bounds}) > 1:
+            raise ValueError("max_amount, total and per_day are in one currency")
         return self
 
     @property
+    def _bounds(self) -> tuple[Money, ...]:
+        every = (self.max_amount, self.total, self.per_day)
+        return tuple(one for one in every if one is not None)
+
+    @property
     def approver(self) -> str:
-        """What stands in records where a person's name would."""
+        """The name of the approval in records, in place of a person's."""
         return f"{POLICY_PREFIX}{self.name}"
 
     def approves(self, *, card_type: str, tool: str, amounts: Iterable[Money] | None) -> bool:
-        """Whether it approves a call.
+        """Return True if it approves a call.
 
-        `amounts` are its price and every other amount on the card; None: its price is unknown.
+        `amounts` are its price and every other amount on the card; None if its price is unknown.
         """
         if not self.covers(card_type=card_type, tool=tool):
             return False
-        if self.max_amount is None:
-            return True
-        return amounts is not None and _all_within(amounts, self.max_amount)
+        known = None if amounts is None else tuple(amounts)
+        return all(known is not None and _all_within(known, most) for most in self._bounds)
+
+    @property
+    def counts(self) -> bool:
+        """True if the calls under this approval have to be counted."""
+        return self.total is not None or self.per_day is not None
+
+    def refusal(self, price: Money, spent: Decimal, spent_in_a_day: Decimal) -> str | None:
+        """Return why one more call at this price does not fit; None if it does.
+
+        Args:
+            price: of the call.
+            spent: by earlier calls under this name, in the currency of the price.
+            spent_in_a_day: by those of the last 24 hours.
+        """
+        for most, so_far, when in (
+            (self.total, spent, "in total"),
+            (self.per_day, spent_in_a_day, "in 24 hours"),
+        ):
+            if most is not None and so_far + price.amount > most.amount:
+                used = Money(amount=so_far, currency=price.currency)
+                return (
+                    f"the standing approval {self.name} covers {most} {when}, and calls for "
+                    f"{used} have used it"
+                )
+        return None
 
     def is_covered_by(self, other: "StandingApproval") -> bool:
-        """Whether the other approves all that this one does.
+        """Return True if the other approves every call that this one does.
 
-        Patterns are compared as they are written: one that the other does not list, and that a
-        pattern of the other does not fit as plain text, counts as wider.
+        Patterns are compared as text: a pattern that the other does not list, and that no pattern
+        of the other matches as plain text, counts as wider.
         """
         if other.max_amount is not None and not (
             self.max_amount and _all_within([self.max_amount], other.max_amount)
@@ -92,7 +133,7 @@ class StandingApproval(Scope):
 
 
 class TwoApprovers(Scope):
-    """Which calls two different people have to approve."""
+    """The calls that two different people have to approve."""
 
     above: Money | None = Field(
         default=None,
@@ -101,14 +142,14 @@ class TwoApprovers(Scope):
     )
 
     def asks_for(self, *, card_type: str, tool: str, amounts: Sequence[Money] | None) -> bool:
-        """Whether a call needs two; `amounts` as for a standing approval."""
+        """Return True if a call needs two approvers; `amounts` as for a standing approval."""
         if not self.covers(card_type=card_type, tool=tool):
             return False
         return self.above is None or amounts is None or not _all_within(amounts, self.above)
 
 
 class ConfirmationPolicy(Record):
-    """How the confirmations of a mission are decided."""
+    """The rules by which the confirmations of a mission are decided."""
 
     approvers: tuple[ApproverRule, ...] = Field(
         default=(), description="the first rule that covers a card holds; none: anybody may decide"
@@ -145,11 +186,11 @@ class ConfirmationPolicy(Record):
 
     @property
     def rounds(self) -> int:
-        """How many cards a call may have, one after the other."""
+        """The maximum number of consecutive cards for one call."""
         return self.max_rounds if self.on_expiry == "ask_again" else 1
 
     def approvers_of(self, *, card_type: str, tool: str) -> tuple[str, ...]:
-        """Patterns of those who may decide on such a card; none: anybody."""
+        """Return patterns of the people who may decide on a card; empty for anybody."""
         covering = (r for r in self.approvers if r.covers(card_type=card_type, tool=tool))
         rule = next(covering, None)
         return rule.approvers if rule is not None else ()
@@ -157,26 +198,36 @@ class ConfirmationPolicy(Record):
     def approvals_needed(
         self, *, card_type: str, tool: str, amounts: Sequence[Money] | None
     ) -> int:
-        """How many different people have to approve such a call."""
+        """Return how many different people have to approve a call."""
         asked = any(
             rule.asks_for(card_type=card_type, tool=tool, amounts=amounts)
             for rule in self.two_approvers
         )
         return 2 if asked else 1
 
-    def standing_approver(
-        self, *, card_type: str, tool: str, amounts: Iterable[Money] | None
-    ) -> str | None:
-        """The standing approval that a call has, by the name it is recorded under."""
-        known = None if amounts is None else tuple(amounts)
-        for approval in self.standing:
-            if approval.approves(card_type=card_type, tool=tool, amounts=known):
-                return approval.approver
-        return None
+    def standing_for(
+        self, *, card_type: str, tool: str, amounts: Sequence[Money] | None
+    ) -> StandingApproval | None:
+        """Return the first standing approval that covers a call."""
+        covering = (
+            one
+            for one in self.standing
+            if one.approves(card_type=card_type, tool=tool, amounts=amounts)
+        )
+        return next(covering, None)
+
+    def unbounded_standing(self) -> Iterator[str]:
+        """Yield a sentence for each standing approval for money that never runs out."""
+        for one in self.standing:
+            if not one.counts and (not one.card_types or any(map(spends, one.card_types))):
+                yield (
+                    f"the standing approval {one.name} has neither total nor per_day: any number "
+                    "of calls goes out under it without a person"
+                )
 
 
 def approver_problem(approver: str, patterns: tuple[str, ...]) -> str | None:
-    """Why this name may not decide on a card for which these patterns hold; None when it may."""
+    """Return why this name may not decide on a card with these patterns; None if it may."""
     if not approver.strip() or not approver.isprintable() or len(approver) > _LONGEST_NAME:
         return f"say who decides, by a name of at most {_LONGEST_NAME} printable characters"
     if _alike(approver).startswith(POLICY_PREFIX):
@@ -187,7 +238,7 @@ def approver_problem(approver: str, patterns: tuple[str, ...]) -> str | None:
 
 
 def is_same_person(name: str, other: str) -> bool:
-    """Whether two names are one person's, as far as names tell: case, width and spaces do not."""
+    """Return True if two names are equal, apart from case, width and spaces."""
     return _alike(name) == _alike(other)
 
 
@@ -200,7 +251,10 @@ def _all_within(amounts: Iterable[Money], most: Money) -> bool:
 
 
 def _narrower(own: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether each pattern fits only what a pattern of the others does; none fits everything."""
+    """Return True if each pattern matches only names that the others match.
+
+    No pattern at all matches every name.
+    """
     if not others or "*" in others:
         return True
     lowered = {other.lower() for other in others}

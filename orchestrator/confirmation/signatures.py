@@ -1,6 +1,6 @@
-"""Signed decisions: a compact JWS (RFC 7515) by which an approver, or their service, proves one.
+"""Signed decisions: an approver, or their service, proves one by a compact JWS (RFC 7515).
 
-Nothing here is a secret of ours: workflows and workers hold public keys, and sign nothing.
+This project holds no secrets here: workflows and workers have public keys, and sign nothing.
 """
 
 import json
@@ -30,9 +30,9 @@ from orchestrator.core.record import JsonObject, Record
 D = TypeVar("D", Approve, Amend, Reject, Respond, Approve | Amend | Reject | Respond)
 
 TYPE: Final = "orchet-decision+jwt"
-"""The `typ` of the JWS: a token that was made for something else is no decision."""
+"""The `typ` of the JWS: a token for another purpose is no decision."""
 RECORD_TYPE: Final = "orchet-record+jwt"
-"""That of a mission's record: a signature over one can never be a decision."""
+"""The `typ` of a mission's record: its signature can never be a decision."""
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ES256": ("EC", "P-256"),
     "Ed25519": ("OKP", "Ed25519"),
@@ -40,10 +40,10 @@ ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "RS256": ("RSA", None),
     "PS256": ("RSA", None),
 }
-"""What may sign, with the type and curve of its keys. No secret that both sides know is one."""
+"""Permitted algorithms, with the type and curve of their keys; none uses a shared secret."""
 _PARAMETERS = ("kty", "crv", "x", "y", "n", "e", "d", "p", "q", "dp", "dq", "qi")
 _KEPT = ("kty", "crv", "x", "y", "n", "e", "kid", "alg", "use", "key_ops", "iss", "sub")
-"""Of a public key; certificates and the like would fill histories."""
+"""The members of a public key that are stored; certificates would fill histories."""
 _PRIVATE = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
 _KEY_TYPES: Final[Mapping[str, type[ECKey] | type[OKPKey] | type[RSAKey]]] = {
     "EC": ECKey,
@@ -52,11 +52,11 @@ _KEY_TYPES: Final[Mapping[str, type[ECKey] | type[OKPKey] | type[RSAKey]]] = {
 }
 _SMALLEST_RSA = 2048
 _MOST_KEYS = 100
-"""In a set: it travels with every card."""
+"""The maximum number of keys in a set, which travels with every card."""
 _LONGEST = 8_192
-"""Characters of a signature: larger than any that our claims need."""
+"""The maximum number of characters of a signature, more than this project's claims need."""
 _SKEW = timedelta(minutes=5)
-"""How far ahead of ours a signer's clock may be."""
+"""The maximum time that a signer's clock may be ahead."""
 
 
 class PublicKeys(Record):
@@ -66,14 +66,17 @@ class PublicKeys(Record):
 
 
 class Signer(NamedTuple):
-    """Whom a signature names."""
+    """The issuer and the subject of a signature."""
 
     issuer: str
     subject: str
 
 
 class _Registry(jws.JWSRegistry):
-    """Our algorithms alone. `EdDSA` is one, whose new name (RFC 9864) few libraries write yet."""
+    """Registry of the permitted algorithms.
+
+    They include `EdDSA`, because few libraries write its new name (RFC 9864) yet.
+    """
 
     def get_alg(self, name: str):  # type: ignore[no-untyped-def] # its type is not public
         if name not in ALGORITHMS:
@@ -88,10 +91,10 @@ _REGISTRY = _Registry(strict_check_header=False)
 
 
 def read_public_keys(text: str | bytes, where: str) -> PublicKeys:
-    """The keys of a JWK set that can prove a decision; others in it are passed over.
+    """Return the keys of a JWK set that can prove a decision; other keys are skipped.
 
     Raises:
-        UsageError: it is no JWK set, holds a private or a shared key, or none that can be used.
+        UsageError: it is no JWK set, contains a private or a shared key, or no usable key.
     """
     try:
         listed = json.loads(text)["keys"]
@@ -115,7 +118,7 @@ def _is_ours(key: JsonObject, where: str) -> bool:
 
 
 def _checked(key: JsonObject, where: str) -> JsonObject:
-    """What counts of a key, if it is a sound one."""
+    """Return the relevant members of a key, after checking it."""
     made = _import(key)
     if isinstance(made, RSAKey) and made.raw_value.key_size < _SMALLEST_RSA:
         raise UsageError(f"{where}: an RSA key of fewer than {_SMALLEST_RSA} bits proves nothing")
@@ -128,7 +131,6 @@ def _import(key: JsonObject) -> Key:
 
 
 def _fits(key: JsonObject, alg: str) -> bool:
-    """Whether a key is one of an algorithm's, and is meant for signatures."""
     kind, curve = ALGORITHMS[alg]
     operations = key.get("key_ops")
     return (
@@ -148,10 +150,10 @@ class SigningKey:
     """A private key that signs decisions: of a person, or of a service that knows its users."""
 
     def __init__(self, jwk: JsonObject) -> None:
-        """Take a private JWK; `kid`, `iss` and `sub` in it are what is signed with and for whom.
+        """Store a private JWK; its `kid`, `iss` and `sub` become the signature's.
 
         Raises:
-            UsageError: it is none that can sign a decision.
+            UsageError: the key cannot sign a decision.
         """
         try:
             self._key = _import(jwk)
@@ -167,10 +169,10 @@ class SigningKey:
 
     @classmethod
     def read(cls, text: str) -> "SigningKey":
-        """The key of a PEM or JWK file, not encrypted.
+        """Return the key of an unencrypted PEM or JWK file.
 
         Raises:
-            UsageError: it is none that can sign a decision.
+            UsageError: the key cannot sign a decision.
         """
         try:
             return cls(_from_pem(text) if "-----BEGIN" in text else json.loads(text))
@@ -179,14 +181,14 @@ class SigningKey:
 
     @classmethod
     def generate(cls, *, issuer: str, subject: str) -> tuple[JsonObject, JsonObject]:
-        """A new key pair for one person, as private and public JWK."""
+        """Return a new key pair for one person, as private and public JWK."""
         made = OKPKey.generate_key("Ed25519")
         named: JsonObject = {"kid": made.thumbprint(), "iss": issuer, "sub": subject}
         private, public = made.as_dict(private=True), made.as_dict(private=False)
         return {**_parameters(private), **named}, {**_parameters(public), **named, "use": "sig"}
 
     def sign(self, claims: JsonObject, *, kind: str = TYPE) -> str:
-        """The compact JWS over these claims, by whose `typ` it is for that kind of thing alone."""
+        """Return the compact JWS over these claims; its `typ` limits it to that kind of use."""
         header = {"alg": self.algorithm, "typ": kind, "kid": self.kid}
         return jws.serialize_compact(header, json.dumps(claims), self._key, registry=_REGISTRY)
 
@@ -196,7 +198,7 @@ def _parameters(key: Mapping[str, Any]) -> JsonObject:
 
 
 def _from_pem(text: str) -> JsonObject:
-    load_pem_private_key(text.encode(), None)  # says what is wrong with it, such as a password
+    load_pem_private_key(text.encode(), None)  # raises a precise error, for example for a password
     for kind in _KEY_TYPES.values():
         try:
             return _parameters(kind.import_key(text).as_dict(private=True))
@@ -205,20 +207,20 @@ def _from_pem(text: str) -> JsonObject:
     raise UsageError("its key is of a type that signs no decisions")
 
 
-# -- what is signed --------------------------------------------------------------------------------
+# -- claims and signing ----------------------------------------------------------------------------
 
 
 def decision_claims(
     decision: Decision, *, digest: str, issuer: str, subject: str, at: datetime
 ) -> JsonObject:
-    """What the JWS of a decision says.
+    """Return the claims of the JWS of a decision.
 
     Args:
         decision: the decision.
-        digest: the card's, of what the approver has read.
-        issuer: who vouches for the approver, such as the URL of a login service.
-        subject: the approver: the name that policies and records go by.
-        at: when it is signed.
+        digest: of the card that the approver has read.
+        issuer: the service that vouches for the approver, for example the URL of a login service.
+        subject: the approver, by the name in policies and records.
+        at: the time of signing.
     """
     return {
         "iss": issuer,
@@ -232,12 +234,12 @@ def decision_claims(
 
 
 def _content(decision: Decision) -> JsonObject:
-    """What a decision says beside yes or no, as a digest."""
+    """Return the digest of a decision's content, in addition to yes or no."""
     match decision:
         case Amend(changes=changes):
             return {"content": canonical_digest(changes)}
         case Reject(reason=reason, then="replan"):
-            # As it was before a rejection said what follows: older signers mean this.
+            # Before rejections had a `then`, signers left it out: their signatures stay valid.
             return {"content": canonical_digest({"reason": reason})}
         case Reject(reason=reason, then=then):
             return {"content": canonical_digest({"reason": reason, "then": then})}
@@ -255,10 +257,10 @@ def sign_decision(
     issuer: str = "",
     subject: str = "",
 ) -> D:
-    """The decision with its approver's signature; who that is, the key may say.
+    """Return the decision with its approver's signature; the key may name the approver.
 
     Raises:
-        UsageError: neither says who decides and who vouches for them.
+        UsageError: neither names the approver and the issuer.
     """
     who = subject or decision.approver or key.subject
     by = issuer or decision.issuer or key.issuer
@@ -269,7 +271,7 @@ def sign_decision(
     return decision.model_copy(update=signed)
 
 
-# -- what is proved --------------------------------------------------------------------------------
+# -- verification ----------------------------------------------------------------------------------
 
 
 def proved_signer(
@@ -280,17 +282,17 @@ def proved_signer(
     opened_at: datetime | None,
     at: datetime,
 ) -> Signer:
-    """Whose decision it is, by its signature.
+    """Return the signer of a decision, by its signature.
 
     Args:
         decision: the decision, with its signature.
         keys: those that may sign.
         digest: of the open card.
         opened_at: when that card was opened.
-        at: now, or when the decision was taken.
+        at: now, or the time of the decision.
 
     Raises:
-        SignatureRefused: it is not signed, not by such a key, or for something else.
+        SignatureRefused: it is not signed, not by one of these keys, or for something else.
     """
     refusal = _Refusal(decision.confirmation_id)
     claims = _verified(decision.signature, keys, refusal)
@@ -309,9 +311,10 @@ def proved_signer(
 
 
 def named_signer(signature: str) -> Signer:
-    """Whom a signature names that `proved_signer` let through; nothing is verified here.
+    """Return the signer of a signature that `proved_signer` accepted; nothing is verified here.
 
-    Workflows replay this: it goes by the format alone, and not by what a library makes of it.
+    Workflows replay this function: it depends on the format alone, and not on a library's
+    behaviour.
     """
     payload = signature.split(".")[1]
     claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -326,10 +329,10 @@ class _Refusal(NamedTuple):
 
 
 def verified_record(signature: str, keys: PublicKeys, mission_id: str) -> JsonObject:
-    """The claims of the signature of a mission's record, that one of the keys made.
+    """Return the claims in the signature of a mission's record, which one of the keys made.
 
     Raises:
-        SignatureRefused: none of them did, or for something else.
+        SignatureRefused: no key made it, or it is for something else.
     """
     return _verified(signature, keys, _Refusal(mission_id), kind=RECORD_TYPE)
 
@@ -337,7 +340,7 @@ def verified_record(signature: str, keys: PublicKeys, mission_id: str) -> JsonOb
 def _verified(
     signature: str, keys: PublicKeys, refusal: _Refusal, *, kind: str = TYPE
 ) -> JsonObject:
-    """The claims of a signature that one of the keys made."""
+    """Return the claims of a signature that one of the keys made."""
     if not signature:
         raise refusal.because(
             "decisions have to be signed here, and this one is not "
@@ -375,7 +378,7 @@ def _header(signature: str, refusal: _Refusal, kind: str) -> JsonObject:
 
 
 def _key_for(header: JsonObject, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
-    """The one key that a header means: by its kid, or as the only one that fits."""
+    """Return the one key that a header names by its kid, or the only one that fits."""
     kid, alg = header.get("kid"), str(header["alg"])
     fitting = [key for key in keys.keys if _fits(key, alg)]
     if kid is not None:
@@ -388,7 +391,7 @@ def _key_for(header: JsonObject, keys: PublicKeys, refusal: _Refusal) -> JsonObj
 
 
 def _ids(key: JsonObject) -> Iterator[JsonValue]:
-    """A key's kid, and its thumbprint (RFC 7638), by which a PEM file's key is named."""
+    """Yield a key's kid, and its thumbprint (RFC 7638), which names the key of a PEM file."""
     yield key.get("kid", "")
     yield _import(key).thumbprint()
 

@@ -1,6 +1,6 @@
-"""Values of a call compared with the goal: what it says otherwise, and what nobody stated.
+"""Compare the values of a call with the goal: contradictions, and values that nobody stated.
 
-They are warnings for whoever reads the card. Nothing here blocks a call or asks a question.
+The results are warnings for the reader of the card. Nothing here blocks a call or asks a question.
 """
 
 import json
@@ -27,10 +27,10 @@ _CLOCK: Final = re.compile(r"(?:[T ]|^)(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _WORDS: Final = re.compile(r"[^\W\d_]{2,}")
 _NAME: Final = re.compile(r'"[^\W\d_a-z][^\W\d_]*[a-z][^"\d]{0,60}"')
-"""A text in JSON that begins as a name does."""
+"""A JSON string that begins like a name."""
 _MOST_WORDS: Final = 2_000
 _ALIKE: Final = 75
-"""Of 100: Lisbon and Lisboa are one name."""
+"""The similarity, out of 100, from which names count as equal, as Lisbon and Lisboa do."""
 _SHORTEST_CODE: Final = 3
 _DIGIT: Final = re.compile(r"\d")
 _OTHERS: Final = ("de", "es", "fr", "it", "pt", "nl")
@@ -38,35 +38,36 @@ _ANY: Final = datetime(2026, 1, 1)
 _COMPARED: Final = ("date", "time", "amount", "number", "email", "id")
 _LONGEST: Final = 4_000
 _MOST_ANSWERS: Final = 400_000
-"""Characters of earlier answers in which a value is looked up."""
+"""The maximum number of characters of earlier answers in which a value is searched."""
 _MOST_TOLD: Final = 6
 _MOST_DAYS: Final = 400
 
 Typed = tuple[str, str]
-"""A kind and a value of it in one spelling: ("date", "2026-12-05"), ("amount", "90")."""
+"""A kind and a normalised value: ("date", "2026-12-05"), ("amount", "90")."""
 
 
 @dataclass(frozen=True)
 class Stated:
-    """What people said, and when it was said."""
+    """The goal, the other values that people stated, and the time."""
 
     goal: str
     now: datetime
-    """When it was said, in the requester's time."""
+    """The time at which the goal was stated, in the requester's time zone."""
     clause: str = ""
-    """The words of the goal that the call is for; empty: all of it."""
+    """The words of the goal that order the call; empty for the whole goal."""
     given: Sequence[str] = ()
-    """What people gave with the goal and as answers."""
+    """Values that people gave with the goal and as answers."""
     language: str = "en"
-    """Of the goal."""
+    """The language of the goal."""
     count: int = 0
-    """How many effects the call's order has, which the goal says of no input."""
+    """The number of effects of the call's order: a number in the goal that belongs to no input."""
 
 
 def language_of(goal: str) -> str:
     """Return the ISO 639-1 code of a goal's language.
 
-    Where none is sure it is English, or else the one language in which the goal states a day.
+    If the language is uncertain, the result is English, or else the one language in which the goal
+    states a day.
     """
     foreign = foreign_in(goal)
     if foreign is not None and foreign.language:
@@ -85,14 +86,14 @@ def said_otherwise(
 ) -> Iterator[str]:
     """Yield where the goal states a value of a kind, and the call has only others of that kind.
 
-    The values of the things that the ids of the call stand for count as its own. Of a price, and
-    of what lies between two days, a goal may state the limits only.
+    The values of the things that the ids of the call name count as its own. For a price, and for
+    values between two days, a goal may state the limits only.
 
     Args:
         sent: the arguments, with their money plain.
-        things: what its ids stand for.
-        stated: what people said.
-        defaults: values that the document gives inputs, which nobody states.
+        things: the things that its ids name.
+        stated: the goal and other statements of people.
+        defaults: default values of inputs in the document, which nobody states.
     """
     own = [*_typed(facts(_without(sent, defaults)), stated)]
     found = [one for thing in things for item in thing.items for one in _typed(facts(item), stated)]
@@ -110,7 +111,7 @@ def said_otherwise(
 
 
 def _other_names(sent: JsonObject, things: Sequence[FoundThing], stated: Stated) -> Iterator[str]:
-    """Yield that none of the names of the goal stands in the call or in what it is about."""
+    """Yield a warning if no name of the goal is in the call or in its things."""
     said = _values(stated.clause or stated.goal, stated)
     names = dict.fromkeys(value.text for value in said if value.kind == "name")
     about: list[JsonValue] = [sent]
@@ -125,7 +126,7 @@ def _other_names(sent: JsonObject, things: Sequence[FoundThing], stated: Stated)
 
 
 def _is_named(name: str, known: Sequence[str]) -> bool:
-    """Return True if a word of a name is among others, in one spelling or in a like one."""
+    """Return True if a word of a name is among others, in the same or a similar spelling."""
     own = _WORDS.findall(name.casefold())
     return any(
         extractOne(word, known, scorer=ratio, score_cutoff=_ALIKE) is not None for word in own
@@ -135,7 +136,7 @@ def _is_named(name: str, known: Sequence[str]) -> bool:
 def stated_nowhere(
     sent: JsonObject, answers: Sequence[EarlierAnswer], stated: Stated
 ) -> Iterator[str]:
-    """Yield the days, amounts, addresses and codes of a call that nobody and nothing stated.
+    """Yield the days, amounts, addresses and codes of a call that have no source.
 
     Texts are read too: an amount in a message is a value of the call.
     """
@@ -163,7 +164,7 @@ def stated_nowhere(
 
 
 def _days_after(known: Iterable[Typed], said: str, stated: Stated) -> Iterator[Typed]:
-    """Yield the days that are as many days after a stated day as a stated number or duration."""
+    """Yield the days that follow a stated day by a stated number or duration of days."""
     values = _values(said, stated)
     spans = [value.value for value in values if value.kind in ("number", "duration")]
     lengths = [span.get("days") if isinstance(span, dict) else span for span in spans]
@@ -181,7 +182,6 @@ def _without(sent: JsonObject, defaults: JsonObject) -> JsonObject:
 
 
 def _typed(shown: Iterable[CardFact], stated: Stated) -> Iterator[Typed]:
-    """Yield the typed values of facts."""
     for fact in shown:
         if fact.money is not None:
             yield "amount", _plain(fact.money.amount)
@@ -212,7 +212,7 @@ def _of_leaf(value: JsonValue, fact: CardFact, stated: Stated) -> Iterator[Typed
 
 
 def _clocks(text: str, clock: re.Match[str], now: datetime) -> Iterator[str]:
-    """Yield the time of day as it is written, and as it is where the requester is."""
+    """Yield the time of day as written, and in the requester's time zone."""
     yield clock[1]
     if clock[2] and now.tzinfo is not None and len(text) > len("00:00:00"):
         try:
@@ -234,7 +234,6 @@ def _values(text: str, stated: Stated) -> tuple[Value, ...]:
 
 
 def _of_value(value: Value) -> Typed | None:
-    """Return a value of a text in the spelling in which values are compared."""
     held = value.value
     if value.kind == "amount" and isinstance(held, dict):
         return "amount", _plain(_decimal(str(held.get("amount"))))
@@ -246,9 +245,9 @@ def _of_value(value: Value) -> Typed | None:
 
 
 def _wanted(kind: str, stated: Stated) -> list[tuple[str, str]]:
-    """Return the words and values of a kind that are said of the call.
+    """Return the words and values of a kind that people stated for the call.
 
-    They are those of its clause; where that says no value at all, those of the whole goal.
+    They are those of its clause; if the clause states no value at all, those of the whole goal.
     """
     clause = _values(stated.clause, stated) if stated.clause else ()
     read = [(value, _of_value(value)) for value in clause or _values(stated.goal, stated)]
@@ -264,13 +263,13 @@ def _agree(kind: str, wanted: Sequence[str], here: Sequence[str]) -> bool:
     if kind == "date" and len(wanted) > 1:
         return any(min(wanted) <= one <= max(wanted) for one in here)
     if kind == "id":
-        # A code may be written with what stands around it: `INV-17` in a path, a key in a name.
+        # A code may be part of a longer text: `INV-17` in a path, a key in a name.
         return any(a.casefold() in b.casefold() for a in wanted for b in here)
     return False
 
 
 def _readable(kind: str, text: str, value: str) -> str:
-    """Return a value as the goal has it, a day that it says relatively in full."""
+    """Return a value in the words of the goal, and a day as a full date."""
     return _shown(kind, value) if kind == "date" else " ".join(text.split())
 
 
@@ -285,7 +284,6 @@ def _shown(kind: str, value: str) -> str:
 
 
 def _plain(amount: Decimal) -> str:
-    """Return a number without zeros at its end."""
     if not amount.is_finite():
         return "0"
     text = format(amount.normalize(), "f")
@@ -293,7 +291,7 @@ def _plain(amount: Decimal) -> str:
 
 
 def _decimal(text: str) -> Decimal:
-    """Return the number that a text writes, whichever sign it has for decimals."""
+    """Return the number in a text, with either decimal sign."""
     last = max(text.rfind("."), text.rfind(","))
     is_fraction = last >= 0 and len(text) - last - 1 in (1, 2)
     digits = re.sub(r"[.,]", "", text[:last]) + "." + text[last + 1 :] if is_fraction else ""

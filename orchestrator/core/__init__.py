@@ -1,1 +1,1 @@
-"""Values that everything else is made of: records, money and budgets, errors, PII handles."""
+"""Base values that every other module builds on: records, money, budgets, errors, PII handles."""

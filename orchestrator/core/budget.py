@@ -1,4 +1,4 @@
-"""Money, tokens, budgets and what has been spent of them: pure arithmetic."""
+"""Money, tokens, budgets and spending: pure arithmetic."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from orchestrator.core.currencies import EXPONENTS, exists
-from orchestrator.core.errors import CurrencyUnknown
+from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
 
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code")]
@@ -21,23 +21,26 @@ class Money(Record):
     currency: Currency
 
     def __str__(self) -> str:
-        """As a person reads it: `181.40 EUR`, `1,000 JPY`; no decimal that is there is left out."""
+        """Return text for people: `181.40 EUR`, `1,000 JPY`; no given decimal is dropped."""
         written = -int(self.amount.normalize().as_tuple().exponent)
         decimals = max(EXPONENTS.get(self.currency, 2), written)
         return f"{self.amount:,.{decimals}f} {self.currency}"
 
 
 def check_currencies(value: object) -> None:
-    """See that every amount in a value of ours is in a currency that exists.
+    """Raise if any amount in a value of ours is in an unknown currency.
 
-    Not where messages are read: what was recorded under an older table of currencies stays
-    readable.
+    Messages are not checked when they are read, so that messages recorded under an older table of
+    currencies stay readable.
 
     Raises:
-        CurrencyUnknown: one is not.
+        UsageError: an amount is.
     """
     if isinstance(value, Money) and not exists(value.currency):
-        raise CurrencyUnknown(value.currency)
+        raise UsageError(
+            f"{value.currency!r} is no currency of ISO 4217, so nothing can be paid in it; "
+            "write a code such as EUR, USD or JPY"
+        )
     if isinstance(value, Record):
         value = [getattr(value, name) for name in type(value).model_fields]
     if isinstance(value, dict):
@@ -47,41 +50,39 @@ def check_currencies(value: object) -> None:
 
 
 class Spend(Record):
-    """What was spent, by currency; amounts in different currencies are never added."""
+    """Amounts spent, by currency; amounts in different currencies are never added."""
 
     by_currency: dict[Currency, Decimal] = Field(default_factory=dict)
-    unpriced: int = Field(
-        default=0, ge=0, description="calls beside that cost something, and nobody knows how much"
-    )
+    unpriced: int = Field(default=0, ge=0, description="further calls of unknown cost")
 
     def __str__(self) -> str:
-        """As a person reads it: `12.00 EUR and 1 call of unknown price`, `nothing`."""
+        """Return text for people: `12.00 EUR and 1 call of unknown price`, `nothing`."""
         parts = [*map(str, self.amounts())]
         if self.unpriced:
             parts.append(f"{self.unpriced} call{'s' if self.unpriced > 1 else ''} of unknown price")
         return " and ".join(parts) or "nothing"
 
     def plus(self, money: Money | None) -> "Spend":
-        """This and one more amount; None adds nothing."""
+        """Return this spending plus one more amount; None adds nothing."""
         if money is None:
             return self
         total = self.by_currency.get(money.currency, Decimal(0)) + money.amount
         return self.model_copy(update={"by_currency": {**self.by_currency, money.currency: total}})
 
     def amounts(self) -> list[Money]:
-        """One amount per currency, by currency code."""
+        """Return one amount per currency, sorted by currency code."""
         return [Money(amount=a, currency=c) for c, a in sorted(self.by_currency.items())]
 
     @staticmethod
     def total(spends: "Iterable[Spend]") -> "Spend":
-        """The sum of several."""
+        """Return the sum of several."""
         every = tuple(spends)
         unpriced = Spend(unpriced=sum(s.unpriced for s in every))
         return reduce(Spend.plus, (money for s in every for money in s.amounts()), unpriced)
 
 
 class Usage(Record):
-    """What models were asked and answered, in tokens."""
+    """Tokens and costs of requests to models."""
 
     requests: int = Field(default=0, ge=0)
     input_tokens: int = Field(default=0, ge=0, description="cached ones included")
@@ -93,7 +94,7 @@ class Usage(Record):
     unpriced: int = Field(default=0, ge=0, description="requests whose price nobody knows")
 
     def plus(self, other: "Usage | None") -> "Usage":
-        """This and another; None adds nothing."""
+        """Return this usage plus another; None adds nothing."""
         if other is None:
             return self
         return Usage.model_validate(
@@ -101,17 +102,17 @@ class Usage(Record):
         )
 
     def __str__(self) -> str:
-        """As a person reads it: `2 requests, 4,120 tokens in (3,072 cached), 210 out, 0.01 USD`."""
+        """Return text: `2 requests, 4,120 tokens in (3,072 cached), 210 out, 0.01 USD`."""
         if not self.requests:
             return "no model was asked"
         cached = f" ({self.cached_tokens:,} cached)" if self.cached_tokens else ""
         asked = f"{self.requests} request{'s' if self.requests > 1 else ''}"
         tokens = f"{self.input_tokens:,} tokens in{cached}, {self.output_tokens:,} out"
-        return f"{asked}, {tokens}, {self.told_cost}"
+        return f"{asked}, {tokens}, {self.cost_text}"
 
     @property
-    def told_cost(self) -> str:
-        """What it cost as a person reads it: never 0 for what nobody knows the price of."""
+    def cost_text(self) -> str:
+        """Return the cost as text for people; never 0 where the price is unknown."""
         if self.unpriced and self.unpriced == self.requests:
             return "price unknown"
         known = f"{self.cost_usd:.4f} USD"
@@ -119,47 +120,62 @@ class Usage(Record):
 
     @staticmethod
     def total(usages: "Iterable[Usage]") -> "Usage":
-        """The sum of several."""
+        """Return the sum of several."""
         return reduce(Usage.plus, usages, Usage())
 
 
 def left_of(budget: Money, spend: Spend) -> Money:
-    """What is left of a budget, never below zero."""
+    """Return the rest of a budget, never below zero."""
     spent = spend.by_currency.get(budget.currency, Decimal(0))
     return Money(amount=max(budget.amount - spent, budget.amount * 0), currency=budget.currency)
 
 
-def told_left(left: Money, unpriced: int) -> str:
-    """What is left, as it is told to people: at most that, while the price of calls is unknown."""
+def rest_text(left: Money, unpriced: int) -> str:
+    """Return the rest of a budget as text, with "at most" while the price of calls is unknown."""
     if not unpriced:
         return str(left)
     return f"{left} at most, not counting {Spend(unpriced=unpriced)},"
 
 
-def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str | None:
-    """Why `price` on top of `spend` does not fit `budget`; None when it does.
+def overspent(budget: Money | None, spend: Spend) -> str:
+    """Return how a budget was, or may have been, exceeded, as part of a sentence; else ''."""
+    if budget is None:
+        return ""
+    told = f"exceeded its budget of {budget} (spent: {spend})"
+    if spend.by_currency.get(budget.currency, Decimal(0)) > budget.amount:
+        return f"has {told}"
+    return f"may have {told}" if spend.unpriced or {*spend.by_currency} - {budget.currency} else ""
 
-    A price in another currency than the budget's does not fit: we hold no exchange rates, and a
-    guess would be a guess with somebody's money.
+
+def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str | None:
+    """Return why `price` on top of `spend` exceeds `budget`; None when it does not.
+
+    An unknown price fits until the budget is exceeded.
+
+    A price in another currency than the budget's does not fit: we have no exchange rates, and
+    guessing would risk somebody's money.
     """
-    if budget is None or price is None:
+    if budget is None:
         return None
+    if price is None:
+        told = overspent(budget, spend)
+        return f"the mission {told}" if told.startswith("has") else None
     if price.currency != budget.currency:
         return f"the price {price} is not in the budget's currency, {budget.currency}"
     spent = spend.by_currency.get(budget.currency, Decimal(0))
     if spent + price.amount <= budget.amount:
         return None
-    left = told_left(left_of(budget, spend), spend.unpriced)
+    left = rest_text(left_of(budget, spend), spend.unpriced)
     return f"{price} is more than the {left} left of the budget of {budget}"
 
 
 def over_budget_with_fee(
     budget: Money | None, spend: Spend, price: Money | None, fee: Money | None
 ) -> str | None:
-    """Why a price, and what undoing may cost, do not fit `budget` together; None when they do."""
+    """Return why a price and its cancellation fee do not fit `budget`; None when they do."""
     if (refusal := over_budget(budget, spend, price)) is not None:
         return refusal
-    refusal = over_budget(budget, spend.plus(price), fee)
+    refusal = over_budget(budget, spend.plus(price), fee) if fee is not None else None
     if refusal is None:
         return None
-    return f"undoing it may cost {fee}, which is kept aside: {refusal}"
+    return f"cancelling it may cost {fee}, which is reserved: {refusal}"

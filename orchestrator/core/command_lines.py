@@ -1,7 +1,7 @@
-"""The commands that people are told to type: what a page shows is what the command line takes.
+"""Command lines that pages and messages show, exactly as the command line accepts them.
 
-What is to be filled in stands between `<` and `>`, unquoted: a shell into which such a line is
-pasted as it is runs nothing, so that nobody gives a reason that was only an example.
+Placeholders stand between `<` and `>`, unquoted: a shell into which such a line is pasted unchanged
+runs nothing, so that nobody submits a reason that was only an example.
 """
 
 import shlex
@@ -9,17 +9,17 @@ from collections.abc import Iterable
 
 
 def approve_card(confirmation_id: str, digest: str) -> str:
-    """Approve a card that was read: its digest says which."""
+    """Approve a card that was read, which its digest identifies."""
     return _line("confirm", "approve", confirmation_id, "--digest", digest)
 
 
 def approve_after_reading(confirmation_id: str) -> str:
-    """Be shown a card, and be asked whether to approve it."""
+    """Show a card, and ask whether to approve it."""
     return _line("confirm", "approve", confirmation_id)
 
 
 def amend_card(confirmation_id: str) -> str:
-    """Change what a card would send."""
+    """Change the arguments that a card would send."""
     return f"{_line('confirm', 'amend', confirmation_id)} <name>=<value>"
 
 
@@ -29,20 +29,20 @@ def respond_to_card(confirmation_id: str) -> str:
 
 
 def reject_card(confirmation_id: str, then: Iterable[str] = ()) -> str:
-    """Say no to a card; `then` are the words for what may follow, of which one is chosen."""
+    """Reject a card; `then` lists the words for the next step, of which one is chosen."""
     follows = "|".join(then)
     chosen = f" --then <{follows}>" if follows else ""
     return f"{_line('confirm', 'reject', confirmation_id)} --reason <why>{chosen}"
 
 
 def show_card(confirmation_id: str) -> str:
-    """Read a card."""
+    """Show a card."""
     return _line("confirm", "show", confirmation_id)
 
 
 def write_file(mission_id: str, handle: str) -> str:
-    """Have a file that a mission received."""
-    return f"{_line('mission', 'file', mission_id, handle)} --out <file>"
+    """Write out a file that a mission received."""
+    return f"{_line('mission', 'export', mission_id, '--file', handle)} --out <file>"
 
 
 def answer_question(question_id: str, fields: Iterable[str] = ()) -> str:
@@ -52,9 +52,9 @@ def answer_question(question_id: str, fields: Iterable[str] = ()) -> str:
 
 
 def resume_leg(pause_id: str) -> tuple[str, ...]:
-    """Have a model asked again now, go on with another, or give up; of a mission: all its legs."""
-    line = _line("mission", "resume", pause_id)
-    return (line, f"{line} --model <provider:model>", f"{line} --give-up")
+    """Retry a model now, switch to another, or give up; for a mission id: all its legs."""
+    line = _line("mission", "answer", pause_id)
+    return (f"{line} --retry", f"{line} --model <provider:model>", f"{line} --give-up")
 
 
 def store_personal(field: str) -> str:
@@ -63,39 +63,39 @@ def store_personal(field: str) -> str:
 
 
 def terminate(workflow_id: str) -> str:
-    """Stop a workflow that hears nothing, with Temporal's own command line."""
+    """Terminate a workflow that no longer responds, with Temporal's own command line."""
     return f"temporal workflow terminate --workflow-id {shlex.quote(workflow_id)}"
 
 
 def show_mission(mission_id: str) -> str:
-    """All of a mission."""
+    """Show a whole mission."""
     return _line("mission", "show", mission_id)
 
 
 def start_follow_up(follow_up_id: str) -> str:
-    """Begin a mission that makes the one call of a follow-up action."""
+    """Start a mission that makes the one call of a follow-up action."""
     return _line("mission", "start", "--follow-up", follow_up_id)
 
 
 def show_rollback(mission_id: str) -> str:
-    """All of a mission's rollback."""
+    """Show a mission's whole rollback."""
     return _line("rollback", "show", mission_id)
 
 
 def resolve_parked(obligation_id: str, decision: str, note: str = "") -> str:
-    """Decide on a parked obligation: retry, cancelled or accept; `note` is what a note tells."""
+    """Decide on a parked obligation: retry, cancelled or accept; `note` is a placeholder text."""
     noted = f" --note <{note}>" if note else ""
     return f"{_line('rollback', 'resolve', obligation_id, decision)}{noted}"
 
 
 def start_worker(task_queue: str, build: str = "") -> str:
-    """Start a worker of a task queue, and of a build, which its own settings may not name."""
+    """Start a worker of a task queue, and of a build that its own settings may not name."""
     of_build = f"ORCHESTRATOR_BUILD_ID={shlex.quote(build)} " if build else ""
     return f"{of_build}ORCHESTRATOR_TASK_QUEUE={shlex.quote(task_queue)} {_line('worker')}"
 
 
 def set_current(deployment: str, build: str) -> str:
-    """Have new missions go to a build, with Temporal's own command line."""
+    """Route new missions to a build, with Temporal's own command line."""
     named = f"--deployment-name {shlex.quote(deployment)} --build-id {shlex.quote(build)}"
     return f"temporal worker deployment set-current-version {named} --yes"
 

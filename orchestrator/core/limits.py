@@ -1,12 +1,13 @@
-"""What agents, legs and missions may use up, and what was used of it: pure arithmetic.
+"""Limits of agents, legs and missions, and the use that counts against them: pure arithmetic.
 
-A limit is reached when as much was used as it says: nothing more is begun then. What one request
-to a model takes is known only once it is answered, so its last request may go beyond a limit.
+A limit is reached when the use equals it; nothing new begins then. The use of one model request is
+known only after its answer, so the last request may exceed a limit.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import timedelta
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from functools import reduce
 from typing import Final
 
@@ -32,11 +33,11 @@ _OF_MODELS: Final = frozenset(
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 Figures = dict[str, Decimal]
-"""Amounts by the name of what they are of; what is not named is not limited."""
+"""Amounts by the name of the figure; a figure that is absent is unlimited."""
 
 
 class Limits(Record):
-    """What may be used up; what is left out is not limited."""
+    """Limits on use; a figure that is left out is unlimited."""
 
     requests: int | None = Field(default=None, ge=1, description="requests that models answered")
     input_tokens: int | None = Field(default=None, ge=1)
@@ -53,19 +54,19 @@ class Limits(Record):
 
     @property
     def figures(self) -> Figures:
-        """What is limited beside the time that passes."""
+        """Return the limited figures, without the wall clock time."""
         named = ((name, getattr(self, name)) for name in _TOLD if name != WALL_CLOCK)
         return {name: Decimal(most) for name, most in named if most is not None}
 
-    def beside(self, other: "Limits") -> "Limits":
-        """What holds where both do: of each the tighter."""
+    def intersect(self, other: "Limits") -> "Limits":
+        """Return the limits that satisfy both: the tighter of each figure."""
         both = {n: [getattr(self, n), getattr(other, n)] for n in Limits.model_fields}
         said = {name: [one for one in two if one is not None] for name, two in both.items()}
         return Limits(**{name: min(ones) for name, ones in said.items() if ones})
 
 
 class Used(Record):
-    """What a leg, or all of a mission, has used up."""
+    """The use of a leg, or of a whole mission."""
 
     usage: Usage = Field(default_factory=Usage)
     tool_calls: int = 0
@@ -73,7 +74,7 @@ class Used(Record):
 
     @property
     def figures(self) -> Figures:
-        """By what may be limited."""
+        """Return the use by limitable figure."""
         return {
             **figures_of(self.usage),
             "tool_calls": Decimal(self.tool_calls),
@@ -81,7 +82,7 @@ class Used(Record):
         }
 
     def plus(self, other: "Used") -> "Used":
-        """This and another."""
+        """Return the sum of this and another."""
         return Used(
             usage=self.usage.plus(other.usage),
             tool_calls=self.tool_calls + other.tool_calls,
@@ -90,12 +91,12 @@ class Used(Record):
 
     @staticmethod
     def total(several: "Iterable[Used]") -> "Used":
-        """The sum of several."""
+        """Return the sum of several."""
         return reduce(Used.plus, several, Used())
 
 
 class LimitReached(Record):
-    """A limit that ended a leg: what was used up, how much of it, and whose limit it is."""
+    """A limit that ended a leg: the figure, the amount used, and the limit's owner."""
 
     figure: str
     used: Decimal
@@ -103,43 +104,43 @@ class LimitReached(Record):
     of: str = Field(description="whose limit: `the agent scout`, `each leg`, `the mission`")
 
     def __str__(self) -> str:
-        """As a sentence: `the limit of the mission is reached: used 41,200 of 40,000 tokens`."""
+        """Return a sentence: `the limit of the mission is reached: used 12 of 10 tokens`."""
         told = _TOLD.get(self.figure, self.figure)
         used, limit = _amount(self.figure, self.used), _amount(self.figure, self.limit)
         return f"the limit of {self.of} is reached: used {used} of {limit} {told}"
 
 
 class Allowance(Record):
-    """What may still be used, of all that is limited."""
+    """The remaining amount of each limited figure."""
 
     left: Figures = Field(default_factory=dict)
 
     def is_spent_by(self, usage: Usage) -> bool:
-        """Whether no model may be asked again, after this was used of it."""
+        """Return True if this usage leaves nothing for another model request."""
         used = figures_of(usage)
         return any(used[name] >= most for name, most in self.left.items() if name in used)
 
     def is_spent(self, *, calls: bool) -> bool:
-        """Whether no call of a tool, or else no step, may be begun."""
+        """Return True if no further step may begin, or with `calls` no further tool call."""
         return not all(most for name, most in self.left.items() if is_of_calls(name) is calls)
 
     def after(self, before: Used, now: Used) -> "Allowance":
-        """What is left of it, nothing below zero: `before` is what had been used without it."""
+        """Return the rest after more use, never below zero; `before` is the use without it."""
         since = {name: used - before.figures[name] for name, used in now.figures.items()}
         left = {n: max(most - since[n], Decimal(0)) for n, most in self.left.items()}
         return Allowance(left=left)
 
     def of_models(self) -> "Allowance":
-        """The part of it that requests to models use up."""
+        """Return the part that model requests use up."""
         return Allowance(left={n: most for n, most in self.left.items() if n in _OF_MODELS})
 
-    def beside(self, other: "Allowance") -> "Allowance":
-        """What holds where both do: of each the smaller."""
+    def intersect(self, other: "Allowance") -> "Allowance":
+        """Return the allowance that satisfies both: the smaller of each figure."""
         return Allowance(left=least(self.left, other.left))
 
 
 def figures_of(usage: Usage) -> Figures:
-    """What models took, by what may be limited."""
+    """Return the use of models by limited figure."""
     return {
         "requests": Decimal(usage.requests),
         "input_tokens": Decimal(usage.input_tokens),
@@ -150,27 +151,27 @@ def figures_of(usage: Usage) -> Figures:
 
 
 def least(one: Figures, other: Figures) -> Figures:
-    """Of each figure the smaller, where both name it."""
+    """Return the smaller of each figure; a figure on one side only is included."""
     names = dict.fromkeys([*one, *other])
     return {name: min(each[name] for each in (one, other) if name in each) for name in names}
 
 
 def is_of_calls(figure: str) -> bool:
-    """Whether a figure limits calls of tools, and not steps."""
+    """Return True if a figure limits tool calls rather than steps."""
     return figure == "tool_calls"
 
 
 def left_of_limits(limits: Limits, used: Used) -> Allowance:
-    """What is left, nothing below zero."""
+    """Return the rest of each limit, never below zero."""
     gone = used.figures
     left = {name: max(most - gone[name], Decimal(0)) for name, most in limits.figures.items()}
     return Allowance(left=left)
 
 
 def reached(limits: Limits, used: Used, *, of: str, calls: bool = False) -> LimitReached | None:
-    """The first limit that keeps the next step, or with `calls` the next call, from beginning.
+    """Return the first limit that prevents the next step, or with `calls` the next call.
 
-    A leg that has made all its calls may still end: tool calls keep no step from beginning.
+    A leg that has made all its calls may still end: the limit of tool calls prevents no step.
     """
     gone = used.figures
     for name, most in limits.figures.items():
@@ -180,7 +181,7 @@ def reached(limits: Limits, used: Used, *, of: str, calls: bool = False) -> Limi
 
 
 def out_of_time(limit: timedelta | None, passed: timedelta, *, of: str) -> LimitReached | None:
-    """That the time has passed; None: it has not, or is not limited."""
+    """Return the reached limit; None if time remains or is unlimited."""
     if limit is None or passed < limit:
         return None
     used, most = (Decimal(str(round(t.total_seconds(), 3))) for t in (passed, limit))
@@ -194,10 +195,92 @@ def _amount(figure: str, value: Decimal) -> str:
 
 
 def _duration(seconds: Decimal) -> str:
-    """A length of time in its two largest units: `1 h 5 min`, `40 s`."""
+    """Return a duration in its two largest units: `1 h 5 min`, `40 s`."""
     left, parts = int(seconds), []
     for size, unit in _UNITS:
         number, left = divmod(left, size)
         if number:
             parts.append(f"{number} {unit}")
     return " ".join(parts[:2]) or f"{seconds.normalize():f} s"
+
+
+_CENT: Final = Decimal("0.01")
+_FINEST: Final = 200
+"""Parts of a limit. Shares shrink as less is left, down to one part. Below that, legs take turns
+with single requests, so that a mission does not answer its legs without end."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The answer to a leg's request: an allowance, a refusal, or legs to call back first."""
+
+    allowance: Allowance | None = None
+    refusal: LimitReached | None = None
+    call_back: tuple[str, ...] = ()
+
+
+@dataclass
+class LimitShares:
+    """The limits of a mission, with each leg's use and allowance."""
+
+    limits: Limits
+    before: Used = field(default_factory=Used)
+    """The use before any leg began."""
+    used: dict[str, Used] = field(default_factory=dict)
+    granted: dict[str, Figures] = field(default_factory=dict)
+    """The allowance of each leg, on top of its reported use."""
+
+    @property
+    def is_limited(self) -> bool:
+        """True if there is anything to share."""
+        return bool(self.limits.figures)
+
+    @property
+    def total(self) -> Used:
+        """The use of all legs, as far as they have reported it."""
+        return Used.total([self.before, *self.used.values()])
+
+    def tell(self, leg_id: str, used: Used) -> None:
+        """Record the total use of a leg; its granted allowance becomes free again."""
+        self.used[leg_id] = used
+        self.granted.pop(leg_id, None)
+
+    def ask(self, leg_id: str, used: Used, *, running: int, calls: bool = False) -> Share:
+        """Return the next share of a leg; `running` legs share the rest, this leg included.
+
+        The leg asks for its next step, or with `calls` for its next tool call.
+        """
+        self.tell(leg_id, used)
+        total = self.total
+        refusal = reached(self.limits, total, of="the mission", calls=calls)
+        if refusal is not None:
+            return Share(refusal=refusal)
+        left = left_of_limits(self.limits, total).left
+        if running < 2 and not self.granted:
+            return self._grant(leg_id, left)
+        free = {name: most - self._held(name) for name, most in left.items()}
+        parts = {name: most / (2 * running) for name, most in free.items()}
+        finest = {name: most / _FINEST for name, most in self.limits.figures.items()}
+        wanted = [name for name in parts if is_of_calls(name) is calls]
+        if all(parts[name] >= max(finest[name], _smallest(name)) for name in wanted):
+            return self._grant(leg_id, {name: _whole(name, most) for name, most in parts.items()})
+        if self.granted:
+            return Share(call_back=tuple(self.granted))
+        return Share(allowance=Allowance(left={name: _smallest(name) for name in left}))
+
+    def _grant(self, leg_id: str, share: Figures) -> Share:
+        self.granted[leg_id] = share
+        return Share(allowance=Allowance(left=share))
+
+    def _held(self, name: str) -> Decimal:
+        return sum((share.get(name, Decimal(0)) for share in self.granted.values()), Decimal(0))
+
+
+def _smallest(name: str) -> Decimal:
+    """Return the smallest share of a figure: one request, or one step."""
+    return _CENT if name == "cost_usd" else Decimal(1)
+
+
+def _whole(name: str, most: Decimal) -> Decimal:
+    """Return the largest share up to `most`: for counts, a whole number."""
+    return most if name == "cost_usd" else most.to_integral_value(ROUND_FLOOR)

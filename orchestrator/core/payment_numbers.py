@@ -1,4 +1,4 @@
-"""Card and account numbers in a value: by their check digits, in the forms in which people type."""
+"""Recognise card and account numbers by their check digits, in the forms that people type."""
 
 import re
 import unicodedata
@@ -15,9 +15,9 @@ _HYPHENS: Final = {ord(c): "-" for c in "\u2010\u2011\u2012\u2013\u2014\u2212"}
 
 
 def payment_number(value: JsonValue) -> str | None:
-    """Return the kind of number in a value, `a card number`; None without one.
+    """Return the kind of number in a value, such as `a card number`; None without one.
 
-    The answer never quotes the value.
+    The result never quotes the value.
     """
     return next((kind for text in texts_of(value) if (kind := kind_of(plain(text)))), None)
 
@@ -32,14 +32,14 @@ def kind_of(text: str) -> str | None:
 
 
 def plain(text: str) -> str:
-    """Return a text as it is read: in plain digits and signs, without what nobody sees."""
+    """Return a text in plain digits and signs, without invisible characters."""
     folded = unicodedata.normalize("NFKC", text).translate(_HYPHENS)
     seen = "".join(c for c in folded if unicodedata.category(c) != "Cf")
     return " ".join(seen.split())
 
 
 def texts_of(value: JsonValue) -> Iterator[str]:
-    """Yield every text and number of a value, names included, numbers without an exponent."""
+    """Yield every text and number of a value, with property names; numbers without exponents."""
     if isinstance(value, dict):
         for name, held in value.items():
             yield name

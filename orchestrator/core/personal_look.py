@@ -1,6 +1,6 @@
-"""Whether a value looks like a person's own: a card, an account, a passport, an e-mail, a phone.
+"""Recognise values that look personal: a card, an account, a passport, an e-mail, a phone number.
 
-It is asked only of values that nobody declared, where a false alarm costs a better name.
+Only undeclared values are checked, where a false alarm merely requires a better name.
 """
 
 import re
@@ -14,16 +14,16 @@ from orchestrator.core.payment_numbers import kind_of, plain, texts_of
 
 _EMAIL: Final = re.compile(r"[^\s@<>()\[\]{},;:\"'=/?&|]{1,64}@[^\s@<>()\[\]{},;:\"'=/?&|]{1,255}")
 _PASSPORT: Final = re.compile(r"(?=(?:[A-Z]*\d){5})[A-Z][A-Z0-9]{7,8}", re.IGNORECASE)
-"""A letter, then letters and digits, eight or nine in all and most of them digits: passports have
-no form in common, and check digits only in their machine-readable zone."""
+"""A letter, then letters and digits, eight or nine characters, mostly digits: passports share no
+form, and have check digits only in their machine-readable zone."""
 _LONGEST: Final = 10_000
-"""How much of a text is searched for phone numbers, which takes longer than all else."""
+"""Characters of a text that are searched for phone numbers, the slowest of the checks."""
 
 
 def personal_look(value: JsonValue) -> str | None:
-    """What a value, or something in it, looks like: `an e-mail address`; None for nothing of it.
+    """Return the kind of personal value in a value, such as `an e-mail address`; None without one.
 
-    The answer never quotes the value.
+    The result never quotes the value.
     """
     return next((kind for text in texts_of(value) if (kind := _kind_of(plain(text)))), None)
 

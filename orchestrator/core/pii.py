@@ -1,7 +1,7 @@
-"""Handles of personal fields: what stands for a value everywhere but on the wire.
+"""Handles of personal fields, which replace the values everywhere but on the wire.
 
-`pii:traveler_id` means the value that holds at the moment; planners and people write it. A prepared
-call holds `pii:traveler_id@VERSION`: exactly one value, whatever the vault is given later.
+`pii:traveler_id` means the current value; planners and people write it. A prepared call holds
+`pii:traveler_id@VERSION`: exactly one value, whatever the vault receives later.
 """
 
 import re
@@ -23,7 +23,7 @@ _PINNED = re.compile(rf"({PII_PREFIX}{_NAME})@{_VERSION}")
 
 
 class Handle(NamedTuple):
-    """A field, and which of its values is meant; without a version the current one."""
+    """A field and the version of its value; without a version the current value."""
 
     field: str
     version: str | None = None
@@ -34,15 +34,15 @@ class Handle(NamedTuple):
 
 
 def is_field_name(field: str) -> bool:
-    """Whether a personal field may be called so: a letter, then letters, digits, `_`, `.`, `-`."""
+    """Return True for a valid field name: a letter, then letters, digits, `_`, `.`, `-`."""
     return _FIELD.fullmatch(field) is not None
 
 
 def check_entry(field: str, value: str) -> None:
-    """Refuse what no vault may hold.
+    """Refuse an entry that no vault may hold.
 
     Raises:
-        UsageError: the name cannot be a field's, or the value is empty.
+        UsageError: the field name is invalid, or the value is empty.
     """
     if not is_field_name(field):
         raise UsageError(
@@ -54,34 +54,34 @@ def check_entry(field: str, value: str) -> None:
 
 
 def handle_for(field: str) -> str:
-    """The handle of a field's current value: `pii:traveler_id`."""
+    """Return the handle of a field's current value: `pii:traveler_id`."""
     return str(Handle(field))
 
 
 def is_handle(value: object) -> bool:
-    """Whether this is a handle and nothing else; text that merely contains one is not."""
+    """Return True if the whole value is a handle, rather than text that contains one."""
     return handle_of(value) is not None
 
 
 def handle_of(value: object) -> Handle | None:
-    """The handle that a value is, with or without a version; None when it is none."""
+    """Parse a value as a handle, with or without a version; None when it is not one."""
     found = _HANDLE.fullmatch(value) if isinstance(value, str) else None
     return None if found is None else Handle(found[1], found[2])
 
 
 def field_of(value: object) -> str | None:
-    """The field that a handle stands for; None when the value is no handle."""
+    """Return the field of a handle; None when the value is not a handle."""
     handle = handle_of(value)
     return None if handle is None else handle.field
 
 
 def handles_in(value: JsonValue) -> frozenset[str]:
-    """The fields of all handles that stand alone as a string anywhere in a value."""
+    """Return the fields of all handles that are whole strings anywhere in a value."""
     return frozenset(field for text in _texts(value) if (field := field_of(text)) is not None)
 
 
 def handles_within(value: JsonValue, fields: Collection[str]) -> tuple[Handle, ...]:
-    """The handles of these fields in a value, inside of other text too; each once, in order."""
+    """Return the handles of these fields anywhere in a value's texts; each once, in order."""
     if not fields:
         return ()
     pattern = _pattern_of(fields)
@@ -90,10 +90,10 @@ def handles_within(value: JsonValue, fields: Collection[str]) -> tuple[Handle, .
 
 
 def replace_handles(text: str, fields: Collection[str], value_of: Callable[[Handle], str]) -> str:
-    """A text with the handles of these fields replaced wherever they occur in it.
+    """Return a text with the handles of these fields replaced wherever they occur.
 
-    A provider's own id may hold a personal value; masked, it is text around a handle, and must
-    become the id again when it goes back.
+    A provider's own id may contain a personal value. Masked, the id is text around a handle, and
+    must become the id again when it is sent back.
     """
     if PII_PREFIX not in text or not fields:
         return text
@@ -101,7 +101,7 @@ def replace_handles(text: str, fields: Collection[str], value_of: Callable[[Hand
 
 
 def as_written(values: JsonObject) -> JsonObject:
-    """Arguments or inputs whose handles are as planners write them, wherever one stands alone."""
+    """Return arguments or inputs with whole-string handles in the form that planners write."""
     return {name: _without_version(held) for name, held in values.items()}
 
 
@@ -115,12 +115,12 @@ def _without_version(value: JsonValue) -> JsonValue:
 
 
 def shown_without_version(text: str) -> str:
-    """A text for people: which version of a value is meant tells them nothing."""
+    """Return a text for people, without the versions of values."""
     return _PINNED.sub(r"\1", text) if PII_PREFIX in text else text
 
 
 def bare_personal(value: JsonValue, personal: Collection[str]) -> tuple[str, ...]:
-    """The names of personal fields that hold anything but a handle, however deep they stand."""
+    """Return the personal fields that hold anything but a handle, at any depth."""
     return tuple(dict.fromkeys(_bare(value, personal)))
 
 
@@ -137,7 +137,7 @@ def _bare(value: JsonValue, personal: Collection[str]) -> Iterator[str]:
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
-    """Every string in a value; names of properties are none."""
+    """Yield every string in a value, without property names."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -149,6 +149,6 @@ def _texts(value: JsonValue) -> Iterator[str]:
 
 
 def _pattern_of(fields: Collection[str]) -> re.Pattern[str]:
-    # Longest first: `pii:name_kana` is not `pii:name` and a rest.
+    # Longest first: `pii:name_kana` must not match as `pii:name` plus a rest.
     names = "|".join(re.escape(field) for field in sorted(fields, key=len, reverse=True))
     return re.compile(f"{PII_PREFIX}({names})(?:@({_VERSION}))?")

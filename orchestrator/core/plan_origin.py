@@ -1,4 +1,4 @@
-"""Who made a plan, and what it took: told with the plan, and kept in its mission's record."""
+"""The origin of a plan and its cost, shown with the plan and stored in its mission's record."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ MadeBy = Literal["", "model", "rules", "one leg"]
 
 
 class PlanOrigin(Record):
-    """Who made a plan: a model, the rules, or nobody, so that one agent has the whole goal."""
+    """The origin of a plan: a model, the rules, or none (one agent has the whole goal)."""
 
     planner: MadeBy = Field(default="", description="empty: a planner that does not say so")
     model: str = Field(default="", description="that was asked to split the goal; empty: none was")
@@ -26,7 +26,7 @@ class PlanOrigin(Record):
 
     @property
     def told(self) -> str:
-        """One sentence for whoever reads the plan; empty when nobody says who made it."""
+        """Return the origin in one sentence; empty when it is unknown."""
         if not self.planner:
             return ""
         made = {
@@ -38,10 +38,3 @@ class PlanOrigin(Record):
         if self.planner == "model" and times:
             made += f", corrected {'once' if times == 1 else f'{times} times'}"
         return f"{made} ({self.fallback})" if self.fallback else made
-
-
-class LegNeed(Record):
-    """What a leg is to be told by another one before it can begin."""
-
-    leg_id: str = Field(description="of the leg that finds it out; among those it depends on")
-    what: str = Field(description="in a few words: 'when the flight lands'")

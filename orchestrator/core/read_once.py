@@ -1,25 +1,27 @@
-"""What is read of an object that never changes is read once, and kept by the object itself.
+"""A cache of values derived from immutable objects, keyed by identity.
 
-Tools and compiled schemas cannot be keys of a dictionary, and comparing them costs more than most
-of what is read of them. Each step of each leg asks the same of the same tools.
+Tools and compiled schemas cannot be dictionary keys, and comparing them costs more than deriving
+most values from them. Each step of each leg derives the same values from the same tools.
 """
 
+import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+_K = TypeVar("_K", bound=Hashable)
 _KEPT: Final = 1 << 11
 
 
 def read_once(function: Callable[[_T], _R], *, most: int = _KEPT) -> Callable[[_T], _R]:
-    """The same function, its last answers kept by the identity of what it is given.
+    """Return the function with a cache of its last results, keyed by the argument's identity.
 
-    For pure functions of objects that nobody changes. Their answers are shared, so nobody may
-    change those either. The object is held as long as its answer, so that none has its identity;
-    of `most` at a time.
+    Use it for pure functions of objects that nobody changes. Results are shared, so nobody may
+    change them either. The cache holds up to `most` objects, each as long as its result, so that no
+    other object takes its identity.
     """
     kept: OrderedDict[int, tuple[_T, _R]] = OrderedDict()
 
@@ -33,3 +35,32 @@ def read_once(function: Callable[[_T], _R], *, most: int = _KEPT) -> Callable[[_
         return held[1]
 
     return reading
+
+
+class Recent(Generic[_K, _R]):
+    """A thread-safe cache of the most recently used values."""
+
+    def __init__(self, most: int = _KEPT) -> None:
+        """Take the maximum number of values."""
+        self._most = most
+        self._values: OrderedDict[_K, _R] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: _K) -> _R | None:
+        """Return the value of a key; None if it is not cached."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: _K, value: _R) -> _R:
+        """Store a value, and return it."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+        return value

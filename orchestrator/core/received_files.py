@@ -1,6 +1,6 @@
-"""Files that missions received: what stands for their bytes but in the store and on the wire.
+"""Files that missions received: handles replace their bytes except in the store and on the wire.
 
-`file:sha256-...` names the bytes by their digest, so that one handle never means two contents.
+`file:sha256-...` names the bytes by their digest, so that one handle always means the same content.
 """
 
 import hashlib
@@ -19,16 +19,16 @@ _HANDLE: Final = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
 
 
 class ReceivedFile(Record):
-    """A file that a provider answered with, without its bytes."""
+    """A file from a provider's answer, without its bytes."""
 
     handle: str
-    content_type: str = Field(default="", description="the media type; empty: untold")
+    content_type: str = Field(default="", description="the media type; empty: unknown")
     size_bytes: int
     name: str = Field(default="", description="as its provider calls it, without a folder")
 
     @classmethod
     def told_by(cls, answer: JsonValue) -> "ReceivedFile | None":
-        """The file that an answer is, as `as_answer` gives it; None when it is something else."""
+        """Return the file in an answer of the form of `as_answer`; None for other answers."""
         handle = answer.get(FILE) if isinstance(answer, dict) else None
         size = answer.get("bytes") if isinstance(answer, dict) else None
         if not isinstance(answer, dict) or not isinstance(size, int) or not is_file_handle(handle):
@@ -41,13 +41,13 @@ class ReceivedFile(Record):
         )
 
     def as_answer(self) -> JsonObject:
-        """What stands in the place of its bytes in an answer."""
+        """Return the object that replaces the bytes in an answer."""
         named: JsonObject = {"name": self.name} if self.name else {}
         kind = self.content_type or None
         return {FILE: self.handle, **named, "content_type": kind, "bytes": self.size_bytes}
 
     def __str__(self) -> str:
-        kind = self.content_type or "of no told type"
+        kind = self.content_type or "of unknown type"
         told = [self.name, kind, f"{self.size_bytes:,} bytes", f"SHA-256 {digest_of(self.handle)}"]
         return ", ".join(filter(None, told))
 
@@ -63,26 +63,26 @@ ANSWER_SCHEMA: Final[JsonObject] = {
     },
     "required": ["content_type", "bytes"],
 }
-"""Of what stands in the place of a file in an answer; one that is too large has no handle."""
+"""The schema of a file in an answer; a file that is too large has no handle."""
 
 
 def handle_of_bytes(content: bytes) -> str:
-    """The handle that means exactly these bytes."""
+    """Return the handle of exactly these bytes."""
     return PREFIX + hashlib.sha256(content).hexdigest()
 
 
 def is_file_handle(value: object) -> bool:
-    """Whether this is the handle of a file and nothing else."""
+    """Return True if the value is the handle of a file."""
     return isinstance(value, str) and _HANDLE.fullmatch(value) is not None
 
 
 def digest_of(handle: str) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     return handle.removeprefix(PREFIX)
 
 
 def file_handles_in(value: JsonValue) -> tuple[str, ...]:
-    """The handles of files that stand alone as a string anywhere in a value, each once."""
+    """Return the file handles that are whole strings anywhere in a value, each once."""
     return tuple(dict.fromkeys(_handles(value)))
 
 

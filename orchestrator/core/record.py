@@ -1,10 +1,12 @@
-"""The base of every value that is passed around: frozen, typed, JSON in and JSON out."""
+"""The base of all messages and values: frozen, typed, read from and written to JSON."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     JsonValue,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -14,17 +16,17 @@ from pydantic import (
 class Record(BaseModel):
     """An immutable value.
 
-    Unknown fields are ignored on reading, so that a worker of the last release can read what a
-    newer one wrote; new fields need defaults for the same reason.
+    Unknown fields are ignored when reading, so that a worker of the last release can read records
+    of a newer one; new fields need defaults for the same reason.
     """
 
-    # Validators are built when a record is first made or read: a command of ours uses a few of the
-    # two hundred, and builds none of the others each time it starts.
+    # Validators are built when a record is first created or read: a command uses a few of the two
+    # hundred, and need not build the others at each start.
     model_config = ConfigDict(frozen=True, ser_json_timedelta="float", defer_build=True)
 
 
 class OneOfSeveral(Record):
-    """A value that is read by its `kind`, which is written also where defaults are not."""
+    """A value that is read by its `kind`, which is written even where defaults are omitted."""
 
     kind: str
 
@@ -34,3 +36,22 @@ class OneOfSeveral(Record):
 
 
 JsonObject = dict[str, JsonValue]
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def id_text(value: JsonValue) -> str:
+    """Return one text for all forms of an id: numbers by value, UUIDs in lower case."""
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    return text.lower() if _UUID.fullmatch(text) else text
+
+
+def same_id(one: JsonValue, other: JsonValue) -> bool:
+    """Return True if two values are the same id, whatever their type or case."""
+    return id_text(one) == id_text(other)
+
+
+class BodyRef(Record):
+    """A reference to a body that is stored outside histories, replaced by a shortened form."""
+
+    key: str = Field(description="SHA-256 of its JSON, in hex")
+    size: int = Field(description="of its JSON, in bytes")

@@ -1,4 +1,4 @@
-"""What was approved of a price, and by how much a provider charged more: pure arithmetic."""
+"""Approved prices, and charges above them: pure arithmetic."""
 
 from decimal import Decimal
 from typing import Literal
@@ -8,21 +8,22 @@ from pydantic import Field
 from orchestrator.core.budget import Money
 from orchestrator.core.record import Record
 
-OnOvercharge = Literal["ask", "keep", "undo"]
-"""What follows when more was charged than was approved."""
+OnOvercharge = Literal["ask", "keep", "cancel"]
+"""The consequence of a charge above the approved price."""
 
 
 class SpendingLimit(Record):
-    """What one call may cost, and what follows when its provider charges more."""
+    """The maximum cost of one call, and the consequence of a higher charge."""
 
     approved: Money = Field(description="what people, or the rules that stand for them, have seen")
     at_most: Money = Field(description="the highest charge that nobody is asked about")
     on_overcharge: OnOvercharge = "ask"
 
     def exceeded_by(self, charged: Money | None) -> Money | None:
-        """How much more was charged than approved; None when it was not, or nobody says what was.
+        """Return the amount charged above the approved price; None if there is none or none known.
 
-        In another currency none of it is known to be approved: we hold no exchange rates.
+        For a charge in another currency no part is known to be approved, as we have no exchange
+        rates.
         """
         if charged is None:
             return None
@@ -34,14 +35,14 @@ class SpendingLimit(Record):
 
 
 class Overcharge(Record):
-    """What was charged beyond what was approved, once both are known."""
+    """The difference between the charged and the approved price."""
 
     approved: Money
     charged: Money
     more: Money = Field(description="by how much; in another currency than approved: all of it")
 
     def __str__(self) -> str:
-        """As a part of a sentence."""
+        """Return part of a sentence."""
         return f"{self.charged} was charged, and {self.approved} was approved"
 
 
@@ -52,14 +53,14 @@ def limit_of(
     standing: Money | None = None,
     on_overcharge: OnOvercharge = "ask",
 ) -> SpendingLimit:
-    """What a call may cost that was approved at this price.
+    """Return the limit of a call that was approved at this price.
 
     Args:
-        approved: the price as it was expected when the call was approved.
-        tolerance: a fraction of it: 0.05 is 5 %.
-        standing: up to what the standing approval that it has approves such calls; None: there is
-            none, or it says no amount.
-        on_overcharge: what follows when it costs more.
+        approved: the expected price at the time of the approval.
+        tolerance: a fraction of the price: 0.05 is 5 %.
+        standing: the highest price that the call's standing approval covers; None: there is none,
+            or it sets no amount.
+        on_overcharge: the consequence when the call costs more.
     """
     most = approved.amount * (1 + tolerance)
     if standing is not None and standing.currency == approved.currency:

@@ -1,4 +1,4 @@
-"""The wall of an agent: which tools it may touch, by their names and domains."""
+"""The wall of an agent: the tools that the agent may use, by their names and domains."""
 
 import re
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from typing import Final
 from orchestrator.core.record import Record
 
 _TOLD: Final = 6
-"""How many domains or tools a refusal lists."""
+"""Maximum number of domains or tools that a refusal lists."""
 
 
 class Wall(Record):
-    """What the profile of an agent lets it touch; it travels with every call of that agent.
+    """The tools that an agent's profile allows; it travels with every call of that agent.
 
-    A tool is inside when its domain is listed, or its name: either is enough. With nothing listed
-    every tool is. Case counts.
+    A tool is inside if its domain or its name is listed. If nothing is listed, every tool is
+    inside. Matching is case-sensitive.
     """
 
     agent: str
@@ -26,17 +26,17 @@ class Wall(Record):
 
     @property
     def is_open(self) -> bool:
-        """Whether every tool is inside."""
+        """True if every tool is inside."""
         return not self.domains and not self.tools
 
     def admits(self, tool: str, domain: str) -> bool:
-        """Whether a tool of that name and domain is inside."""
+        """Return True if a tool of that name and domain is inside."""
         if self.is_open or domain in self.domains:
             return True
         return bool(self.tools) and _names(self.tools).match(tool) is not None
 
     def refusal(self, tool: str) -> str:
-        """Why a tool that is outside is not called, for whoever planned the call."""
+        """Return the reason why a tool outside the wall is not called, for the planner."""
         inside = [
             f"{what} {_listed(names)}"
             for what, names in (("the domains", self.domains), ("the tools", self.tools))
@@ -49,15 +49,15 @@ class Wall(Record):
 
 
 def admitted(walls: Iterable[Wall], tool: str, domain: str) -> bool:
-    """Whether a tool is inside all of these walls; it is when there are none."""
+    """Return True if a tool is inside all of these walls; True without walls."""
     return all(wall.admits(tool, domain) for wall in walls)
 
 
 @lru_cache(maxsize=256)
 def _names(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """What the names are that fit one of the patterns: whole, and in no more time than they take.
+    """Return one pattern for whole names that match any of these, in linear time.
 
-    A bracket is a bracket: nothing but the two signs that are documented stands for more.
+    A bracket is literal: only the two documented wildcards have a meaning.
     """
     return re.compile("|".join(translate(one.replace("[", "[[]")) for one in patterns))
 

@@ -28,10 +28,11 @@ def canonical_text(value: JsonValue, *, exact: bool = False) -> str:
 
     Args:
         value: of JSON's types.
-        exact: refuse an integer that no double represents: as a string it would equal that string.
+        exact: refuse an integer that no double represents, because its string form would equal
+            the JSON of that string.
 
     Raises:
-        ValueError: a float that is not finite, or such an integer.
+        ValueError: a float that is not finite, or an integer that `exact` refuses.
     """
     if _is_plain(value):
         text = _encode(value)
@@ -49,13 +50,13 @@ def canonical_text(value: JsonValue, *, exact: bool = False) -> str:
 
 
 def canonical_object(value: JsonObject, text_of: TextOf) -> str:
-    """Return the canonical JSON of an object; `text_of` gives the text of each value by key."""
+    """Return the canonical JSON of an object; `text_of` returns the text of each value by key."""
     keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     return "{" + ",".join([f"{_encode(key)}:{text_of(key, value[key])}" for key in keys]) + "}"
 
 
 def _is_plain(value: JsonValue) -> bool:
-    """True if no number in the value is written differently by Python's encoder."""
+    """Return True if Python's encoder writes every number in the value as RFC 8785 does."""
     waiting: list[JsonValue] = [value]
     while waiting:
         item = waiting.pop()

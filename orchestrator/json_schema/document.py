@@ -1,4 +1,4 @@
-"""Parsed documents: each value with its place, and the schemas that `$id` and anchors name."""
+"""Parsed documents: each value with its path, and the schemas that `$id` and anchors name."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ from orchestrator.json_schema.references import (
 
 _FIX_FILE = "put the file into the folder of the document, or make one file of them all"
 _MAX_HOPS = 32
-"""Longest chain of references that is followed, far beyond real documents; it ends circles."""
+"""The longest chain of references that is followed, far beyond real documents; it ends circles."""
 
 DynamicScope = tuple[tuple[str, tuple[str, ...]], ...]
 """The first schema of each `$dynamicAnchor` name on the way to a schema, by name."""
@@ -45,15 +45,15 @@ class SchemaNames:
     """Resolve references by `$id`, `$anchor` and `$dynamicAnchor` (JSON Schema 2020-12).
 
     A *resource* has a URI: the document, each file bundled into it, and each schema with an `$id`.
-    Few documents use such names, so the search waits until the first question.
+    Few documents use these names, so the search waits until the first query.
     """
 
     def __init__(self, root: JsonObject) -> None:
-        """Take the root of the document."""
+        """Store the root of the document."""
         self._root = root
 
     def path_of(self, reference: str, written_at: _Path) -> _Path | None:
-        """Return the path that a reference written there names; None when nothing has that name.
+        """Return the path that a reference at this place names; None if nothing has that name.
 
         Raises:
             ValueError: its fragment is no JSON pointer.
@@ -70,7 +70,7 @@ class SchemaNames:
         return resource + parse_pointer(fragment) if resource is not None else None
 
     def dynamic_anchors_around(self, path: _Path) -> Mapping[str, list[_Path]]:
-        """Return the paths of each `$dynamicAnchor` in the resource around a place, by name."""
+        """Return the paths of each `$dynamicAnchor` in the resource around a path, by name."""
         found = self._found
         return found.dynamic.get(self._base_of(path), {}) if found.dynamic else {}
 
@@ -127,8 +127,8 @@ def _joined(base: str, declared: str) -> str:
 class DocumentNode:
     """A value of a document and the path to it.
 
-    `DocumentNode.of("flights", parsed)` is the root; `.at(key)` and `.items()` follow references.
-    A compiled schema, which needs its document no more, is a plain `JsonObject`.
+    `DocumentNode.of("flights", parsed)` is the root; `.at(key)` and `.items()` follow references. A
+    compiled schema, which is independent of its document, is a plain `JsonObject`.
     """
 
     document: str
@@ -147,18 +147,15 @@ class DocumentNode:
 
     @property
     def pointer(self) -> str:
-        """This node's place as an RFC 6901 pointer."""
+        """The path of this node as an RFC 6901 pointer."""
         return format_pointer(self.path)
 
     def invalid(self, reason: str, remedy: str = "") -> DocumentInvalid:
-        """Return the error that names this place."""
+        """Return the error that names this node."""
         return DocumentInvalid(self.document, self.pointer, reason, remedy)
 
     def at(self, *keys: str) -> "DocumentNode | None":
-        """Return the value at the end of these keys, following references.
-
-        None when there is nothing.
-        """
+        """Return the value at the end of these keys, or None, following references."""
         node: DocumentNode | None = self
         for key in keys:
             found = node.raw(key) if node is not None else None
@@ -177,7 +174,7 @@ class DocumentNode:
         """Return the value under `key`.
 
         Raises:
-            DocumentInvalid: it has nothing there.
+            DocumentInvalid: there is no value.
         """
         found = self.at(key)
         if found is None:
@@ -187,7 +184,7 @@ class DocumentNode:
     def items(self, *keys: str) -> Iterator[tuple[str, "DocumentNode"]]:
         """Yield key and node of each value of this object in its order, following references.
 
-        `keys` lead to the object whose values are wanted; a missing one yields nothing.
+        `keys` lead to the object; if one is missing, nothing is yielded.
         """
         found = self.at(*keys)
         for key, place in found.raw_items() if found is not None else ():
@@ -209,7 +206,7 @@ class DocumentNode:
     def elements(self, *keys: str) -> Iterator["DocumentNode"]:
         """Yield the node of each element of this list, following references.
 
-        `keys` lead to the list whose elements are wanted; a missing one yields nothing.
+        `keys` lead to the list; if one is missing, nothing is yielded.
         """
         found = self.at(*keys)
         for element in found.raw_elements() if found is not None else ():
@@ -228,21 +225,21 @@ class DocumentNode:
         return self.value
 
     def text_at(self, key: str) -> str | None:
-        """Return the string under `key`; None when there is nothing."""
+        """Return the string under `key`; None if there is none."""
         found = self.at(key)
         return found.text() if found is not None else None
 
     def texts_at(self, key: str) -> tuple[str, ...]:
-        """Return the list of strings under `key`; empty when there is nothing."""
+        """Return the list of strings under `key`; empty if there is none."""
         return tuple(element.text() for element in self.elements(key))
 
     def is_true(self, key: str) -> bool:
-        """True if this object has `true` under `key`."""
+        """Return True if this object has `true` under `key`."""
         found = self.at(key)
         return found is not None and found.value is True
 
     def resolved(self) -> "DocumentNode":
-        """Follow this node's references to the end; a node that is no reference is returned itself.
+        """Follow this node's references to the end; without one, return the node itself.
 
         Raises:
             DocumentInvalid: the reference leads nowhere, in a circle, or out of the document.
@@ -289,14 +286,14 @@ class DocumentNode:
                 if path is not None:
                     return self._placed(path)
             except (LookupError, ValueError):
-                pass  # raise the fault of the pointer instead
+                pass  # raise the error of the pointer instead
         raise fault
 
     def dynamic_target(self, reference: str, entered: DynamicScope) -> "DocumentNode":
         """Return the schema that a `$dynamicRef` written here means in a dynamic scope.
 
         Raises:
-            DocumentInvalid: it leads nowhere, or more than one schema may be meant.
+            DocumentInvalid: it leads nowhere, or could mean more than one schema.
         """
         first = self.target(reference)
         name = reference.partition("#")[2]
@@ -323,9 +320,9 @@ class DocumentNode:
         return [self.target(reference), *map(self._placed, others)]
 
     def entered(self, before: DynamicScope) -> DynamicScope:
-        """Extend a dynamic scope by the dynamic anchors around this place that are new to it.
+        """Extend a dynamic scope by the dynamic anchors around this node that are new to it.
 
-        A name that a single schema has needs no scope.
+        A name that only one schema has needs no scope.
         """
         if self.names is None:
             return before
@@ -368,7 +365,7 @@ class DocumentNode:
 
 
 def _why_unread(root: JsonObject, path: tuple[str, ...]) -> str | None:
-    """Return why the file that a path enters could not be read; None when it was read."""
+    """Return why the file that a path enters could not be read; None if it was read."""
     if path[:1] != (FILES_KEY,) or len(path) < 2:
         return None
     held = follow(root, path[:2])

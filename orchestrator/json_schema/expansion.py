@@ -1,12 +1,14 @@
 """Expansion of document schemas: references are inlined or point to `$defs`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
 
 from pydantic import JsonValue
 
+from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode, DynamicScope
 from orchestrator.json_schema.openapi_dialect import (
@@ -23,8 +25,143 @@ from orchestrator.json_schema.references import (
     parse_reference,
     reference_of,
 )
-from orchestrator.json_schema.schema_graph import SchemaGraph
-from orchestrator.json_schema.walker import KEYWORDS, named_schemas
+from orchestrator.json_schema.walker import KEYWORDS, named_schemas, walk_nodes
+
+_INLINE_LIMIT = 400
+"""The largest referenced schema that is inlined, in schema nodes.
+
+Inlining larger ones at every mention could grow a small document without bound.
+"""
+_INLINE_TOTAL = 1_000
+"""Schema nodes of one compiled schema, beyond which only the smallest are inlined."""
+_SMALLEST = 16
+_MAX_HEIGHT = 30
+"""The maximum number of nesting levels that an inlined schema may add."""
+_COUNTED = 1_000_000
+
+_Path = tuple[str, ...]
+
+
+@dataclass(eq=False)
+class _Vertex:
+    """A schema of the document, with the references that it contains."""
+
+    path: _Path
+    targets: list[DocumentNode]
+    own_size: int
+    own_height: int
+    # Tarjan's algorithm: order of discovery, and the earliest vertex that is reachable.
+    number: int
+    lowest: int
+    is_open: bool = True
+    is_recursive: bool = False
+    is_dynamic: bool = False
+    """True if it, or a schema that it reaches, has a `$dynamicRef`."""
+    size: int = 0
+    """Schema nodes after inlining all references, without recursive schemas."""
+    height: int = 0
+
+
+class SchemaGraph:
+    """References between the schemas of one document; decides which must not be inlined."""
+
+    def __init__(self) -> None:
+        """Start empty: schemas are read on demand."""
+        self._vertices: dict[_Path, _Vertex] = {}
+        self._open: list[_Vertex] = []
+
+    def must_define(self, schema: DocumentNode, limit: int = _INLINE_LIMIT) -> bool:
+        """Return True if the schema is recursive, or too large to repeat at every mention."""
+        vertex = self._examined(schema)
+        return vertex.is_recursive or vertex.size > limit or vertex.height > _MAX_HEIGHT
+
+    def is_dynamic(self, schema: DocumentNode) -> bool:
+        """Return True if it depends on the dynamic scope; see `DocumentNode.dynamic_target`."""
+        return self._examined(schema).is_dynamic
+
+    def inline_limit(self, schemas: Iterable[DocumentNode]) -> int:
+        """Return the size limit for inlining referenced schemas into a whole of these schemas."""
+        total = sum(self._examined(schema).size for schema in schemas)
+        return _INLINE_LIMIT if total <= _INLINE_TOTAL else _SMALLEST
+
+    def own_size(self, schema: DocumentNode) -> int:
+        """Return the number of schemas in this one without its references, including itself."""
+        return self._examined(schema).own_size
+
+    def _examined(self, schema: DocumentNode) -> _Vertex:
+        if (known := self._vertices.get(schema.path)) is not None:
+            return known
+        try:
+            return self._traverse(schema)
+        except DocumentInvalid:
+            for vertex in self._open:
+                del self._vertices[vertex.path]
+            self._open.clear()
+            raise
+
+    def _traverse(self, schema: DocumentNode) -> _Vertex:
+        """Find strongly connected components (Tarjan), without recursion: chains may be long."""
+        first = self._visit(schema)
+        waiting = [(first, iter(first.targets))]
+        while waiting:
+            vertex, targets = waiting[-1]
+            for target in targets:
+                other = self._vertices.get(target.path)
+                if other is None:
+                    other = self._visit(target)
+                    waiting.append((other, iter(other.targets)))
+                    break
+                if other.is_open:
+                    vertex.lowest = min(vertex.lowest, other.number)
+                    vertex.is_recursive |= other is vertex
+            else:
+                waiting.pop()
+                if waiting:
+                    waiting[-1][0].lowest = min(waiting[-1][0].lowest, vertex.lowest)
+                if vertex.lowest == vertex.number:
+                    self._close_component(vertex)
+        return first
+
+    def _visit(self, schema: DocumentNode) -> _Vertex:
+        targets: list[DocumentNode] = []
+        levels: list[int] = []
+        is_dynamic = False
+        for place, level in walk_nodes(schema):
+            levels.append(level)
+            if (reference := reference_of(place.value)) is not None:
+                targets.append(place.target(reference))
+            if (reference := dynamic_reference_of(place.value)) is not None:
+                targets += place.dynamic_targets(reference)
+                is_dynamic = True
+        number = len(self._vertices)
+        vertex = _Vertex(schema.path, targets, len(levels), max(levels), number, lowest=number)
+        vertex.is_dynamic = is_dynamic
+        self._vertices[schema.path] = vertex
+        self._open.append(vertex)
+        return vertex
+
+    def _close_component(self, first: _Vertex) -> None:
+        """Complete the component of `first`: all open vertices up to it reach each other."""
+        component: list[_Vertex] = []
+        while not component or component[-1] is not first:
+            component.append(self._open.pop())
+        reached = [self._vertices[target.path] for member in component for target in member.targets]
+        is_dynamic = any(vertex.is_dynamic for vertex in (*component, *reached))
+        for member in component:
+            member.is_open = False
+            member.is_recursive |= len(component) > 1
+            member.is_dynamic = is_dynamic
+        for member in component:
+            self._measure(member)
+
+    def _measure(self, vertex: _Vertex) -> None:
+        others = [self._vertices[target.path] for target in vertex.targets]
+        inlined = [other for other in others if not other.is_recursive]
+        total = vertex.own_size + sum(other.size for other in inlined)
+        # Chains of doublings would otherwise need numbers of thousands of digits.
+        vertex.size = min(total, _COUNTED)
+        vertex.height = vertex.own_height + max((other.height for other in inlined), default=0)
+
 
 _DROPPED = frozenset(
     {
@@ -45,14 +182,14 @@ _DROPPED = frozenset(
 """Keywords that refer to the document or hold definitions: meaningless once inlined."""
 _MAX_PARTS = 500
 _CARRIED = 2_000
-"""Most schema nodes of the definitions that one compiled schema carries. In some documents every
-resource reaches every other one, and each tool would carry all of them."""
+"""The maximum number of schema nodes of the definitions that one compiled schema carries.
+
+In some documents every resource reaches every other one, and each tool would carry all of them.
+"""
 _ABRIDGED = "abridged: the document has the rest"
 _KEPT_OF_ABRIDGED = frozenset({"description", "title", "type"})
 _DEFS: Final = "$defs"
 _COMPONENT = re.compile(r"[A-Za-z0-9._-]+")
-
-_Path = tuple[str, ...]
 
 
 class _Way(NamedTuple):
@@ -77,7 +214,7 @@ class DocumentSchemas:
     """The schemas of one document, expanded for inputs and for outputs."""
 
     def __init__(self, root: DocumentNode) -> None:
-        """Take the root of the document; schemas are read on demand."""
+        """Store the root of the document; schemas are read on demand."""
         is_3_0 = openapi_version(root.value) == (3, 0)
         graph = SchemaGraph()
         self.inputs = SchemaExpansion(graph, "readOnly", is_3_0=is_3_0)
@@ -93,7 +230,7 @@ class SchemaExpansion:
     def __init__(
         self, graph: SchemaGraph, hidden: Literal["readOnly", "writeOnly"], *, is_3_0: bool
     ) -> None:
-        """Take the document's graph, and the keyword that marks properties to leave out."""
+        """Store the document's graph, and the keyword that marks properties to leave out."""
         self.graph = graph
         self._hidden = hidden
         self._is_3_0 = is_3_0
@@ -103,18 +240,18 @@ class SchemaExpansion:
         self._reached: dict[str, frozenset[str]] = {}
         self._expanded: dict[tuple[_Path, _Way], JsonObject] = {}
         self._mentioned: dict[int, frozenset[str] | None] = {}
-        """Names found by `_referred`, by the id of each schema in `_expanded`; None until asked."""
+        """Names found by `_referred`, by the id of a schema in `_expanded`; None until asked."""
 
     def expand(self, schema: DocumentNode, *, limit: int | None = None) -> JsonObject:
         """Return the schema with references inlined or pointing to definitions; see `closed`.
 
         Args:
             schema: as written in the document.
-            limit: how large a referred schema may be to be inlined, in schema nodes; by default
-                what suits this schema.
+            limit: the largest referenced schema that is inlined, in schema nodes; by default it
+                depends on this schema.
 
         Raises:
-            DocumentInvalid: a reference leads nowhere, or a keyword has a value it cannot have.
+            DocumentInvalid: a reference leads nowhere, or a keyword has an invalid value.
         """
         return self._expand_from(_Target(schema, ()), limit)
 
@@ -133,9 +270,9 @@ class SchemaExpansion:
         return schema
 
     def closed(self, schema: JsonObject) -> JsonObject:
-        """Add to an expanded schema the definitions that it reaches, as its `$defs`.
+        """Add the definitions that an expanded schema reaches, as its `$defs`.
 
-        The nearest ones are complete, up to a limit; others keep only type, title and description.
+        The nearest ones are complete, up to a limit; others have only type, title and description.
         """
         defs: JsonObject = {}
         carried = 0
@@ -246,7 +383,7 @@ class SchemaExpansion:
     def _is_kept_next_to_reference(self, keyword: str) -> bool:
         if keyword in _DROPPED:
             return False
-        # OpenAPI 3.0 ignores the keywords next to a $ref; a description does no harm.
+        # OpenAPI 3.0 ignores the keywords next to a $ref; a description is harmless.
         return keyword in ANNOTATIONS if self._is_3_0 else True
 
     def _expand_keyword(self, keyword: str, child: DocumentNode, way: _Way) -> JsonValue:
@@ -263,7 +400,7 @@ class SchemaExpansion:
                 return child.value
 
     def _hidden_names(self, schema: DocumentNode) -> frozenset[str]:
-        """Return the properties to leave out, including those that members of its allOf declare."""
+        """Return the properties to leave out, including hidden ones of its allOf members."""
         names: set[str] = set()
         for part in _all_of(schema):
             if (properties := part.raw("properties")) is not None:
@@ -303,7 +440,7 @@ def _referred_schemas(schema: DocumentNode, entered: DynamicScope) -> list[Docum
 
 
 def _def_name(target: DocumentNode, entered: DynamicScope | None) -> str:
-    """Return a name that depends on nothing but place and scope, so that digests are stable."""
+    """Return a name that depends only on path and scope, so that digests are stable."""
     path = target.path
     if entered:
         way = sha256(repr((target.pointer, entered)).encode()).hexdigest()[:12]

@@ -32,7 +32,7 @@ _HOPS = 16
 
 
 def openapi_version(document: JsonValue) -> tuple[int, int] | None:
-    """Return the OpenAPI version of a document, as (3, 1); None when it is not supported.
+    """Return the OpenAPI version of a document, as (3, 1); None if it is not supported.
 
     A version without its last part, or without quotes in YAML, is accepted.
     """
@@ -44,7 +44,7 @@ def openapi_version(document: JsonValue) -> tuple[int, int] | None:
 
 
 def as_json_schema(schema: JsonObject, *, is_3_0: bool, is_nullable: bool) -> JsonObject:
-    """Turn an OpenAPI schema into JSON Schema 2020-12; nested schemas are left as they are.
+    """Turn an OpenAPI schema into JSON Schema 2020-12; nested schemas stay unchanged.
 
     Args:
         schema: changed in place.
@@ -96,10 +96,10 @@ def discriminator_property(schema: Mapping[str, Any]) -> str | None:
 def branch_values(
     schema: Mapping[str, Any], branches: Sequence[Any], lookup: Lookup
 ) -> list[BranchValues] | None:
-    """Return the values that select each alternative; None when one of them is unknown.
+    """Return the values that select each alternative; None if one of them is unknown.
 
-    Values in the alternative's own schema come before the discriminator's mapping, and the mapping
-    before the name of the schema: a document that contradicts itself is read as its schemas are.
+    Values in the alternative's own schema take precedence over the discriminator's mapping, and the
+    mapping over the name of the schema: if a document contradicts itself, its schemas count.
     """
     name = discriminator_property(schema)
     if name is None:
@@ -135,7 +135,7 @@ def _values_of(
 
 
 def _own_values(schema: Any, name: str, lookup: Lookup, hops: int) -> frozenset[str]:
-    """Return the strings that a schema allows for a property; empty when it allows any."""
+    """Return the strings that a schema allows for a property; empty if it allows any."""
     schema = _followed(schema, lookup)
     if not isinstance(schema, Mapping) or hops == 0:
         return frozenset()

@@ -1,24 +1,386 @@
 """Patterns of JSON Schema: ECMA-262 regular expressions, matched in bounded time.
 
 regress parses them, because it implements the standard; jsonschema-rs matches them, because it is
-bounded: one pass over the text or, for look-arounds and back references, a number of steps. A match
-that exceeds the bound is undecided, which is neither a match nor a mismatch.
+bounded: one pass over the text or, for look-arounds and back references, a number of steps. Between
+the two, a translation gives each sign its meaning: the output is so plain that the translation of
+jsonschema-rs passes it through unchanged. A match that exceeds the bound is undecided, which is
+neither a match nor a mismatch.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 import jsonschema_rs
 import regress
 
-from orchestrator.json_schema.ecma_translation import Translated, Untranslatable, translate
+_QUANTIFIER: Final = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})(\??)")
+_GROUP: Final = re.compile(r"\((?:\?(?:([:=!]|<[=!])|<([^>=!][^>]*)>))?")
+_HEX: Final = re.compile(
+    r"x([0-9a-fA-F]{2})|u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]+)\}"
+)
+_PROPERTY: Final = re.compile(r"[pP]\{[^}]*\}")
+_NAME: Final = re.compile(r"k<([^>]*)>")
+_SPACE: Final = (
+    r"\x{9}-\x{d}\x{20}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
+    r"\x{feff}"
+)
+_SETS: Final = {
+    "d": "0-9",
+    "w": "0-9A-Za-z_",
+    "s": _SPACE,
+    "D": r"\x{0}-\x{2f}\x{3a}-\x{10ffff}",
+    "W": r"\x{0}-\x{2f}\x{3a}-\x{40}\x{5b}-\x{5e}\x{60}\x{7b}-\x{10ffff}",
+    "S": (
+        r"\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}"
+        r"\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}"
+        r"\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}"
+    ),
+}
+"""Written out, because the engines read a negated set differently depending on its context."""
+_CONTROLS: Final = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+_LAST: Final = 0x10FFFF
+_ANYTHING, _NOTHING = rf"[\x{{0}}-\x{{{_LAST:x}}}]", rf"[^\x{{0}}-\x{{{_LAST:x}}}]"
+_ANY_BUT_LINE_ENDS: Final = r"[^\x{a}\x{d}\x{2028}\x{2029}]"
+_WORD: Final = f"[{_SETS['w']}]"
+_BOUNDARIES: Final = {
+    r"\b": (r"(?-u:\b)", f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"),
+    r"\B": (r"(?-u:\B)", f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"),
+}
+"""Boundaries of ASCII words: for the linear engine, and for the one that looks around."""
+_APART: Final = "(?=)"
+"""Separates repetitions: the look-around engine would otherwise match "1" with `1+a*1+`."""
+_MANY: Final = 10**6
+"""More repetitions than any engine compiles."""
+
+
+class Untranslatable(ValueError):
+    """A construct that has another meaning in every bounded engine."""
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A pattern in the syntax of Rust's engines."""
+
+    text: str
+    weight: int
+    """The maximum number of consumed characters, counting an endless repetition once."""
+    is_regular: bool
+    """True without look-arounds and back references: one pass over the text decides it."""
+    depth: int
+    """Nesting depth of look-arounds; 1 also for a pattern with back references alone."""
+    repeats_repetition: bool
+    """True if it repeats something that may consist of a repetition only, such as `(a+)+`."""
+
+
+@dataclass
+class _Frame:
+    """State of an open group, or of the whole pattern, for the alternative being read."""
+
+    prefix: str = ""
+    number: int | None = None
+    weight: int = 0
+    fixed: int = 0
+    """Characters that every match of this alternative has, outside of endless repetitions."""
+    loops: bool = False
+    may_be_a_loop: bool = False
+    """True if an alternative may match by endless repetitions alone."""
+    alternatives: int = 1
+    settled: set[int] = field(default_factory=set)
+    """Groups that have certainly matched when this place is reached."""
+
+    @property
+    def looks(self) -> bool:
+        """True for a look-around."""
+        return self.prefix not in ("", "(", "(?:")
+
+    def end_alternative(self) -> None:
+        self.may_be_a_loop |= self.loops and self.fixed == 0
+        self.fixed, self.loops, self.settled = 0, False, set()
+
+
+@dataclass
+class _Piece:
+    """A part of the pattern that a quantifier may follow."""
+
+    text: str
+    weight: int = 1
+    fixed: int = 1
+    is_loop: bool = False
+    settled: frozenset[int] = frozenset()
+
+
+def translate(pattern: str, *, is_unicode: bool) -> Translated:
+    """Translate a pattern for Rust's engines.
+
+    Args:
+        pattern: well-formed.
+        is_unicode: True to read it with the flag u; else as browsers read patterns without it.
+
+    Raises:
+        Untranslatable: it contains a construct without an equivalent.
+    """
+    return _Translation(pattern, is_unicode).run()
+
+
+class _Translation:
+    def __init__(self, pattern: str, is_unicode: bool) -> None:
+        self._pattern, self._is_unicode = pattern, is_unicode
+        self._at = 0
+        self._written: list[str] = []
+        self._open = [_Frame()]
+        self._groups = 0
+        self._names: dict[str, int] = {}
+        self._has_names = "(?<" in pattern
+        self._is_regular = True
+        self._nested = False
+        self._depth = 0
+
+    def run(self) -> Translated:
+        while self._at < len(self._pattern):
+            piece = self._piece()
+            if piece is not None:
+                self._add(piece)
+        (whole,) = self._open
+        text = "".join(self._as_taken(part) for part in self._written)
+        depth = self._depth or int(not self._is_regular)
+        return Translated(text, max(whole.weight, 1), self._is_regular, depth, self._nested)
+
+    def _as_taken(self, part: str) -> str:
+        """Return a part for the engine, which is known only after the whole pattern."""
+        if part == _APART and self._is_regular:
+            return ""
+        return _BOUNDARIES[part][not self._is_regular] if part in _BOUNDARIES else part
+
+    def _piece(self) -> _Piece | None:
+        """Read the next part; None if it only structures its neighbours."""
+        sign = self._pattern[self._at]
+        if sign == "(":
+            self._open_group()
+            return None
+        if sign == ")":
+            return self._close_group()
+        if sign == "[":
+            return _Piece(self._class())
+        self._at += 1
+        if sign == "|":
+            self._open[-1].end_alternative()
+            self._open[-1].alternatives += 1
+            self._written.append("|")
+            return None
+        if sign in "^$":
+            return _Piece(sign, weight=0, fixed=0)
+        if sign == ".":
+            return _Piece(_ANY_BUT_LINE_ENDS)
+        return self._escaped() if sign == "\\" else _Piece(_literal(ord(sign)))
+
+    def _open_group(self) -> None:
+        found = _GROUP.match(self._pattern, self._at)
+        if found is None or (found[0] == "(" and self._pattern[found.end() :].startswith("?")):
+            raise Untranslatable("a group with modifiers")
+        self._at = found.end()
+        frame = _Frame(prefix=f"(?{found[1]}" if found[1] else "(")
+        if found[1] is None:
+            self._groups += 1
+            frame.number = self._groups
+            if found[2] is not None and self._names.setdefault(found[2], self._groups) != (
+                self._groups
+            ):
+                raise Untranslatable("two groups with one name")
+        self._is_regular &= found[1] in (None, ":")
+        self._open.append(frame)
+        self._depth = max(self._depth, sum(looking.looks for looking in self._open))
+        self._written.append(frame.prefix)
+
+    def _close_group(self) -> _Piece:
+        self._at += 1
+        frame = self._open.pop()
+        settled = set(frame.settled) if frame.alternatives == 1 else set()
+        fixed = frame.fixed if frame.alternatives == 1 else 1
+        frame.end_alternative()
+        if frame.number is not None:
+            settled.add(frame.number)
+        looks = frame.looks
+        if looks and frame.prefix != "(?=":
+            settled = set()
+        if looks and _QUANTIFIER.match(self._pattern, self._at):
+            raise Untranslatable("a look-around that is repeated")
+        is_loop = frame.may_be_a_loop and not looks
+        return _Piece(
+            ")",
+            weight=frame.weight,
+            fixed=0 if looks or is_loop else fixed,
+            is_loop=is_loop,
+            settled=frozenset(settled),
+        )
+
+    def _add(self, piece: _Piece) -> None:
+        """Write a part with its quantifier and count it."""
+        frame = self._open[-1]
+        least, most, text = self._quantifier()
+        self._nested |= most is None and piece.is_loop
+        frame.weight += piece.weight * max(1, most if most is not None else least + 1)
+        frame.weight = min(frame.weight, _MANY * _MANY)
+        if most is None:
+            frame.loops = True
+            # `a+` counts as a loop only; a body with fixed characters keeps their count.
+            piece.fixed = 0
+        if piece.is_loop:
+            frame.loops = True
+        frame.fixed += piece.fixed if least else 0
+        if least:
+            frame.settled |= piece.settled
+        self._written += (piece.text, text, *([_APART] if text else []))
+
+    def _quantifier(self) -> tuple[int, int | None, str]:
+        """Read the quantifier at this place: least, most, and its text."""
+        found = _QUANTIFIER.match(self._pattern, self._at)
+        if found is None:
+            return 1, 1, ""
+        self._at = found.end()
+        if found[1]:
+            least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[found[1]]
+            return least, most, found[1] + found[5]
+        least = _number(found[2])
+        above = _number(found[4]) if found[4] else None
+        most = above if found[3] else least
+        return least, most, f"{{{least},{'' if most is None else most}}}{found[5]}"
+
+    def _escaped(self) -> _Piece:
+        """Read an escape outside of a class."""
+        sign = self._pattern[self._at]
+        if sign in "bB":
+            self._at += 1
+            return _Piece(f"\\{sign}", fixed=0)
+        if sign in _SETS:
+            self._at += 1
+            return _Piece(f"[{_SETS[sign]}]")
+        if self._is_unicode and (found := _PROPERTY.match(self._pattern, self._at)):
+            self._at = found.end()
+            return _Piece(f"\\{found[0]}")
+        if sign in "123456789":
+            return self._reference(int(self._taken(re.compile("[0-9]{1,9}"))))
+        if sign == "k" and (self._is_unicode or self._has_names):
+            found = _NAME.match(self._pattern, self._at)
+            if found is None or found[1] not in self._names:
+                raise Untranslatable("a reference to a group that has not been closed")
+            self._at = found.end()
+            return self._reference(self._names[found[1]])
+        return _Piece(_literal(self._character()))
+
+    def _reference(self, number: int) -> _Piece:
+        """Read a back reference; engines disagree about groups that may not have matched."""
+        behind = any(frame.prefix.startswith("(?<") for frame in self._open)
+        if behind or not any(number in frame.settled for frame in self._open):
+            raise Untranslatable("a reference to a group that may not have matched")
+        self._is_regular = False
+        return _Piece(rf"(?:\{number})", fixed=0)
+
+    def _character(self) -> int:
+        """Return the code point of an escape."""
+        sign = self._pattern[self._at]
+        if (found := _HEX.match(self._pattern, self._at)) and not (found[5] and self._is_legacy):
+            self._at = found.end()
+            if found[2]:
+                high, low = int(found[2], 16), int(found[3], 16)
+                return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+            return int(found[1] or found[4] or found[5], 16)
+        if sign in "0123456789" and self._taken(re.compile("[0-9]+")) != "0":
+            raise Untranslatable("an octal escape")
+        if sign == "0":
+            return 0
+        self._at += 1
+        if sign == "c":
+            letter = self._taken(re.compile("[A-Za-z]?"))
+            if not letter:
+                raise Untranslatable("a control escape without a letter")
+            return ord(letter) % 32
+        return _CONTROLS.get(sign, ord(sign))
+
+    @property
+    def _is_legacy(self) -> bool:
+        return not self._is_unicode
+
+    def _taken(self, expected: re.Pattern[str]) -> str:
+        found = expected.match(self._pattern, self._at)
+        assert found is not None
+        self._at = found.end()
+        return found[0]
+
+    def _class(self) -> str:
+        """Translate a class, from its opening bracket."""
+        self._at += 1
+        is_negated = self._pattern.startswith("^", self._at)
+        self._at += is_negated
+        parts: list[str] = []
+        while self._pattern[self._at] != "]":
+            parts += self._class_part()
+        self._at += 1
+        kept = "".join(parts)
+        if not kept:
+            return _ANYTHING if is_negated else _NOTHING
+        return f"[{'^' if is_negated else ''}{kept}]"
+
+    def _class_part(self) -> list[str]:
+        first = self._class_atom()
+        if not self._pattern.startswith("-", self._at) or self._pattern[self._at + 1] == "]":
+            return [first] if isinstance(first, str) else _range(first, first)
+        self._at += 1
+        last = self._class_atom()
+        if isinstance(first, int) and isinstance(last, int):
+            return _range(first, last)
+        # Without the flag u a set cannot end a range, so the dash is a literal.
+        ends = (end if isinstance(end, str) else _literal(end) for end in (first, last))
+        return [*ends, _literal(ord("-"))]
+
+    def _class_atom(self) -> int | str:
+        """Read one member of a class: a code point, or a set in Rust's syntax."""
+        sign = self._pattern[self._at]
+        self._at += 1
+        if sign != "\\":
+            return ord(sign)
+        sign = self._pattern[self._at]
+        if sign == "b":
+            self._at += 1
+            return 8
+        if sign in _SETS:
+            self._at += 1
+            return _SETS[sign]
+        if self._is_unicode and (found := _PROPERTY.match(self._pattern, self._at)):
+            self._at = found.end()
+            return f"\\{found[0]}"
+        return self._character()
+
+
+def _literal(code: int) -> str:
+    return "".join(_range(code, code)) or _NOTHING
+
+
+def _range(first: int, last: int) -> list[str]:
+    """Write a range of code points in Rust's syntax; surrogates occur in no text."""
+    if 0xD800 <= first <= 0xDFFF:
+        first = 0xE000
+    if 0xD800 <= last <= 0xDFFF:
+        last = 0xD7FF
+    if first > last:
+        return []
+    if first == last:
+        letter = chr(first)
+        is_plain = letter.isascii() and letter.isalnum()
+        return [letter if is_plain else rf"\x{{{first:x}}}"]
+    return [rf"\x{{{first:x}}}-\x{{{last:x}}}"]
+
+
+def _number(digits: str) -> int:
+    return int(digits) if len(digits) <= 6 else _MANY
+
 
 _LONGEST: Final = 10_000
-"""Most characters of a pattern; parsing much longer ones exhausts a thread's stack."""
+"""The maximum length of a pattern; parsing much longer ones exhausts a thread's stack."""
 _WORK: Final = 50_000_000
-"""Most work of one match: pattern length times text length times backtracking steps."""
+"""The maximum work of one match: pattern length times text length times backtracking steps."""
 _STEPS: Final = (10_000, 1_000, 100)
 """Backtracking limits for look-arounds; longer texts get lower ones."""
 _COUNTED: Final = re.compile(
@@ -31,7 +393,7 @@ class PatternUndecided(ValueError):
     """A pattern whose match cannot be decided in bounded time."""
 
     def __init__(self, pattern: str, reason: str) -> None:
-        """Take the pattern and the reason; the text is not quoted."""
+        """Store the pattern and the reason; the text is not quoted."""
         self.pattern = pattern
         self.reason = reason
         shown = pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
@@ -46,7 +408,7 @@ def matches_pattern(pattern: str, text: str) -> bool:
 
     Raises:
         ValueError: it is no regular expression.
-        PatternUndecided: the pattern, or the pattern with this text, exceeds what is bounded.
+        PatternUndecided: the pattern, or the pattern with this text, exceeds the limits.
     """
     return _read(pattern).matches(text)
 
@@ -63,7 +425,7 @@ def is_pattern(pattern: str) -> bool:
 
 
 def undecided_reason(pattern: str) -> str | None:
-    """Return why no text can be matched against a pattern; None when texts can."""
+    """Return why no text can be matched against a pattern; None if texts can."""
     try:
         matches_pattern(pattern, "")
     except PatternUndecided as undecided:
@@ -72,7 +434,7 @@ def undecided_reason(pattern: str) -> str | None:
 
 
 def detour_reason(pattern: str) -> str | None:
-    """Return why a match may need more than one pass over the text; None when it does not."""
+    """Return why a match may need more than one pass over the text; None if it does not."""
     read = _read(pattern).translated
     if not read.is_regular:
         return "it looks around or refers back"
@@ -150,7 +512,7 @@ def _is_unicode(pattern: str) -> bool:
 
 @lru_cache(maxsize=128)
 def _engine(text: str, steps: int | None) -> jsonschema_rs.Draft202012Validator | None:
-    """Compile a translated pattern; None when it is too large."""
+    """Compile a translated pattern; None if it is too large."""
     options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
     options = (
         jsonschema_rs.RegexOptions()

@@ -8,8 +8,10 @@ from pydantic import JsonValue
 from orchestrator.core.record import JsonObject
 
 FILES_KEY = "x-orchet-files"
-"""Key under which a bundled document keeps its other files, by relative path; the value of an
-unreadable file is the reason."""
+"""The key of a bundled document's other files, by relative path.
+
+The value of an unreadable file is the reason.
+"""
 
 
 def format_pointer(tokens: Iterable[str | int]) -> str:
@@ -21,7 +23,7 @@ def parse_pointer(pointer: str) -> tuple[str, ...]:
     """Return the steps of a pointer.
 
     Raises:
-        ValueError: it is neither empty nor starts with a slash.
+        ValueError: it is not empty and does not start with a slash.
     """
     if not pointer:
         return ()
@@ -53,10 +55,10 @@ def format_reference(*steps: str) -> str:
 
 
 def parse_reference(reference: str) -> tuple[str, ...] | None:
-    """Return the steps of a reference, from the root of the document that it is written in.
+    """Return the steps of a reference, from the root of its document.
 
     Returns:
-        None when it leads out of the document.
+        None if it leads out of the document.
 
     Raises:
         ValueError: its fragment is not a JSON pointer; anchors are not supported.
@@ -78,9 +80,9 @@ def dynamic_reference_of(schema: JsonValue) -> str | None:
 
 
 def definition_of(reference: str, root: JsonObject) -> JsonObject:
-    """Return the definition that a reference in a compiled schema names, or {}, which allows all.
+    """Return the definition that a reference in a compiled schema names, or {}: all is valid.
 
-    `root` is the whole schema, with its `$defs`; so it is in the functions below.
+    `root` is the whole schema, with its `$defs`, as in the functions below.
     """
     try:
         steps = parse_reference(reference)
@@ -100,14 +102,14 @@ def with_definitions(schema: JsonObject, root: JsonObject) -> JsonObject:
 def resolve(schema: JsonObject, root: JsonObject) -> JsonObject:
     """Merge a compiled schema's reference and allOf into one object.
 
-    A single alternative apart from null is merged too. Keywords next to a `$ref` or an allOf win
-    over the merged ones. Nested schemas stay as they are.
+    A single alternative apart from null is merged too. Keywords next to a `$ref` or an allOf take
+    precedence over the merged ones. Nested schemas stay unchanged.
     """
     return _resolve(schema, root, set())
 
 
 def _resolve(schema: JsonObject, root: JsonObject, merged: set[str]) -> JsonObject:
-    """As `resolve`; a reference that was merged before adds nothing, which ends circles."""
+    """Resolve as `resolve` does; a reference is merged only once, which ends circles."""
     while True:
         if (reference := reference_of(schema)) is not None:
             found = definition_of(reference, root) if reference not in merged else {}

@@ -1,4 +1,4 @@
-"""Validation of given values: describes each breach in words that never quote a value."""
+"""Validation of given values: describes each violation in words that never quote a value."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -12,7 +12,12 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator, extra_names
+from orchestrator.json_schema.validator import (
+    REQUEST_FORMATS,
+    UNSAID,
+    SchemaValidator,
+    extra_names,
+)
 
 FIRST_DAY: Final = "formatMinimum"
 """Keyword for the earliest allowed day of a field, in ISO 8601."""
@@ -26,12 +31,18 @@ SCHEMA_FAULTS: Final = (
     TypeError,
     ValueError,
     AttributeError,
+    ArithmeticError,
 )
-"""Exceptions that a defective schema raises during validation: an invalid pattern, a reference that
-leads nowhere, an unknown type, a format checker that meets unexpected text."""
+"""Exceptions that a defective schema raises during validation.
+
+An invalid pattern, a reference that leads nowhere, an unknown type, a format checker that meets
+unexpected text, or an integer that `multipleOf` cannot divide as a float.
+"""
 
 _SHOWN = 12
-"""Alternatives that are listed before the rest is only counted."""
+"""The number of alternatives that are listed; the others are only counted."""
+_LEVELS = 4
+"""The number of levels of nested alternatives that are described."""
 
 _FORMATS = {
     "date": "a date like 2026-12-03",
@@ -55,7 +66,7 @@ def field_problems(fields: dict[str, JsonObject], values: JsonObject) -> tuple[s
 
     Args:
         fields: JSON Schemas by field name.
-        values: by field. A handle of a personal field is checked when its value is known.
+        values: by field. A handle of a personal field is checked once its value is known.
     """
     names = ", ".join(sorted(fields))
     strange = sorted(set(values) - set(fields))
@@ -85,7 +96,7 @@ def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[s
 
 
 def _outside_bounds(name: str, schema: JsonObject, value: JsonValue) -> Iterator[str]:
-    """Yield the problems of a day with the earliest and the latest allowed one."""
+    """Yield the problems of a day outside the earliest and the latest allowed one."""
     first, last = schema.get(FIRST_DAY), schema.get(LAST_DAY)
     if isinstance(value, str) and isinstance(first, str) and value < first:
         yield f"{name} cannot be before {first}, on which it starts"
@@ -98,28 +109,43 @@ def _named(name: str, text: str) -> str:
     return text.replace("the value", name, 1) if text.startswith("the value") else f"{name}: {text}"
 
 
-def describe_violations(errors: Iterable[ValidationError]) -> tuple[str, ...]:
-    """Return each breach once, in the order of the fields."""
+def describe_violations(
+    errors: Iterable[ValidationError], *, answered: bool = False
+) -> tuple[str, ...]:
+    """Return each violation once, in the order of the fields.
+
+    With `answered`, the values are a provider's: an unknown name is no wrong input.
+    """
     ordered = sorted(errors, key=lambda error: [str(step) for step in error.absolute_path])
-    return tuple(dict.fromkeys(text for error in ordered for text in _describe(error)))
+    return tuple(dict.fromkeys(text for error in ordered for text in _describe(error, answered)))
 
 
 def unknown_name(name: str, known: Iterable[str]) -> str:
-    """Say that an input is unknown, and which one may have been meant."""
+    """Return the sentence about an unknown input, with the input that may have been meant."""
     near = process.extractOne(name, list(known), scorer=fuzz.WRatio, score_cutoff=70)
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"{name} is no input here{hint}"
 
 
-def _describe(error: ValidationError) -> Iterator[str]:
+def _describe(error: ValidationError, answered: bool) -> Iterator[str]:
     if error.validator == "required":
         yield from (f"{name} is missing" for name in _missing(error))
     elif error.validator in ("additionalProperties", "unevaluatedProperties"):
-        yield from _extra(error)
+        yield from _extra(error, answered)
+    elif error.validator in ("anyOf", "oneOf") and _is_too_deep(error):
+        yield f"{_subject(error)} fits none of its alternatives"
     elif error.validator in ("anyOf", "oneOf"):
-        yield from _selected_alternative(error) or [_alternatives(error)]
+        yield from _selected_alternative(error, answered) or [_alternatives(error, answered)]
     else:
         yield f"{_subject(error)} {_rule(error)}"
+
+
+def _is_too_deep(error: ValidationError) -> bool:
+    """Return True if the violation is nested in too many alternatives."""
+    outer: object = error
+    for _ in range(_LEVELS):
+        outer = getattr(outer, "parent", None)
+    return outer is not None
 
 
 def _subject(error: ValidationError) -> str:
@@ -138,25 +164,29 @@ def _missing(error: ValidationError) -> list[str]:
     return [_path([*error.absolute_path, str(name)]) for name in wanted if name not in given]
 
 
-def _extra(error: ValidationError) -> Iterator[str]:
+def _extra(error: ValidationError, answered: bool) -> Iterator[str]:
     schema = error.schema if isinstance(error.schema, dict) else {}
     if not isinstance(error.instance, dict) or error.validator_value is not False:
         yield f"{_subject(error)} has a property that does not fit"
         return
     for name in extra_names(error.instance, schema):
-        yield unknown_name(_path([*error.absolute_path, name]), schema.get("properties", {}))
+        path = _path([*error.absolute_path, name])
+        if answered:
+            yield f"{path} is not declared"
+        else:
+            yield unknown_name(path, schema.get("properties", {}))
 
 
 def _branches(error: ValidationError) -> dict[object, list[ValidationError]]:
-    """Return the breaches of each alternative."""
+    """Return the violations of each alternative."""
     branches: dict[object, list[ValidationError]] = {}
     for nested in error.context or ():
         branches.setdefault(nested.schema_path[0], []).append(nested)
     return branches
 
 
-def _selected_alternative(error: ValidationError) -> tuple[str, ...]:
-    """Describe the breaches of the single alternative that a property's value selects, if any."""
+def _selected_alternative(error: ValidationError, answered: bool) -> tuple[str, ...]:
+    """Describe the violations of the one alternative that a property's value selects, if any."""
     branches = _branches(error)
     elsewhere: dict[str, dict[object, list[str]]] = {}
     for key, nested in branches.items():
@@ -170,35 +200,37 @@ def _selected_alternative(error: ValidationError) -> tuple[str, ...]:
     for name, named in elsewhere.items():
         meant = [key for key in branches if key not in named]
         if len(meant) == 1 and len(branches) > 1:
-            return describe_violations(branches[meant[0]])
+            return describe_violations(branches[meant[0]], answered=answered)
         if not meant and len(branches) > 1:
             known = sorted({value for values in named.values() for value in values})
             return (f"{_path([*error.absolute_path, name])} must be {_one_of(known)}",)
     return ()
 
 
-def _alternatives(error: ValidationError) -> str:
-    """Describe the alternatives, each by its breaches."""
+def _alternatives(error: ValidationError, answered: bool) -> str:
+    """Describe the alternatives, each by its violations."""
     branches = _branches(error)
     if not branches:
         return f"{_subject(error)} fits more than one alternative where exactly one must fit"
     missing = [_only_missing(nested) for nested in branches.values()]
     if all(missing):
         return f"{' or '.join(missing)} is missing"
-    texts = [" and ".join(describe_violations(nested)) for nested in branches.values()]
+    texts = [
+        " and ".join(describe_violations(nested, answered=answered)) for nested in branches.values()
+    ]
     named = " or ".join(f"({text})" for text in dict.fromkeys(texts[:_SHOWN]))
     return f"{_subject(error)} fits none of its alternatives: {named}"
 
 
 def _only_missing(errors: list[ValidationError]) -> str:
-    """Return the names that one alternative misses; '' when it has other breaches too."""
+    """Return the missing names of one alternative; '' if it has other violations too."""
     if any(error.validator != "required" for error in errors):
         return ""
     return " and ".join(dict.fromkeys(name for error in errors for name in _missing(error)))
 
 
 def _rule(error: ValidationError) -> str:
-    """Return the requirement of the keyword that a value breaks."""
+    """Return the requirement of the keyword that a value violates."""
     keyword, wanted = str(error.validator), error.validator_value
     if keyword == "type":
         names = wanted if isinstance(wanted, list) else [wanted]
@@ -233,4 +265,5 @@ _RULES = {
     "contains": "lacks an element that it must contain",
     "dependentRequired": "lacks a property that another one requires",
     "not": "is of a form that is excluded",
+    UNSAID: "is not of its declared form",
 }

@@ -4,6 +4,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from copy import deepcopy
 from functools import cache
 from typing import Any, Final
@@ -13,14 +14,92 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
+from orchestrator.json_schema.canonical import canonical_text
 from orchestrator.json_schema.patterns import matches_pattern
 
-Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
+Keyword = Callable[[Validator, Any, Any, Any], Iterable[ValidationError] | None]
+UNSAID: Final = "unsaid"
+"""The keyword of a violation that stands for many, or that is nested too deeply."""
 _BITS = {"int32": 31, "int64": 63}
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
 _DURATION = re.compile(
     r"P(?=[\dT])(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?)?)"
 )
+
+
+_REPEATED = 16
+"""The maximum number of violations that are repeated if another path leads to the same value."""
+_REPEATED_LEVELS = 2
+_Seen = dict[tuple[int, int], tuple[ValidationError, ...]]
+_seen: ContextVar[_Seen | None] = ContextVar("_seen", default=None)
+
+
+def once(check: Keyword) -> Keyword:
+    """Make a keyword compare a value with a schema once, even if many paths lead to them.
+
+    Recursive alternatives would double the work with each level of a value.
+    """
+
+    def checked(
+        validator: Validator, wanted: Any, instance: Any, schema: Any
+    ) -> Iterable[ValidationError]:
+        return _once(wanted, instance, lambda: check(validator, wanted, instance, schema) or ())
+
+    return checked
+
+
+def _reference(validator: Any, wanted: Any, instance: Any, _: Any) -> Iterable[ValidationError]:
+    found = validator._resolver.lookup(wanted)
+    return _once(
+        found.contents,
+        instance,
+        lambda: validator.descend(instance, found.contents, resolver=found.resolver),
+    )
+
+
+def _once(
+    part: Any, instance: Any, errors: Callable[[], Iterable[ValidationError]]
+) -> Iterable[ValidationError]:
+    """Return the violations of a part of a schema by a value, computed at the first time only."""
+    if not isinstance(instance, dict | list):
+        return errors()
+    seen = _seen.get()
+    if seen is None:
+        token = _seen.set({})
+        try:
+            return list(errors())
+        finally:
+            _seen.reset(token)
+    key = (id(part), id(instance))
+    if key in seen:
+        return [_repeated(error) for error in seen[key]]
+    found = list(errors())
+    # Copies: each caller on the path to the value prepends its own steps to the path of an error.
+    kept = [_repeated(error) for error in found[:_REPEATED]]
+    seen[key] = tuple(kept) if len(found) <= _REPEATED else (ValidationError("", validator=UNSAID),)
+    return found
+
+
+def _repeated(error: ValidationError, levels: int = _REPEATED_LEVELS) -> ValidationError:
+    """Copy a violation with a few levels of the alternatives that it is about."""
+    context = error.context or ()
+    is_cut = len(context) > _REPEATED or bool(context and not levels)
+    return ValidationError(
+        "" if is_cut else error.message,
+        validator=UNSAID if is_cut else error.validator,
+        path=error.relative_path,
+        context=() if is_cut else [_repeated(nested, levels - 1) for nested in context],
+        validator_value=error.validator_value,
+        instance=error.instance,
+        schema=error.schema,
+        schema_path=error.relative_schema_path,
+    )
+
+
+def _unique_items(_: Validator, wanted: Any, instance: Any, __: Any) -> Iterator[ValidationError]:
+    elements = instance if wanted is True and isinstance(instance, list) else ()
+    if len({canonical_text(element) for element in elements}) < len(elements):
+        yield ValidationError("an element is repeated")
 
 
 def _pattern(_: Validator, wanted: Any, instance: Any, __: Any) -> Iterator[ValidationError]:
@@ -74,17 +153,23 @@ _OF_PATTERNS: Final[Mapping[str, Keyword]] = {
     "additionalProperties": _additional_properties,
     "unevaluatedProperties": _unevaluated_properties,
 }
-KEYWORDS: Final[Mapping[str, Keyword]] = {**Draft202012Validator.VALIDATORS, **_OF_PATTERNS}
+_BOUNDED: Final[Mapping[str, Keyword]] = {
+    **_OF_PATTERNS,
+    "$ref": _reference,
+    "uniqueItems": _unique_items,
+    **{name: once(Draft202012Validator.VALIDATORS[name]) for name in ("allOf", "anyOf", "oneOf")},
+}
+KEYWORDS: Final[Mapping[str, Keyword]] = {**Draft202012Validator.VALIDATORS, **_BOUNDED}
 SchemaValidator: Final[type[Validator]] = extend(Draft202012Validator, dict(KEYWORDS))  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
 
 
 @cache
 def with_patterns(dialect: type[Validator]) -> type[Validator]:
-    """Extend another dialect's validator, such as OpenAPI's, with the patterns of this module.
+    """Extend another dialect's validator, such as OpenAPI's, with the keywords of this module.
 
-    Keywords that the dialect lacks stay unknown to it.
+    Keywords that the dialect does not have stay unknown to it.
     """
-    ours = {name: check for name, check in _OF_PATTERNS.items() if name in dialect.VALIDATORS}
+    ours = {name: check for name, check in _BOUNDED.items() if name in dialect.VALIDATORS}
     extended: type[Validator] = extend(dialect, ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
 
@@ -175,5 +260,7 @@ def _request_formats() -> FormatChecker:
 REQUEST_FORMATS: Final = _request_formats()
 """Formats of requests. `binary`, `password`, `float` and `double` constrain no JSON value."""
 ANSWER_FORMATS: Final = _answer_formats()
-"""Formats of answers, without links and durations: a harmless deviation must not make the outcome
-of an order look unknown."""
+"""Formats of answers, without links and durations.
+
+A harmless deviation must not make the outcome of an order look unknown.
+"""

@@ -5,12 +5,12 @@ import re
 from dataclasses import dataclass
 
 MAX_NESTING = 150
-"""Most levels of nested lists and objects; real documents stay below fifty."""
+"""The maximum number of levels of nested lists and objects; real documents stay below fifty."""
 _MAX_VALUES = 20_000_000
 _SHOWN_STEPS = 12
-"""Steps shown of the path to a value that is nested too deep: only its start helps."""
+"""The number of shown steps of the path to a value nested too deep: only its start helps."""
 _MAX_BITS = 1_024
-"""Most bits of an integer: as large as the largest double."""
+"""The maximum number of bits of an integer: as large as the largest double."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -23,7 +23,7 @@ class Defect:
 
 
 def find_defect(value: object) -> Defect | None:
-    """Return the first value that is not JSON, or exceeds a limit; None when there is none."""
+    """Return the first value that is not JSON, or exceeds a limit; None if there is none."""
     level, depth, count = [value], 0, 0
     while level:
         following: list[object] = []
@@ -48,7 +48,7 @@ def find_defect(value: object) -> Defect | None:
 
 
 def _reason(value: object) -> str:
-    """Return why a scalar is not a JSON value; '' when it is one."""
+    """Return why a scalar is not a JSON value; '' if it is one."""
     if isinstance(value, str):
         return "" if value.isascii() or not _SURROGATE.search(value) else "half a character"
     if isinstance(value, float):
@@ -67,7 +67,7 @@ def _key_reason(key: object) -> str:
 
 
 def _located(value: object) -> Defect | None:
-    """Find the defect again with its path: keeping every path in the first pass would be slow."""
+    """Find the defect again with its path: storing every path in the first pass would be slow."""
     waiting: list[tuple[tuple[str | int, ...], object]] = [((), value)]
     while waiting:
         path, item = waiting.pop()

@@ -1,4 +1,4 @@
-"""Days and times of day in a text, as dateparser reads them, by its own words of each language."""
+"""Reads days and times of day in a text with dateparser, by its own words of each language."""
 
 import re
 from collections.abc import Iterator
@@ -31,13 +31,13 @@ class Found(NamedTuple):
 _LISTS: Final = WordLists("values")
 _HALVES: Final = {word: int(hours) for word, hours in _LISTS.table("parts_of_day").items()}
 READ: Final = 1 << 11
-"""Texts whose values are remembered: a goal and its clauses are read at each step."""
+"""Size of the cache of texts' values, as a goal and its clauses are read at each step."""
 _ARTICLES: Final = frozenset({"a", "an", "the", "my", "our", "is", "number", "no"})
 _LAST_WORD: Final = re.compile(r"([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.:,(\"']*\s*$")
 
 
 def hint_at(text: str, start: int) -> str:
-    """Return the word before a place, lower case, articles skipped; of "order number" order."""
+    """Return the word before a place, lower case, articles skipped: "order" in "order number"."""
     before = text[max(0, start - 60) : start]
     for _ in range(3):
         match = _LAST_WORD.search(before)
@@ -73,7 +73,7 @@ def _east_asian(text: str, now: datetime) -> str | None:
 
 
 class Vocabulary(NamedTuple):
-    """Where the days of a language stand in a text, and how its months and weekdays are written."""
+    """The words for days in a language, with the spelling of its months and weekdays."""
 
     days: re.Pattern[str]
     periods: re.Pattern[str]
@@ -97,7 +97,7 @@ def _any_of(words: set[str] | list[str]) -> str:
 
 @cache
 def vocabulary(language: str) -> Vocabulary:
-    """Read the words of days that dateparser knows in a language; English where it knows none."""
+    """Read the words for days that dateparser knows in a language; English as the fallback."""
     from importlib import import_module
 
     if not (language.isascii() and language.isalpha()):
@@ -159,7 +159,7 @@ def _day_steps() -> Iterator[str]:
 
 
 def _duration_units(info: dict[str, Any]) -> dict[str, tuple[str, int]]:
-    """How many minutes, or days, each unit of a language is."""
+    """Return the number of minutes, or days, in each time unit of a language."""
     sizes = {"minute": ("minutes", 1), "hour": ("minutes", 60), "day": ("days", 1)}
     sizes |= {"week": ("days", 7), "fortnight": ("days", 14)}
     units = {
@@ -172,7 +172,7 @@ def _duration_units(info: dict[str, Any]) -> dict[str, tuple[str, int]]:
 
 
 def find_days(text: str, now: datetime, language: str) -> Iterator[Found]:
-    """Yield the days of a text; without a value what names several, none, or may be either."""
+    """Yield the days of a text; without a value if the words are ambiguous or name no one day."""
     for match in _ISO_DAY.finditer(text):
         yield Found("date", *match.span(), _day(int(match[1]), int(match[2]), int(match[3])))
     if "月" in text:
@@ -199,7 +199,7 @@ def find_days(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 @cache
 def english_marks() -> re.Pattern[str]:
-    """Return a pattern of what begins, or is in, every day in English words."""
+    """Return a pattern of what begins, or is part of, every day in English words."""
     starts = "|".join(word[:3] for word in (*_MONTHS, *_WEEKDAYS))
     return re.compile(
         rf"\d\d?[./-]\d|\b(?:{starts}|to[dmn]|yes|next|this|last)"
@@ -208,18 +208,18 @@ def english_marks() -> re.Pattern[str]:
 
 
 def _may_hold_day(low: str, language: str) -> bool:
-    """True unless an English text certainly names no day, for which no vocabulary is loaded."""
+    """Return False if an English text certainly names no day, so that no vocabulary is loaded."""
     return language != ENGLISH or english_marks().search(low) is not None
 
 
 def _is_weekday(text: str, match: re.Match[str]) -> bool:
-    """True if a word is a weekday and no other word in its short form, as "sat" and "sun" are."""
+    """Return True if a word is unambiguously a weekday, unlike the short forms "sat" and "sun"."""
     last = text[match.start() : match.end()].split()[-1]
     return len(last) > 4 or last.istitle() or not last.isascii()
 
 
 def _dated(match: re.Match[str], low: str, now: datetime, language: str) -> Iterator[Found]:
-    """A day and its month, and the day before them of "from 6 to 8 December"."""
+    """Yield a day with its month, and the day before it in "from 6 to 8 December"."""
     value = _parsed(match.group(), now.date(), language, "current_period")
     if value is not None and not match["y"]:
         value = _in_year(value, now.date(), is_past=hint_at(low, match.start()) in _PAST)
@@ -244,9 +244,9 @@ def _dated(match: re.Match[str], low: str, now: datetime, language: str) -> Iter
 
 
 def _in_year(day: str, today: date, *, is_past: bool) -> str | None:
-    """The next such day, or one that has just passed; with "since" before it the last one.
+    """Return the next such day, or one that has just passed; after "since", the last one.
 
-    Who says a day of the last weeks means that day, if only by mistake, and never next year's.
+    A day of the last weeks means that day, if only by mistake, and never next year's.
     """
     read = date.fromisoformat(day)
     if is_past:
@@ -265,7 +265,7 @@ _SECOND_OF_TWO: Final = re.compile(
 
 
 def _numeric(match: re.Match[str], *, day_first: bool) -> Found:
-    """A day in figures; in English with two readings where the month may be either figure."""
+    """Return a numeric day; in English with two readings if either number may be the month."""
     one, two, year = int(match[1]), int(match[2]), int(match[3])
     readings = [d for d in (_day(year, two, one), _day(year, one, two)) if d is not None]
     if day_first or "." in match.group():
@@ -276,7 +276,7 @@ def _numeric(match: re.Match[str], *, day_first: bool) -> Found:
 
 
 def _nths(low: str, now: datetime) -> Iterator[Found]:
-    """The next day with that number: "on the 6th"."""
+    """Yield the next day with that number: "on the 6th"."""
     for match in _NTH.finditer(low):
         number = int(match["day"])
         days = (now.date() + timedelta(days=ahead) for ahead in range(62))
@@ -294,7 +294,7 @@ def _day(year: int, month: int, day: int) -> str | None:
 
 @lru_cache(maxsize=READ)
 def _parsed(words: str, today: date, language: str, preferred: str) -> str | None:
-    """Return the day that dateparser reads in a few words, None where it reads no whole day."""
+    """Return the day that dateparser reads in a few words; None unless it reads a whole day."""
     import dateparser
 
     read = dateparser.parse(
@@ -340,7 +340,7 @@ _PART: Final = re.compile(rf"\b(?:{'|'.join(_HALVES)})\b")
 
 
 def find_times(text: str, now: datetime, language: str) -> Iterator[Found]:
-    """Yield the times of day of a text; without a value where it may be in either half of it."""
+    """Yield the times of day of a text; without a value if the half of the day is unclear."""
     low = lowered(text)
     if language != ENGLISH:
         for match in _FOREIGN_HOUR.finditer(low):
@@ -354,7 +354,7 @@ def find_times(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 
 def _two_times(match: re.Match[str]) -> Iterator[Found]:
-    """Both ends of "2 to 4 pm": the first is the last such time before the second."""
+    """Yield both ends of "2 to 4 pm": the first is the last such time before the second."""
     end = 60 * (int(match["two"]) % 12) + int(match["m2"] or 0) + 720 * (match["half"] == "p")
     start = 60 * (int(match["one"]) % 12) + int(match["m1"] or 0)
     start += 720 * (start + 720 < end)
@@ -364,7 +364,7 @@ def _two_times(match: re.Match[str]) -> Iterator[Found]:
 
 
 def _clock(match: re.Match[str], low: str) -> tuple[str | None, tuple[str, ...]]:
-    """The time of day, or both that it may be where nothing says which half of the day."""
+    """Return the time of day, or both candidates if nothing determines the half of the day."""
     if match["named"]:
         named = _NAMED_TIMES.get(match["named"])
         return named, () if named else ("00:00", "23:59")

@@ -1,4 +1,4 @@
-"""The language of a goal: stated only where it is surely not English."""
+"""Detects the language of a goal, and reports one only if the goal is surely not English."""
 
 import re
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ _SENTENCE: Final = re.compile(r"(?<=[^\s.])[.!?;]\s+|\n+")
 _LATIN: Final = re.compile(r"[a-z]", re.IGNORECASE)
 _KNOWN: Final = STOP_WORDS | lexicon.CHEAPEST | lexicon.NEWEST | lexicon.BEST_RATED | lexicon.DATE
 _ENOUGH: Final = 3
-"""Words of its own from which the language of a text can be told."""
+"""Number of words from which the language of a text is detected."""
 _HALF: Final = 0.5
-"""Share of English words from which a text is English, whatever the others are."""
+"""Share of English words from which a text is English, whatever the other words are."""
 _BEGUN: Final = 0.3
-"""The same of a text that begins with an English verb."""
+"""The same share for a text that begins with an English verb."""
 _UNLIKELY: Final = 0.1
-"""How likely English may be in a text that is in another language."""
+"""Highest probability of English for a text in another language."""
 _HARDLY: Final = 0.005
-"""The same of a text of a word or two."""
+"""The same probability for a text of one or two words."""
 _NAMED: Final = 0.3
-"""How likely a language must be to be named."""
+"""Minimum probability for a language to be named."""
 _LANGUAGES: Final = tuple(WordLists("languages").words("told_apart"))
 _SOME_DAY: Final = datetime(2000, 1, 3)
 
@@ -43,13 +43,13 @@ class Foreign:
         """The language in words: "German"."""
         if not self.language:
             return "a language that is not English"
-        from babel import Locale  # a fifth of a second, and mostly not needed
+        from babel import Locale  # loading takes 0.2 s and is rarely needed
 
         return str(Locale("en").languages.get(self.language, self.language))
 
 
 def foreign_in(text: str) -> Foreign | None:
-    """Return the first sentence of a text that is surely not English; None when all may be.
+    """Return the first sentence of a text that is surely not English; None if there is none.
 
     Names, quoted words and other values may be in any language.
     """
@@ -66,15 +66,15 @@ def foreign_in(text: str) -> Foreign | None:
 
 
 def _foreign(own: str, whole: str) -> str | None:
-    """The language of a sentence, "" for one that cannot be named; None where it may be English.
+    """Return the language of a sentence, "" if it is unclear; None if it may be English.
 
     Args:
-        own: its words that are no values.
-        whole: all of it.
+        own: the words of the sentence without its values.
+        whole: the whole sentence.
     """
     words = _WORD.findall(own.lower())
     known = sum(word in _KNOWN or is_verb(word) for word in words)
-    # "Order pizza margherita" begins as English does: more words must then say otherwise.
+    # "Order pizza margherita" begins like English, so more words are needed to decide otherwise.
     share = _BEGUN if words and is_verb(words[0]) else _HALF
     if not words or known >= share * len(words):
         return None
@@ -88,13 +88,13 @@ def _foreign(own: str, whole: str) -> str | None:
 
 
 def _chances(text: str) -> dict[str, float]:
-    """How likely a text is in each language, by its code."""
+    """Return the probability of each language for a text, by code."""
     return dict(_identifier().rank(text))
 
 
 @cache
 def _identifier() -> Any:
-    """The library's model, which takes a third of a second to read: only doubtful texts need it."""
+    """Return the library's model, loaded in a third of a second, for doubtful texts only."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

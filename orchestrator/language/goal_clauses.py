@@ -1,7 +1,7 @@
 """The clauses of a goal: where one request ends and the next begins."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from orchestrator.core.record import Record
@@ -11,7 +11,7 @@ from orchestrator.language.words import NOUN_LIKE_VERBS, QUESTION_WORDS, STOP_WO
 
 
 class Clause(Record):
-    """One request of a goal; `text` is `goal[start:end]`."""
+    """A request within a goal; `text` is `goal[start:end]`."""
 
     text: str
     start: int
@@ -19,11 +19,13 @@ class Clause(Record):
 
 
 _LISTS: Final = WordLists("splitting")
+# Possessive, matched from its first blank only: a run of blanks may be a page long.
 _BOUNDARY: Final = re.compile(
-    r"(?P<strong>(?<=[.!?])[\"”')]*\s+|\s*;\s*|\s*\n\s*)"
-    r"|(?P<then>\s*,?\s+(?:and\s+|but\s+)?(?:then|afterwards|after\s+that)\b,?\s*)"
-    r"|(?P<weak>\s*,\s*(?:(?:and|but|plus|as\s+well\s+as)\s+)?(?:also\s+)?"
-    r"|\s+(?:and|but|plus|as\s+well\s+as|&)\s+(?:also\s+)?)",
+    r"(?P<strong>(?<=[.!?])[\"”')]*\s+|(?:(?<!\s)\s++)?;\s*|(?<!\s)\s*\n\s*)"
+    r"|(?P<then>(?:(?:(?<!\s)\s++)?,\s++|(?<!\s)\s++)"
+    r"(?:and\s+|but\s+)?(?:then|afterwards|after\s+that)\b,?\s*)"
+    r"|(?P<weak>(?:(?<!\s)\s++)?,\s*(?:(?:and|but|plus|as\s+well\s+as)\s+)?(?:also\s+)?"
+    r"|(?<!\s)\s++(?:and|but|plus|as\s+well\s+as|&)\s+(?:also\s+)?)",
     re.IGNORECASE,
 )
 _ABBREVIATED: Final = re.compile(
@@ -38,7 +40,7 @@ _LEAD: Final = re.compile(
 
 
 def _phrases(key: str) -> str:
-    """A pattern of the phrases of a list."""
+    """Return a pattern of the phrases of a list."""
     return "|".join(r"\s+".join(line.split()) for line in _LISTS.lines(key))
 
 
@@ -51,7 +53,7 @@ _OBJECT: Final = re.compile(
     + r")\b|[A-Z\"“'#@$€£\d]|\w+://|\w*[\d_@])"
 )
 _LOOKED_AT: Final = 120
-"""Characters on either side of a boundary that say whether a request begins there."""
+"""Characters on either side of a boundary that decide whether a request begins there."""
 _NOTHING: Final[Collection[str]] = frozenset()
 
 
@@ -60,49 +62,41 @@ def split_goal(
     *,
     verbs: Collection[str] = _NOTHING,
     is_other: Callable[[str, str], bool] = lambda clause, phrase: False,
+    at_commas: bool = False,
+    whole: Sequence[tuple[int, int]] = (),
 ) -> tuple[Clause, ...]:
     """Return the clauses of a goal in order; at least one unless the goal is blank.
 
     A goal is split at the end of a sentence, at `;`, "then" and a new line, and at "and" or a comma
-    before a verb; never in quotes, in "between X and Y", or behind an abbreviation. A clause that
+    before a verb; never in quotes, in "between X and Y", or after an abbreviation. A clause that
     only conditions the next one ("If it rains, ...") stays with it.
 
     Args:
         goal: as a person wrote it.
         verbs: further verbs, lower case (the first words of tools' summaries).
-        is_other: true if the noun phrase after an "and" (the second argument) is what another tool
-            deals in than the clause before it (the first argument): "weather in London and files".
+        is_other: returns True if the noun phrase after an "and" (the second argument) is about
+            another tool than the clause before it (the first argument): "weather in London and
+            files".
+        at_commas: call `is_other` after a mere comma as well.
+        whole: further spans that are never split, like quotes.
     """
-    covered = [*quoted_spans(goal), *(m.span() for m in _BETWEEN.finditer(goal))]
+    covered = [*quoted_spans(goal), *(m.span() for m in _BETWEEN.finditer(goal)), *whole]
     clauses = []
     start = _begin(goal, 0)
     for match in _BOUNDARY.finditer(goal):
         if match.start() < start or any(a < match.end() and match.start() < b for a, b in covered):
             continue
         before, after = goal[start : match.start()], goal[match.end() : match.end() + _LOOKED_AT]
-        if after.strip() and _splits(match, before, after, verbs, is_other):
+        is_asked = at_commas or match.group().strip(" ,") != ""
+        if after.strip() and _splits(match, before, after, verbs, is_other if is_asked else None):
             clauses.append(_clause(goal, start, match.start()))
             start = _begin(goal, match.end())
     clauses.append(_clause(goal, start, len(goal)))
     return tuple(clause for clause in clauses if clause.text)
 
 
-def joints(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where a text might be split, in a catalog's view: each conjunction and comma.
-
-    None lies in what is quoted, in "between X and Y", or at the edge of the text.
-    """
-    covered = [*quoted_spans(text), *(m.span() for m in _BETWEEN.finditer(text))]
-    return tuple(
-        match.span()
-        for match in _BOUNDARY.finditer(text)
-        if 0 < match.start() < match.end() < len(text)
-        and not any(a < match.end() and match.start() < b for a, b in covered)
-    )
-
-
 def _begin(goal: str, at: int) -> int:
-    """Where the next clause starts, behind a bullet and words that only lead it in."""
+    """Return where the next clause starts, after a bullet and introductory words."""
     while match := _BULLET.match(goal, at) or _LEAD.match(goal, at):
         if match.end() >= len(goal):
             break
@@ -122,9 +116,9 @@ def _splits(
     before: str,
     after: str,
     verbs: Collection[str],
-    is_other: Callable[[str, str], bool],
+    is_other: Callable[[str, str], bool] | None,
 ) -> bool:
-    """True if a new request begins behind a boundary."""
+    """Return True if a new request begins after a boundary."""
     if match["strong"] is not None:
         return bool(before.strip()) and not _ABBREVIATED.search(f"{before[-20:]}{match.group()}")
     begun = without_lead(before[:_LOOKED_AT])
@@ -134,7 +128,7 @@ def _splits(
         return _has_object(begun) and not _CONDITION.match(begun)
     if begins_request(after, verbs=verbs, after_comma="," in match.group()):
         return _has_object(begun)
-    if match.group().strip(" ,").lower() == "":
+    if is_other is None:
         return False
     phrase = re.split(r"\s*(?:[,;.!?\n]|\s(?:and|but|then)\s)", after, maxsplit=1)[0]
     return _has_object(begun) and is_other(before, phrase)
@@ -143,7 +137,7 @@ def _splits(
 def begins_request(
     text: str, *, verbs: Collection[str] = _NOTHING, after_comma: bool = False
 ) -> bool:
-    """Return true if a text begins with an imperative or a question."""
+    """Return True if a text begins with an imperative or a question."""
     rest = without_lead(text)
     word = _WORD.match(rest)
     if word is None:
@@ -164,20 +158,20 @@ def begins_request(
 
 
 _DONE_TO: Final = re.compile(r"\s+(?:(?:my|our)\s+\w|(?:it|them)\b)", re.IGNORECASE)
-"""Behind an unknown word these show that it is a verb: "paint my house"."""
+"""After an unknown word these show that the word is a verb: "paint my house"."""
 _ASKED: Final = re.compile(r"['\u2019]s\b|\s+\w+\s+\w")
 _RELATIVE: Final = frozenset({"which", "who", "whom", "whose", "where", "when"})
 
 
 def _asks(word: str, rest: str, *, was_lead: bool, after_comma: bool) -> bool:
-    """True if a question word opens a question, and no relative clause: ", which is in Rome"."""
+    """Return True if a question word opens no mere relative clause: ", which is in Rome"."""
     if after_comma and not was_lead and word in _RELATIVE:
         return False
     return _ASKED.match(rest) is not None
 
 
 def without_lead(clause: str) -> str:
-    """Return a clause from its verb on: without "please", "then", "could you", "I want to"."""
+    """Return a clause from its verb on, without "please", "then", "could you", "I want to"."""
     rest = clause.lstrip()
     while match := _LEAD.match(rest) or _POLITE.match(rest):
         if match.end() == len(rest):
@@ -187,5 +181,5 @@ def without_lead(clause: str) -> str:
 
 
 def _has_object(piece: str) -> bool:
-    """True if a piece has more than its verb: "find" of "find and book a flight" has not."""
+    """Return True if a piece has more than its verb, unlike "find" in "find and book a flight"."""
     return len(re.findall(r"[\w@#.-]+", without_lead(piece))) > 1

@@ -1,4 +1,4 @@
-"""Inflected forms of English words, near enough for names and reports: plurals, participles."""
+"""Inflects English words approximately, for names and reports: plurals, participles."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ _CONSONANTS: Final = frozenset("bcdfghjklmnpqrstvz")
 
 
 def singular(word: str) -> str:
-    """The singular of an English plural, near enough to name one element of a list."""
+    """Return the approximate singular of an English plural, to name one element of a list."""
     if word.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
     if word.endswith(("ches", "shes", "sses", "xes")):
@@ -18,12 +18,12 @@ def singular(word: str) -> str:
 
 
 def plural(word: str) -> str:
-    """The plural of an English noun."""
+    """Return the plural of an English noun."""
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
 def participle(verb: str) -> str:
-    """The past participle of an English verb: regular by rule, common irregular ones by list."""
+    """Return the past participle of an English verb: by rule, or by list if irregular."""
     if verb in _PARTICIPLES:
         return _PARTICIPLES[verb]
     if verb.endswith("e"):

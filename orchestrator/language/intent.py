@@ -1,4 +1,4 @@
-"""What is understood of a request: its action, its values, its frame."""
+"""A parsed request: its action, its values, its frame."""
 
 from enum import StrEnum
 from typing import Final, Literal
@@ -9,7 +9,7 @@ from orchestrator.core.record import Record
 
 
 class Action(StrEnum):
-    """The class of thing a request asks to be done."""
+    """The class of action that a request asks for."""
 
     READ = "read"
     SEARCH = "search"
@@ -25,7 +25,7 @@ class Action(StrEnum):
 SIDE_EFFECT_ACTIONS: Final = frozenset(
     {Action.CREATE, Action.CANCEL, Action.SEND, Action.PAY, Action.UPDATE, Action.EXECUTE}
 )
-"""Actions that leave something behind at a provider."""
+"""Actions that leave an effect at a provider."""
 
 SlotKind = Literal[
     "date", "time", "origin", "place", "amount", "quantity", "email", "identifier", "quoted", "name"
@@ -33,12 +33,12 @@ SlotKind = Literal[
 
 
 class Slot(Record):
-    """One value found in a request.
+    """A value in a request.
 
     `value` is JSON: ISO 8601 strings for dates and times, {"amount", "currency"} for money, int for
-    quantities, str for the rest. `text` is the words it was read from, `position` where they start.
-    `value` is None where the words do not tell it, of which `readings` are what they may mean.
-    `hint` is the word that introduced it ("from", "returning", "under", or the noun that a quantity
+    quantities, str for the rest. `text` holds the source words, `position` is their start. `value`
+    is None if the words are ambiguous; `readings` are then the possible meanings. `hint` is the
+    word that introduces the value ("from", "returning", "under", or the noun that a quantity
     counts), lower case.
     """
 
@@ -51,7 +51,7 @@ class Slot(Record):
 
 
 class IntentFrame(Record):
-    """A request, read: what to do, in which domain, with what, and how sure we are."""
+    """A parsed request: action, domain, values, and the confidence in this reading."""
 
     domain: str | None = None
     action: Action = Action.UNKNOWN

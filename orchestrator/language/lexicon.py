@@ -1,6 +1,6 @@
-"""The words that parameters are named with, in any API, and the words people mean them by.
+"""The words in parameter names of any API, and the words with which people mean those parameters.
 
-What each list holds is told beside it, in `data/en/parameters.yaml`.
+Each list is described in `data/en/parameters.yaml`.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,6 @@ START: Final = _set("start")
 END: Final = _set("end")
 START_PAIRS: Final = _LISTS.pairs("start_pairs")
 END_PAIRS: Final = _LISTS.pairs("end_pairs")
-HANDED_OVER: Final = frozenset(_LISTS.lines("handed_over"))
 DATE: Final = _set("date")
 TIME: Final = _set("time")
 TIME_ZONE: Final = _set("time_zone")
@@ -35,6 +34,8 @@ NOT_COUNTED: Final = _set("not_counted")
 NIGHTS: Final = _set("nights")
 PAGING: Final = _set("paging")
 CURSOR: Final = _set("cursor")
+TURNING: Final = _set("turning")
+SIZES: Final = _set("sizes")
 MORE: Final = _set("more")
 EMAIL: Final = _set("email")
 CURRENCY: Final = _set("currency")
@@ -53,14 +54,35 @@ GONE: Final = _set("gone")
 BOOKKEEPING: Final = _set("bookkeeping")
 WENT_WELL: Final = _set("went_well")
 
+_UNIT_LISTS: Final = WordLists("units")
+_UNITS: Final = {tuple(words.split()): unit for words, unit in _UNIT_LISTS.table("units").items()}
+_MINOR: Final = _UNIT_LISTS.word_set("minor")
+_MOST_WORDS: Final = 2
+
+
+def unit_of(words: Sequence[str]) -> str:
+    """Return the unit at the end of a name, in CLDR's words: "minutes"; also minor units of money.
+
+    It is empty for a name without a unit.
+    """
+    if words and words[-1] in _MINOR:
+        return words[-1]
+    ends = (tuple(words[-length:]) for length in range(_MOST_WORDS, 0, -1))
+    unit = next((_UNITS[end] for end in ends if end in _UNITS), "")
+    if not unit:
+        return ""
+    from babel.units import get_unit_name
+
+    return get_unit_name(unit, "long", locale="en") or ""
+
 
 def is_start(words: Sequence[str]) -> bool:
-    """Return true if the words of a name make it the start of a stretch of time."""
+    """Return True if the words of a name mark the start of a period of time."""
     return _has_pair(words, START_PAIRS) or (not _has_pair(words, END_PAIRS) and _any(words, START))
 
 
 def is_end(words: Sequence[str]) -> bool:
-    """Return true if the words of a name make it the end of a stretch of time."""
+    """Return True if the words of a name mark the end of a period of time."""
     return _has_pair(words, END_PAIRS) or (not _has_pair(words, START_PAIRS) and _any(words, END))
 
 

@@ -1,4 +1,4 @@
-"""Everyday words that stand for each other: a tool is found by other words than its own."""
+"""Everyday synonyms, which find a tool by other words than its own."""
 
 import re
 from collections import defaultdict
@@ -37,7 +37,7 @@ _COMPARATIVE: Final = re.compile(r"[a-z]{3,}er")
 
 
 def meanings_of(word: str) -> Iterator[str]:
-    """The stems that stand for a word; of "colder" those of "cold" as well."""
+    """Yield the stems that replace a word; for "colder" those of "cold" as well."""
     bases = [word, *(word[:-cut] for cut in (2, 3) if _COMPARATIVE.fullmatch(word))]
     for base in map(stem, bases):
         yield base
@@ -45,10 +45,10 @@ def meanings_of(word: str) -> Iterator[str]:
 
 
 def equals_of(word: str) -> tuple[str, ...]:
-    """The stems that mean the same as a stem; not what it is a kind of, as a pizza is of food."""
+    """Return the stems that mean the same as a stem, without hypernyms such as food for pizza."""
     return _EQUALS.get(word, ())
 
 
 def synonyms_of(word: str) -> tuple[str, ...]:
-    """The stems that may stand for a stem, best known first; mostly none."""
+    """Return the stems that may replace a stem, most common first; usually none."""
     return _SYNONYMS.get(word, ())

@@ -1,10 +1,10 @@
-"""Trigger words: what a goal says that the rules do not carry out, by a short closed list."""
+"""Trigger words: a short closed list of expressions that the rules cannot carry out."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from orchestrator.core.record import Record
 from orchestrator.language.values import Value, currency_at, quoted_spans
@@ -24,7 +24,7 @@ TriggerKind = Literal[
 
 
 class Trigger(Record):
-    """Words of a text that the rules ask about."""
+    """Words in a text that make the rules ask a person."""
 
     kind: TriggerKind
     text: str
@@ -34,10 +34,7 @@ class Trigger(Record):
 
 _LISTS: Final = WordLists("triggers")
 _LISTS_OF_VALUES: Final = WordLists("values")
-_KINDS: Final[tuple[TriggerKind, ...]] = (
-    *("condition", "correction", "exception", "negation", "back_reference"),
-    *("relative_event", "range", "other_account", "maybe"),
-)
+_KINDS: Final[tuple[TriggerKind, ...]] = get_args(TriggerKind)
 _NUMBER_WORDS: Final = frozenset(_LISTS_OF_VALUES.words("small_numbers")) - {"a", "an"}
 _NUMBER: Final = rf"(?:\d{{1,4}}(?![\d:]|[.,]\d)|{'|'.join(sorted(_NUMBER_WORDS))})"
 _STRETCH: Final = (
@@ -55,7 +52,7 @@ def _pattern(entry: str) -> str:
 
 @cache
 def _entries() -> dict[str, list[tuple[TriggerKind, re.Pattern[str]]]]:
-    """The entries by their first word, the longest first; by "#" those that begin with a number."""
+    """Return the entries by first word, longest first; entries with a leading number under "#"."""
     found: dict[str, list[tuple[TriggerKind, re.Pattern[str]]]] = defaultdict(list)
     listed = [(kind, line) for kind in _KINDS for line in _LISTS.lines(kind)]
     for kind, entry in sorted(listed, key=lambda one: -len(one[1])):
@@ -65,7 +62,7 @@ def _entries() -> dict[str, list[tuple[TriggerKind, re.Pattern[str]]]]:
 
 
 def _matches(text: str) -> Iterator[tuple[TriggerKind, re.Match[str]]]:
-    """The entries that a text holds; none overlaps another."""
+    """Yield the entries in a text, without overlaps."""
     entries, end = _entries(), 0
     for word in _FIRST_WORD.finditer(text):
         low = word.group().lower().replace("\u2019", "'")
@@ -81,10 +78,10 @@ def _matches(text: str) -> Iterator[tuple[TriggerKind, re.Match[str]]]:
 _ASKED_IF: Final = re.compile(
     r"\b(?:check|see|know|tell\s+me|find\s+out|verify|ask|wonder(?:ing)?|look(?:\s+up)?)\s+$", re.I
 )
-"""Before "if" these make an indirect question of it, and no condition."""
+"""Before "if", these make the clause an indirect question rather than a condition."""
 _EXPLETIVE: Final = re.compile(r"\b(?:is|was|will|does|did|would|has)\s+$", re.IGNORECASE)
 _WEATHER: Final = re.compile(r"\s+(?:is|was|will|rains?|snows?|takes?|costs?)\b", re.IGNORECASE)
-"""Around "it" these leave it standing for nothing that came before: "is it raining"."""
+"""Around "it", these show that "it" refers to nothing earlier: "is it raining"."""
 _AN_ID: Final = re.compile(r"\.?\s*\d")
 
 
@@ -93,8 +90,8 @@ def find_triggers(text: str, *, values: Sequence[Value] = ()) -> tuple[Trigger, 
 
     Args:
         text: a clause or a goal.
-        values: those of the same text; what lies within a value triggers nothing, and a range of
-            days or amounts is none of counts.
+        values: the values of the same text; words inside a value trigger nothing, and a range of
+            days or amounts is not a range of counts.
     """
     return tuple(_triggers(text, values))
 
@@ -110,7 +107,7 @@ def _triggers(text: str, values: Sequence[Value]) -> Iterator[Trigger]:
 
 
 def _is_plain(kind: TriggerKind, match: re.Match[str], covered: list[tuple[int, int]]) -> bool:
-    """True if the words mean something else here: "after the 6th", "up to 90 EUR", "check if"."""
+    """Return True if the words are no trigger here: "after the 6th", "up to 90 EUR", "check if"."""
     text, (start, end), said = match.string, match.span(), match.group().lower()
     if kind == "range":
         overlaps = any(a < end and start < b and text[a:b] != said for a, b in covered)

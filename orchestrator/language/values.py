@@ -1,7 +1,7 @@
-"""Typed values in a text: the one reader of dates, times, amounts, numbers, ids and names.
+"""Typed values in a text: the only parser of dates, times, amounts, numbers, ids and names.
 
 Libraries read the values: dateparser (days, by its own words of each language), text2num (number
-words), Babel (decimals and currencies). The patterns here only say where a value stands.
+words), Babel (decimals and currencies). The patterns here only locate a value.
 """
 
 import re
@@ -31,14 +31,14 @@ from orchestrator.language.words import STOP_WORDS, is_verb, lowered
 
 
 class Value(Record):
-    """One value in a text, between `start` and `end`.
+    """A value in a text, between `start` and `end`.
 
     `value` is JSON: date "2026-12-05", time "20:00", duration {"minutes": 90} or {"days": 3},
-    amount {"amount": "90.00", "currency": "EUR"}, a number, a text for the rest. It is None where
-    the words name no single value ("next week", "at 8"); `readings` are then what they may mean.
+    amount {"amount": "90.00", "currency": "EUR"}, a number, a text for the rest. It is None if the
+    words name no single value ("next week", "at 8"); `readings` then holds the possible meanings.
 
     `hint` is the word before it, lower case, articles skipped ("from", "order", "called"); `unit`
-    is what a number or a duration counts ("people", "nights", "%").
+    is the thing that a number or a duration counts ("people", "nights", "%").
     """
 
     kind: ValueKind
@@ -61,16 +61,21 @@ _COUNTING: Final = _LISTS.word_set("counting")
 _COUNTED_NOUNS: Final = _LISTS.word_set("counted_nouns")
 _NUMBERED_VERBS: Final = _LISTS.word_set("numbered_verbs")
 _NAME_ENDS: Final = "|".join(_LISTS.words("name_ends"))
+_DIGITS: Final = 20
+"""Maximum digits of an amount: longer numbers are no price, and decimal would not write them
+out."""
+_DIGITS_OF_TIME: Final = 5
+"""Maximum digits of a duration: longer ones exceed the calendar."""
 _LONGEST: Final = 20_000
 """Characters of a text that are read."""
 
 
 def find_values(text: str, *, now: datetime, language: str = "en") -> tuple[Value, ...]:
-    """Return the values of a text in its order; no character belongs to two of them.
+    """Return the values of a text in order; no character belongs to two of them.
 
     Args:
         text: a goal, a clause or an answer; read up to 20,000 characters.
-        now: "tomorrow" is relative to it, in the requester's own time.
+        now: the requester's own time, to which "tomorrow" is relative.
         language: ISO 639-1 code; number words and names are read in English only.
     """
     return _find_values(text[:_LONGEST], datetime(now.year, now.month, now.day), language)
@@ -122,7 +127,7 @@ _URL: Final = re.compile(
 
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:
-    """Return where a text quotes something, quotes included, and where its addresses stand."""
+    """Return the spans of quotations in a text, quotes included, and of its addresses."""
     return [m.span() for pattern in (_QUOTED, _EMAIL, _URL) for m in pattern.finditer(text)]
 
 
@@ -158,7 +163,7 @@ _CURRENCY: Final = re.compile(r"\s*([^\W\d_]+(?:[ -][^\W\d_]+){0,3})")
 
 @cache
 def _uses_comma(language: str) -> bool:
-    """True if a language writes decimals with a comma."""
+    """Return True if a language writes decimals with a comma."""
     if language == ENGLISH:
         return False
     from babel import UnknownLocaleError
@@ -171,7 +176,7 @@ def _uses_comma(language: str) -> bool:
 
 
 def _scaled(match: re.Match[str], language: str) -> Decimal:
-    """The number of a match: "1.5 million"."""
+    """Return the number of a match: "1.5 million"."""
     scale = _SCALES[match["scale"]] if match["scale"] else 1
     return _decimal(match["n"], language) * scale
 
@@ -201,7 +206,7 @@ def _number_patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 class _Word:
-    """A word as text2num wants it."""
+    """A word in the form that text2num expects."""
 
     def __init__(self, word: str) -> None:
         self._word = word
@@ -221,7 +226,7 @@ class _Word:
 
 @lru_cache(maxsize=256)
 def _spelled(text: str) -> tuple[tuple[int, int, int], ...]:
-    """Where numbers stand in English words, and their values: "a hundred and fifty"."""
+    """Return the spans and values of numbers in English words: "a hundred and fifty"."""
     from text_to_num import find_numbers
 
     words = [m for m in _SPELLED.finditer(text)]
@@ -263,14 +268,18 @@ def _amounts(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 
 def money(amount: Decimal, currency: str) -> JsonValue:
-    """Return an amount as JSON, with the decimals that its currency has: "90.00"."""
+    """Return an amount as JSON, with the decimals of its currency: "90.00"."""
     places = Decimal(1).scaleb(-currencies.EXPONENTS.get(currency, 2))
     exact = not currencies.has_too_many_decimals(amount, currency)
-    return {"amount": str(amount.quantize(places) if exact else amount), "currency": currency}
+    is_written_out = exact and amount.adjusted() < _DIGITS
+    return {
+        "amount": str(amount.quantize(places) if is_written_out else amount),
+        "currency": currency,
+    }
 
 
 def currency_at(text: str, at: int, language: str) -> tuple[str, int] | None:
-    """Return the currency whose code or name stands at a place of a text, and where that ends."""
+    """Return the currency whose code or name begins at a place of a text, and its end."""
     match = _CURRENCY.match(text, at)
     name = match[1] if match else ""
     while match and name:
@@ -285,7 +294,7 @@ def currency_at(text: str, at: int, language: str) -> tuple[str, int] | None:
 
 
 def _currency_named(low: str, language: str) -> str | None:
-    """The code of a currency by its whole name ("Swedish kronor"); English ones have two words."""
+    """Return the code of a currency by its whole name ("Swedish kronor"); in English two words."""
     if language == ENGLISH and " " not in low:
         return None
     if language == ENGLISH and not low.endswith(_LAST_WORDS):
@@ -295,7 +304,7 @@ def _currency_named(low: str, language: str) -> str | None:
 
 @cache
 def _currency_names(language: str) -> dict[str, str]:
-    """The names of currencies in a language, of one and of several."""
+    """Return the names of currencies in a language, singular and plural."""
     from babel import Locale, UnknownLocaleError
     from babel.numbers import get_currency_name
 
@@ -337,7 +346,7 @@ _TENS: Final = frozenset({"one"})
 
 
 def _numbers(text: str, now: datetime, language: str) -> Iterator[Found]:
-    """Numbers, and the durations that their units make them."""
+    """Yield numbers, and the durations that they form with their units."""
     for match in _number_patterns(language)[1].finditer(text):
         number = _scaled(match, language) * (-1 if match["minus"] else 1)
         glued = match["glued"] or ""
@@ -364,12 +373,12 @@ def _counted(
     glued: str = "",
     stop: int = 0,
 ) -> Found:
-    """A number with what it counts; a duration where that is a unit of time."""
+    """Return a number with the thing that it counts; a duration if that is a unit of time."""
     after = None if glued else _UNIT.match(text, end)
     word = glued or (after[1] if after else "")
     units = _units_of_time(word.lower(), language)
     last = stop if glued else after.end() if after else end
-    if units is not None:
+    if units is not None and number.adjusted() < _DIGITS_OF_TIME:
         name, size = units
         return Found("duration", start, last, {name: _plain(number * size)}, word.lower())
     if word and word.lower() not in _NO_UNITS and (word.islower() or glued):
@@ -385,7 +394,7 @@ def _units_of_time(word: str, language: str) -> tuple[str, int] | None:
 
 @cache
 def _duration_words(language: str) -> frozenset[str]:
-    """English ones are listed, so that most texts load no vocabulary."""
+    """Return the words for durations; English ones are listed, so most texts load no vocabulary."""
     if language == ENGLISH:
         return _LISTS.word_set("units_of_time")
     return frozenset(vocabulary(language).durations)
@@ -442,7 +451,7 @@ def _ids(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 
 def is_identifier(token: str) -> bool:
-    """Return true if a word is an id rather than a word, a number or a measure."""
+    """Return True if a word is an id, rather than a plain word, a number or a measure."""
     if "_" in token.strip("_"):
         return True
     mixed = any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
@@ -450,7 +459,7 @@ def is_identifier(token: str) -> bool:
 
 
 def _names_one(match: re.Match[str], language: str) -> bool:
-    """True of "order 4711", false of "order 4 pizzas", "for 4" and "quantity 4"."""
+    """Return True for "order 4711"; False for "order 4 pizzas", "for 4" and "quantity 4"."""
     if match["mark"]:
         return True
     noun, after = match["noun"].lower(), (match["after"] or "").lower()
@@ -490,7 +499,7 @@ _SENTENCE_START: Final = re.compile(r"(?:^|[.!?:;]\s+|\n\s*)(?:[-*•]\s*|\d{1,2
 
 
 def _numbered_names(text: str, now: datetime, language: str) -> Iterator[Found]:
-    """Names with a number of their own, as of a house in its street; "Invoice 12" is none."""
+    """Yield names that include a number, such as a street address; "Invoice 12" is not one."""
     for match in _PROPER.finditer(text) if language == ENGLISH else ():
         is_name = match["number"] and not _CAPS_DIGITS.fullmatch(match.group())
         span = _proper_span(text, match) if is_name else None
@@ -501,7 +510,7 @@ def _numbered_names(text: str, now: datetime, language: str) -> Iterator[Found]:
 def _names(text: str, now: datetime, language: str) -> Iterator[Found]:
     for match in _CALLED.finditer(text):
         start, name = match.start("name"), match["name"]
-        while name:  # the longest part that holds no other value: "called stand-up tomorrow"
+        while name:  # the longest part without other values: "called stand-up tomorrow"
             yield Found("name", start, start + len(name), name)
             name = name.rpartition(" ")[0].rstrip()
     if text.isupper() or language not in (ENGLISH, "es", "fr", "it", "pt", "nl"):
@@ -517,7 +526,7 @@ def _names(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 
 def _lower_name(text: str, start: int, end: int) -> Iterator[Found]:
-    """A name in lower case: a place, or what stands behind its noun, as in "from index movies"."""
+    """Yield a lower-case name: a place, or a name after its noun, as in "from index movies"."""
     word = _NEXT_WORD.match(text, end)
     if word is None:
         yield Found("name", start, end, text[start:end])
@@ -530,12 +539,12 @@ def _lower_name(text: str, start: int, end: int) -> Iterator[Found]:
 
 
 def _proper_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
-    """Where a name stands, without a sentence's first word, a function word or its possessive."""
+    """Return the span of a name, without a sentence's first word or a possessive."""
     start, end = match.span()
     first, _, rest = match.group().partition(" ")
     low = _POSSESSIVE.sub("", first).lower()
     opens = _SENTENCE_START.search(text[max(0, start - 8) : start]) is not None
-    is_plain = is_verb(low) or not rest[:1].isupper()  # "Weather of Rome" begins with no name
+    is_plain = is_verb(low) or not rest[:1].isupper()  # "Weather of Rome": no name first
     if low in STOP_WORDS or (opens and is_plain and not _POSSESSIVE.search(first)):
         start = next((n for n in range(start + len(first), end) if text[n].isupper()), end)
     if possessive := _POSSESSIVE.search(text[start:end]):
@@ -547,9 +556,9 @@ _READERS: Final = (
     *(_quoted, _addresses, find_days, find_times, _amounts, _durations),
     *(_numbered_names, _ids, _numbers, _names),
 )
-"""The kinds in order of certainty: what an earlier reader took, a later one leaves alone."""
+"""Readers in order of certainty: later readers skip what earlier ones have read."""
 
 
 def warm_up() -> None:
-    """Load what the libraries load on first use, so that no request waits for it."""
+    """Load the libraries' lazy data now, so that no request waits for it."""
     find_values("tomorrow at 8 pm, 6 December, two people, 90 EUR", now=datetime(2026, 1, 1))

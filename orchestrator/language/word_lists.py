@@ -1,4 +1,4 @@
-"""The word lists of `data/en`: files for people to edit, each read once by the module it is for."""
+"""The word lists of `data/en`: files for people to edit, each read once by its own module."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -6,12 +6,12 @@ from typing import Any, Final
 import yaml
 
 _FOLDER: Final = Path(__file__).with_name("data") / "en"
-# Leaves every scalar a text: "on" and "no" are words here.
+# Reads every scalar as text: "on" and "no" are words here.
 _LOADER: Final[Any] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class WordLists:
-    """The lists of one file, each by its key; a list is words or lines in one text."""
+    """The lists of one file by key; a list is words or lines in one text."""
 
     def __init__(self, name: str) -> None:
         """Read `data/en/<name>.yaml`."""
@@ -19,25 +19,21 @@ class WordLists:
         self._lists: dict[str, Any] = yaml.load(text, Loader=_LOADER)
 
     def words(self, key: str) -> tuple[str, ...]:
-        """The words of a list, in order."""
+        """Return the words of a list, in order."""
         return tuple(self._lists[key].split())
 
     def word_set(self, key: str) -> frozenset[str]:
-        """The distinct words of a list."""
+        """Return the distinct words of a list."""
         return frozenset(self.words(key))
 
     def lines(self, key: str) -> list[str]:
-        """The lines of a list, in order."""
+        """Return the lines of a list, in order."""
         return str(self._lists[key]).splitlines()
 
     def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
-        """The first and the second word of each line."""
+        """Return the first and the second word of each line."""
         return tuple((first, second) for first, second in map(str.split, self.lines(key)))
 
     def table(self, key: str) -> dict[str, str]:
-        """What each word or phrase stands for."""
+        """Return the meaning of each word or phrase."""
         return dict(self._lists[key])
-
-    def records(self, key: str) -> list[dict[str, str]]:
-        """Entries of several named texts."""
-        return list(self._lists[key])

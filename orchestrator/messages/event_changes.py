@@ -1,14 +1,15 @@
-"""The events between two answers of one workflow: what differs, in the order in which it is told.
+"""Derive the events between two states of one workflow, in reading order.
 
-Pure: the same two answers give the same events. An answer of None is one before the workflow did
-anything; what is there in the first answer of a rollback was told by the legs before.
+The same two states give the same events. A state of None precedes all work; the mission itself
+reports what is there in the first state of its rollback.
 """
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord
+from orchestrator.core.record import Record
 from orchestrator.messages.events import (
     CallEvent,
     CardEvent,
@@ -26,31 +27,114 @@ from orchestrator.messages.events import (
     SelectionEvent,
     StepEvent,
 )
-from orchestrator.messages.leg import LegStatus, LegWaiting, Question
-from orchestrator.messages.leg_progress import CallMade, LegProgress
-from orchestrator.messages.mission import MissionResult
-from orchestrator.messages.model_trouble import ModelPause
+from orchestrator.messages.failure_details import ModelPause
+from orchestrator.messages.leg import (
+    CallMade,
+    LegProgress,
+    LegResult,
+    LegStatus,
+    LegWaiting,
+    MissionProgress,
+    Question,
+)
+from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.rollback import RollbackReport
 from orchestrator.messages.step import StepRecord
 from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
 
 ASKED: Final = "ask the user"
-"""What the record of a step is called that asked a person."""
+"""The `did` of a step that asked a person."""
 _ENDED: Final = frozenset(
     {LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED, LegStatus.SKIPPED}
 )
 
 
 class Where(TypedDict):
-    """Of which part of which mission events are, and since when."""
+    """The mission, the leg and the time of events."""
 
     mission_id: str
     leg_id: str
     at: datetime
 
 
+class MissionState(Record):
+    """The state of a mission and its legs at one time."""
+
+    result: MissionResult
+    progress: MissionProgress
+
+
+def state_changes(before: MissionState | None, now: MissionState, where: Where) -> Iterator[Event]:
+    """Yield the events of a mission and its legs between two states, its end last."""
+    was = MissionProgress() if before is None else before.progress
+    own = list(mission_changes(None if before is None else before.result, now.result, where))
+    ended = [one for one in own if isinstance(one, MissionEvent) and one.over]
+    yield from (one for one in own if one not in ended)
+    legs = {**now.progress.legs, **_ended_between(before, now)}
+    for leg_id, leg in legs.items():
+        of_leg = Where(mission_id=where["mission_id"], leg_id=leg_id, at=where["at"])
+        yield from leg_changes(was.legs.get(leg_id), leg, of_leg)
+    yield from ended
+
+
+def _ended_between(before: MissionState | None, now: MissionState) -> dict[str, LegProgress]:
+    """Return the legs that ended between two states."""
+    known = {} if before is None else {leg.leg_id: leg for leg in before.result.legs}
+    was = {} if before is None else before.progress.legs
+    ended = {}
+    for leg in now.result.legs:
+        earlier = known.get(leg.leg_id)
+        is_new = leg.leg_id in was or earlier is None or earlier.status not in _ENDED
+        if leg.status in _ENDED and leg.leg_id not in now.progress.legs and is_new:
+            seen = was.get(leg.leg_id, LegProgress(agent=leg.agent, goal=leg.goal))
+            if leg.status is not LegStatus.SKIPPED or leg.leg_id in was:
+                ended[leg.leg_id] = _as_ended(seen, leg)
+    return ended
+
+
+def _as_ended(seen: LegProgress, leg: LegResult) -> LegProgress:
+    ended = {**_shared(leg, LegProgress), "waiting": LegWaiting()}
+    return seen.model_copy(update=ended)
+
+
+def stopped_changes(before: MissionState | None, where: Where, error: str) -> Iterator[Event]:
+    """Yield the events of a mission that was stopped from outside."""
+    if before is None:
+        status = MissionStatus.TERMINATED.value
+        yield MissionEvent(**where, status=status, error=error, over=True)
+    elif before.result.finished_at is None:
+        for leg_id, leg in before.progress.legs.items():
+            if leg.status not in _ENDED:
+                of_leg = Where(mission_id=where["mission_id"], leg_id=leg_id, at=where["at"])
+                now = leg.model_copy(update={"waiting": LegWaiting()})
+                yield from leg_changes(leg, now, of_leg)
+                stopped_leg = {"status": "terminated", "error": error}
+                yield _leg(leg, of_leg).model_copy(update={"summary": "", **stopped_leg})
+        stopped = terminated(before, where["at"], error)
+        yield from mission_changes(before.result, stopped.result, where)
+
+
+def terminated(before: MissionState, at: datetime | None, error: str) -> MissionState:
+    """Return the state of a mission that was stopped at this time, without any waits."""
+    result = before.result.model_copy(
+        update={
+            "status": MissionStatus.TERMINATED,
+            "error": before.result.error or error,
+            "plan_waits": LegWaiting(),
+            "stalled": "",
+            "finished_at": at,
+        }
+    )
+    nothing = {"waiting": LegWaiting(), "status": LegStatus.CANCELLED}
+    legs = {
+        leg_id: leg if leg.status in _ENDED else leg.model_copy(update=nothing)
+        for leg_id, leg in before.progress.legs.items()
+    }
+    return MissionState(result=result, progress=MissionProgress(legs=legs))
+
+
 def leg_changes(before: LegProgress | None, now: LegProgress, where: Where) -> Iterator[Event]:
-    """What a leg did between two answers."""
+    """Yield the events of a leg between two states."""
     was = before or LegProgress()
     over = now.status in _ENDED
     if now.selection is not None and now.selection != was.selection:
@@ -64,9 +148,7 @@ def leg_changes(before: LegProgress | None, now: LegProgress, where: Where) -> I
     yield from _calls(was.calls, now.calls, where)
     yield from (one for one in moved if one.state != ObligationState.INTENDED)
     for step in steps:
-        yield StepEvent(
-            **where, step=step.label, did=step.did, outcome=step.outcome, error=step.error
-        )
+        yield StepEvent(**where, **{**_shared(step, StepEvent), "step": step.label})
     yield from _opened(was.waiting, now.waiting, where)
     if now.status != was.status and over:
         yield _leg(now, where)
@@ -75,11 +157,11 @@ def leg_changes(before: LegProgress | None, now: LegProgress, where: Where) -> I
 def mission_changes(
     before: MissionResult | None, now: MissionResult, where: Where
 ) -> Iterator[Event]:
-    """What a mission did itself between two answers; its legs and its rollback tell the rest."""
+    """Yield the events of a mission itself, without those of its legs and its rollback."""
     legs = _planned(now)
     if legs and (before is None or legs != _planned(before)):
         yield PlanEvent(**where, legs=legs)
-    was, waits = LegWaiting() if before is None else _waits(before), _waits(now)
+    was, waits = _own_waits(before), _own_waits(now)
     decided = now.plan_decisions[len(before.plan_decisions) if before else 0 :]
     answered = [
         StepRecord(
@@ -88,13 +170,17 @@ def mission_changes(
             catalog_size=0,
             band="",
             did=ASKED,
-            outcome="expired" if one.came_to == "expired" else "answered",
+            outcome="expired" if one.outcome == "expired" else "answered",
         )
         for one in now.plan_answers[len(before.plan_answers) if before else 0 :]
     ]
     yield from _closed(was, waits, decided, answered, where)
-    if _told_of(now) != (None if before is None else _told_of(before)):
-        over = now.finished_at is not None
+    over = now.finished_at is not None
+    is_same = before is not None and (before.status, before.goal_became) == (
+        now.status,
+        now.goal_became,
+    )
+    if before is None or not is_same or over != (before.finished_at is not None):
         yield MissionEvent(
             **where,
             status=now.status.value,
@@ -109,11 +195,11 @@ def mission_changes(
 def rollback_changes(
     before: RollbackReport | None, now: RollbackReport, where: Where
 ) -> Iterator[Event]:
-    """What a rollback did between two answers."""
+    """Yield the events of a rollback between two states."""
     if before is None or (before.status, before.settled) != (now.status, now.settled):
         is_end = before is not None and (now.settled or now.parked)
         if is_end:
-            yield from _taken_back(before, now, where)
+            yield from _resettled(before, now, where)
         yield RollbackEvent(
             **where,
             status=now.status.value,
@@ -123,13 +209,13 @@ def rollback_changes(
         )
         if is_end:
             return
-    yield from _taken_back(before, now, where)
+    yield from _resettled(before, now, where)
 
 
-def _taken_back(
+def _resettled(
     before: RollbackReport | None, now: RollbackReport, where: Where
 ) -> Iterator[ObligationEvent]:
-    """What came to stand otherwise; what a rollback found is news of those who left it."""
+    """Yield changed obligations; the legs that made them have reported those that were found."""
     known = () if before is None else before.ledger.obligations
     seen = {one.obligation_id for one in known}
     for one in now.ledger.obligations:
@@ -140,14 +226,7 @@ def _taken_back(
 
 
 def _leg(now: LegProgress, where: Where) -> LegEvent:
-    return LegEvent(
-        **where,
-        status=now.status.value,
-        agent=now.agent,
-        goal=now.goal,
-        summary=now.summary,
-        error=now.error,
-    )
+    return LegEvent(**where, **{**_shared(now, LegEvent), "status": now.status.value})
 
 
 def _planned(result: MissionResult) -> tuple[PlannedPart, ...]:
@@ -156,17 +235,15 @@ def _planned(result: MissionResult) -> tuple[PlannedPart, ...]:
     )
 
 
-def _waits(result: MissionResult) -> LegWaiting:
-    """What the mission itself waits for."""
-    return result.plan_waits.model_copy(update={"held_up": result.held_up})
-
-
-def _told_of(result: MissionResult) -> tuple[object, ...]:
-    return result.status, result.finished_at is not None, result.goal_became
+def _own_waits(result: MissionResult | None) -> LegWaiting:
+    """Return the waits of the mission itself, apart from its legs."""
+    if result is None:
+        return LegWaiting()
+    return result.plan_waits.model_copy(update={"stalled": result.stalled})
 
 
 def _new_steps(was: LegProgress, now: LegProgress) -> tuple[StepRecord, ...]:
-    """Those recorded since; the oldest leave the list when it is long."""
+    """Return the steps recorded since then; a long list has lost its oldest steps."""
     known = was.steps_before + len(was.steps)
     return now.steps[max(0, known - now.steps_before) :]
 
@@ -190,17 +267,8 @@ def _obligations(was: Ledger, now: Ledger, where: Where) -> Iterator[ObligationE
     for one in now.obligations:
         before = known.get(one.obligation_id)
         if before is None or _stands(before) != _stands(one):
-            yield ObligationEvent(
-                **where,
-                obligation_id=one.obligation_id,
-                tool=one.tool,
-                state=one.state.value,
-                title=one.title,
-                price=one.price,
-                confirmed_by=one.confirmed_by,
-                cancel_tool=one.cancel_tool,
-                note=one.note,
-            )
+            fields = {**_shared(one, ObligationEvent), "state": one.state.value}
+            yield ObligationEvent(**where, **fields)
 
 
 def _stands(one: Obligation) -> tuple[object, ...]:
@@ -214,22 +282,14 @@ def _closed(
     steps: Iterable[StepRecord],
     where: Where,
 ) -> Iterator[Event]:
-    """The end of what was waited for, and who decided."""
+    """Yield decisions, and the end of each wait."""
     verdicts = list(decided)
     for one in verdicts:
         if one.kind != "expired":
-            yield DecisionEvent(
-                **where,
-                confirmation_id=one.confirmation_id,
-                digest=one.digest,
-                decision=one.kind,
-                approver=one.approver,
-                reason=one.reason,
-                then=one.then,
-            )
+            yield DecisionEvent(**where, **_shared(one, DecisionEvent), decision=one.kind)
     card = was.card
-    if card is not None and (now.card is None or _is_other(card, now.card)):
-        kinds = [o.kind for o in verdicts if _names(o) == (card.confirmation_id, card.digest)]
+    if card is not None and (now.card is None or _card_key(card) != _card_key(now.card)):
+        kinds = [o.kind for o in verdicts if _card_key(o) == _card_key(card)]
         yield _card(card, kinds[-1] if kinds else "withdrawn", where)
     question = was.question
     if question is not None and question != now.question:
@@ -237,14 +297,14 @@ def _closed(
         yield _question(question, ends[0] if ends else "withdrawn", where)
     if was.pause is not None and (now.pause is None or now.pause.pause_id != was.pause.pause_id):
         yield _pause(was.pause, "closed", where)
-    if was.held_up and not now.held_up:
+    if was.stalled and not now.stalled:
         yield HeldUpEvent(**where, state="closed")
 
 
 def _opened(was: LegWaiting, now: LegWaiting, where: Where) -> Iterator[Event]:
-    """The beginning of what is waited for."""
+    """Yield the beginning of each wait."""
     card, before = now.card, was.card
-    if card is not None and (before is None or _is_other(before, card)):
+    if card is not None and (before is None or _card_key(before) != _card_key(card)):
         yield _card(card, "opened", where)
     elif card is not None and before is not None and card.reminded > before.reminded:
         yield _card(card, "reminded", where)
@@ -253,61 +313,28 @@ def _opened(was: LegWaiting, now: LegWaiting, where: Where) -> Iterator[Event]:
     if now.pause is not None and now.pause != was.pause:
         is_same = was.pause is not None and was.pause.pause_id == now.pause.pause_id
         yield _pause(now.pause, "retried" if is_same else "opened", where)
-    if now.held_up and now.held_up != was.held_up:
-        yield HeldUpEvent(**where, state="opened", why=now.held_up)
+    if now.stalled and now.stalled != was.stalled:
+        yield HeldUpEvent(**where, state="opened", why=now.stalled)
 
 
-def _is_other(card: ConfirmationCard, now: ConfirmationCard) -> bool:
-    return (card.confirmation_id, card.digest) != (now.confirmation_id, now.digest)
-
-
-def _names(decision: DecisionRecord) -> tuple[str, str]:
-    return decision.confirmation_id, decision.digest
+def _card_key(one: ConfirmationCard | DecisionRecord) -> tuple[str, str]:
+    return one.confirmation_id, one.digest
 
 
 def _card(card: ConfirmationCard, state: str, where: Where) -> CardEvent:
-    return CardEvent.model_validate(
-        {
-            **where,
-            "confirmation_id": card.confirmation_id,
-            "digest": card.digest,
-            "state": state,
-            "tool": card.tool,
-            "card_type": card.card_type,
-            "title": card.title,
-            "agent": card.agent,
-            "requester": card.requester,
-            "price": card.price,
-            "round": card.round,
-            "expires_at": card.expires_at,
-        }
-    )
+    return CardEvent.model_validate({**where, **_shared(card, CardEvent), "state": state})
 
 
 def _question(question: Question, state: str, where: Where) -> QuestionEvent:
-    return QuestionEvent.model_validate(
-        {
-            **where,
-            "question_id": question.question_id,
-            "state": state,
-            "question": question.question,
-            "fields": tuple(question.fields),
-            "personal": question.personal,
-            "why": question.why,
-            "expires_at": question.expires_at,
-        }
-    )
+    fields = {**_shared(question, QuestionEvent), "fields": tuple(question.fields)}
+    return QuestionEvent.model_validate({**where, **fields, "state": state})
 
 
 def _pause(pause: ModelPause, state: str, where: Where) -> PauseEvent:
-    return PauseEvent.model_validate(
-        {
-            **where,
-            "pause_id": pause.pause_id,
-            "state": state,
-            "model": pause.model,
-            "reason": pause.reason,
-            "attempts": pause.attempts,
-            "retried_at": pause.retried_at,
-        }
-    )
+    return PauseEvent.model_validate({**where, **_shared(pause, PauseEvent), "state": state})
+
+
+def _shared(source: Record, kind: type[Record]) -> dict[str, Any]:
+    """Return the fields that `source` and `kind` share, without the fields of all events."""
+    names = type(source).model_fields.keys() & kind.model_fields.keys() - Event.model_fields.keys()
+    return {name: getattr(source, name) for name in names}

@@ -1,20 +1,92 @@
-"""What happens in missions, one event after the other: typed, with a cursor to go on after each.
+"""Typed events of missions, and cursors: positions in histories from which to continue reading."""
 
-Events hold what `mission show` and `confirm show` tell, personal values masked, and no more. Fields
-only grow, with defaults; who reads them passes over kinds that are new to it.
-"""
-
-from datetime import datetime
-from typing import Annotated, Any, Final, Literal, get_args
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 from pydantic import Field, TypeAdapter
 
 from orchestrator.core.budget import Money
+from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
+
+_RELEASE: Final = "1"
+_FIELDS: Final = 4
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class HistoryPlace(NamedTuple):
+    """The position after `told` events of the task that the history's event `task` started."""
+
+    run_id: str
+    task: int
+    told: int
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A position for each workflow, or for each run of a feed, by its id.
+
+    For a feed: events before `since` have been read; runs that had ended at `begun` are left out.
+    """
+
+    places: Mapping[str, HistoryPlace] = field(default_factory=dict)
+    since: datetime | None = None
+    begun: datetime | None = None
+
+    def at(self, workflow_id: str, place: HistoryPlace) -> "Cursor":
+        """Return this cursor with a later position in one workflow."""
+        return replace(self, places={**self.places, workflow_id: place})
+
+    def __str__(self) -> str:
+        """Encode the cursor as letters, digits, `-` and `_`."""
+        lines = [_RELEASE, _written(self.since), _written(self.begun)]
+        lines += [" ".join((i, *map(str, self.places[i]))) for i in sorted(self.places)]
+        packed = zlib.compress("\n".join(lines).encode(), 9)
+        return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def read_cursor(text: str) -> Cursor:
+    """Return the cursor that a text encodes.
+
+    Raises:
+        UsageError: the text is no cursor.
+    """
+    try:
+        packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        release, since, begun, *lines = zlib.decompress(packed).decode().split("\n")
+        if release != _RELEASE:
+            raise ValueError(release)
+        return Cursor(dict(_place(line) for line in lines), _moment(since), _moment(begun))
+    except (ValueError, binascii.Error, zlib.error, OverflowError, OSError):
+        raise UsageError(
+            f"{text[:60]!r} is no cursor: give the `cursor` of an event, or none to begin anew"
+        ) from None
+
+
+def _place(line: str) -> tuple[str, HistoryPlace]:
+    parts = line.rsplit(" ", _FIELDS - 1)
+    if len(parts) != _FIELDS:
+        raise ValueError(line)
+    workflow_id, run_id, task, told = parts
+    return workflow_id, HistoryPlace(run_id, int(task), int(told))
+
+
+def _written(moment: datetime | None) -> str:
+    return "" if moment is None else str((moment - _EPOCH) // _MICROSECOND)
+
+
+def _moment(micros: str) -> datetime | None:
+    return _EPOCH + int(micros) * _MICROSECOND if micros else None
 
 
 class Event(Record):
-    """What all events have."""
+    """The fields of every event."""
 
     mission_id: str
     leg_id: str = Field(default="", description="empty: of the mission itself, or its rollback")
@@ -35,7 +107,7 @@ class MissionEvent(Event):
 
 
 class PlannedPart(Record):
-    """One leg of a plan."""
+    """A leg of a plan."""
 
     leg_id: str
     agent: str
@@ -137,9 +209,8 @@ class QuestionEvent(Event):
     state: Literal["opened", "answered", "expired", "withdrawn"]
     question: str = ""
     fields: tuple[str, ...] = Field(default=(), description="names of what an answer gives")
-    personal: tuple[str, ...] = Field(
-        default=(), description="personal fields to store before answering"
-    )
+    personal: tuple[str, ...] = ()
+    """Personal fields to store before answering."""
     why: str = ""
     expires_at: datetime | None = None
 
@@ -157,9 +228,9 @@ class PauseEvent(Event):
 
 
 class HeldUpEvent(Event):
-    """It began, or ceased, to wait for a worker that has what it needs."""
+    """The mission or leg began, or ceased, to wait for a worker that has its state."""
 
-    kind: Literal["held_up"] = "held_up"
+    kind: Literal["stalled"] = "stalled"
     state: Literal["opened", "closed"]
     why: str = ""
 
@@ -204,17 +275,17 @@ AnyEvent = Annotated[
     | RollbackEvent,
     Field(discriminator="kind"),
 ]
-"""Any event, told apart by `kind`."""
+"""Any event, distinguished by `kind`."""
 
 EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(AnyEvent)
-"""Reads one event of a line of JSON."""
+"""Reads one event from a line of JSON."""
 
 EVENT_TYPES: Final[tuple[type[Event], ...]] = get_args(get_args(AnyEvent)[0])
 FEED_KINDS: Final = frozenset({"card", "decision", "question"})
-"""What the feed of all missions tells: what waits for people, and what came of that."""
+"""The feed of all missions: waits for people and their outcomes."""
 
 
 def kind_of(event_type: type[Event]) -> str:
-    """The kind by which an event type is told."""
+    """Return the `kind` of an event type."""
     kind: Any = event_type.model_fields["kind"].default
     return str(kind)

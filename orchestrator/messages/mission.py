@@ -1,34 +1,36 @@
-"""A mission: what is asked for, what was taken on, and what came of it."""
+"""A mission: its request, its state between two runs, and its result."""
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Final, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, computed_field, field_validator, model_validator
 
 from orchestrator.confirmation.models import DecisionRecord
-from orchestrator.core.budget import Money, Spend, Usage
-from orchestrator.core.limits import LimitReached
+from orchestrator.core.budget import Money, Spend, Usage, overspent
+from orchestrator.core.errors import UsageError
+from orchestrator.core.limits import LimitReached, Limits, Used
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.received_files import ReceivedFile, file_handles_in
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.leg import LegResult, LegWaiting
+from orchestrator.messages.leg import LegInput, LegResult, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
-from orchestrator.messages.plan_answers import PlanAnswer
+from orchestrator.messages.plan_changes import Replanned
 from orchestrator.messages.receipts import (
     Cancelled,
     Left,
     Receipt,
+    Unserved,
     cancelled_of,
     left_of,
     receipts_of,
-    spend_of,
 )
-from orchestrator.messages.replanned import Replanned
-from orchestrator.messages.unserved import Unserved
-from orchestrator.planning.models import CHAINING, MissionPlan, OneCall, OwnPlanner
+from orchestrator.messages.rollback import RollbackReport, RollbackStatus
+from orchestrator.messages.step import StepRecord
+from orchestrator.planning.models import CHAINING, Doubt, MissionPlan, OneCall, OwnPlanner
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import FollowUp
@@ -40,56 +42,54 @@ LONGEST_TENANT: Final = 64
 """Bytes of a fairness key of Temporal."""
 MOST_ORDERS: Final = 100
 LEAST_URGENT: Final = 5
-"""Of Temporal's priorities, where its server is not told otherwise."""
+"""The lowest of Temporal's default priorities."""
+
+
+LONGEST_GOAL: Final = 4000
 
 
 class MissionRequest(Record):
-    """What a user asks for."""
+    """A user's request for a mission."""
 
-    goal: str = Field(min_length=1, max_length=4000)
+    goal: str = Field(min_length=1, max_length=LONGEST_GOAL)
     inputs: JsonObject = Field(default_factory=dict)
     budget: Money | None = None
     mission_id: str | None = Field(default=None, pattern=MISSION_ID_PATTERN)
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
-    read_only: bool = Field(
-        default=False, description="a call that would change something is refused"
-    )
-    orders: tuple[Order, ...] = Field(
-        default=(),
-        max_length=MOST_ORDERS,
-        description="consequences that the request itself lists, by tool and count: standing "
-        "approvals cover these of a model's plan without anybody approving the plan",
-    )
-    call: OneCall | None = Field(
-        default=None, description="all that is to be done, such as a follow-up; None: the goal says"
-    )
-    requester: str = Field(
-        default="", max_length=200, description="who asks, as whoever starts it says"
-    )
-    planner: OwnPlanner | None = Field(
-        default=None, description="for agents that name none; None: the worker's"
-    )
-    model: str | None = Field(
-        default=None,
-        max_length=200,
-        description="that plans for agents that name none; None: the worker's",
-    )
+    read_only: bool = False
+    """A call with a side effect is refused."""
+    orders: tuple[Order, ...] = Field(default=(), max_length=MOST_ORDERS)
+    """Effects that the request itself lists, by tool and count: standing approvals cover these in a
+    model's plan even if nobody approves the plan."""
+    call: OneCall | None = None
+    """A single call instead of a plan, such as a follow-up."""
+    requester: str = Field(default="", max_length=200)
+    """The name of the requester, as the client states it."""
+    planner: OwnPlanner | None = None
+    """The planner of agents that name none; None: the worker's planner."""
+    model: str | None = Field(default=None, max_length=200)
+    """The model of agents that name none; None: the worker's model."""
 
-    tenant: str = Field(
-        default="",
-        description="whose work it is: while tasks wait, each tenant has its share of the workers",
-    )
-    priority: int | None = Field(
-        default=None,
-        ge=1,
-        le=LEAST_URGENT,
-        description="while tasks wait, those of smaller numbers go first; None: the middle",
-    )
+    tenant: str = ""
+    """Temporal shares workers fairly between the waiting tasks of tenants."""
+    priority: int | None = Field(default=None, ge=1, le=LEAST_URGENT)
+    """Waiting tasks with smaller numbers run first; None: the middle."""
+
+    @field_validator("goal", mode="before")
+    @classmethod
+    def _is_a_goal(cls, goal: object) -> object:
+        """Refuse an overlong goal in one sentence, without quoting it as pydantic does."""
+        if isinstance(goal, str) and len(goal) > LONGEST_GOAL:
+            raise UsageError(
+                f"goal: at most {LONGEST_GOAL} characters are taken, and it has {len(goal):,}; "
+                "what belongs to it can be given as an input"
+            )
+        return goal
 
     @field_validator("requester")
     @classmethod
     def _is_a_name(cls, requester: str) -> str:
-        """A name that a person can read on a card."""
+        """Refuse a requester that cannot be printed on a card."""
         if not requester.isprintable():
             raise ValueError("a requester is a name of printable characters")
         return requester.strip()
@@ -97,30 +97,24 @@ class MissionRequest(Record):
     @field_validator("tenant")
     @classmethod
     def _is_a_key(cls, tenant: str) -> str:
-        """As short as the server keeps it."""
+        """Refuse a tenant that Temporal cannot store as a fairness key."""
         if not tenant.isprintable() or len(tenant.encode()) > LONGEST_TENANT:
             raise ValueError(f"a tenant is a name of at most {LONGEST_TENANT} bytes, printable")
         return tenant.strip()
 
     @model_validator(mode="after")
     def _chooses_once(self) -> Self:
-        """A model that would never be asked was meant to be."""
+        """Refuse a model for a planner that uses none."""
         if self.planner == CHAINING and self.model is not None:
             raise ValueError("the planner chaining asks no model: leave one of the two out")
         return self
 
 
-class MissionInput(Record):
-    """What starts a mission."""
-
-    request: MissionRequest
-
-
 def request_digest(request: MissionRequest) -> str:
-    """SHA-256 of what is asked for, and by whom; not how long to wait for whom.
+    """Return the SHA-256 of the request and its requester, without policy, tenant and priority.
 
-    What requests did not name from the beginning is covered where it is named: a request without
-    it keeps the digest that it had before.
+    Fields that requests did not have originally are covered only if they are set: a request without
+    them keeps its earlier digest.
     """
     optional = ("requester", "planner", "model", "read_only", "orders", "call")
     named = {name for name in optional if getattr(request, name)}
@@ -130,44 +124,43 @@ def request_digest(request: MissionRequest) -> str:
 
 
 class AcceptedMission(Record):
-    """A mission that was taken on, and what it is going to do."""
+    """A mission that was accepted, with its plan."""
 
     mission_id: str
     plan: MissionPlan = Field(description="its legs; none when it was refused")
     catalog: CatalogPin
     request_digest: str = Field(description="tells another request under the same id apart")
     refusal: str | None = Field(default=None, description="why it could not be planned")
-    undeclared_inputs: tuple[str, ...] = Field(
-        default=(), description="inputs of the request that no tool of its client takes"
-    )
+    undeclared_inputs: tuple[str, ...] = ()
+    """Inputs of the request that no tool of its client takes."""
 
 
 class MissionStatus(StrEnum):
-    """Where a mission stands."""
+    """The status of a mission."""
 
     PLANNING = "planning"
     AWAITING_ANSWER = "awaiting_answer"
-    """Its plan is in doubt, and a person is asked before any of it begins."""
+    """A person is being asked about its plan."""
     AWAITING_CONFIRMATION = "awaiting_confirmation"
-    """Its plan is to be approved before any of it begins."""
+    """A person has to approve its plan."""
     RUNNING = "running"
     ROLLING_BACK = "rolling_back"
     SUCCEEDED = "succeeded"
-    """Every leg ended well, and what the goal ordered was done: each part has an effect."""
+    """Every leg ended well, and each order of the goal has its effect."""
     INCOMPLETE = "incomplete"
-    """Every leg ended, and a part of what was asked for was not done; what was done stands."""
+    """Every leg ended, and a part of the goal was not served; the effects stand."""
     FAILED = "failed"
-    """It failed, and had left nothing."""
+    """It failed without effects."""
     ROLLED_BACK = "rolled_back"
-    """It failed, and everything it had done was taken back."""
+    """It failed, and all its effects were cancelled."""
     PARKED = "parked"
-    """It failed, and an operator must look at what could not be taken back."""
+    """It failed, and effects that could not be cancelled wait for an operator."""
     CANCELLED = "cancelled"
-    """A person cancelled it, and everything it had done was taken back."""
+    """A person cancelled it, and all its effects were cancelled."""
     ROLLED_BACK_AFTER_SUCCESS = "rolled_back_after_success"
-    """It succeeded, and was rolled back later by somebody's decision."""
+    """A person rolled it back after its success."""
     TERMINATED = "terminated"
-    """It was stopped from outside and could not conclude; the sweep has it rolled back."""
+    """It was terminated; the sweep starts its rollback."""
 
 
 _AFTER_ROLLBACK = frozenset(
@@ -181,92 +174,116 @@ _AFTER_ROLLBACK = frozenset(
 )
 
 
+Came = Literal["go on", "stop", "said otherwise", "expired"]
+
+
+class PlanAnswer(Record):
+    """A person's answer about a plan, as the mission records it."""
+
+    id: str = Field(description="of the question or the card")
+    outcome: Came
+    text: str = Field(default="", description="the goal as it was said otherwise, or the reason")
+    by: str = Field(default="", description="who answered, as they say or as a signature proves")
+    at: datetime
+    doubts: tuple[Doubt, ...] = Field(default=(), description="that it was asked because of")
+
+
 class MissionResult(Record):
     """The result document: the same whether the mission succeeded, failed or was cancelled."""
 
     mission_id: str
     goal: str
-    goal_became: str = Field(
-        default="", description="as a person said it otherwise; empty: nobody did"
-    )
+    goal_became: str = ""
+    """The goal as a person restated it; empty: nobody did."""
     requester: str = Field(default="", description="who asked for it, as its start says")
     status: MissionStatus
     error: str | None = Field(default=None, description="the first error; never a later one")
     summary: str = ""
-    summary_before: str = Field(
-        default="", description="what its summary was before it was rolled back; empty: it was not"
-    )
+    summary_before: str = ""
+    """The summary from before the rollback."""
     legs: tuple[LegResult, ...] = ()
-    receipts: tuple[Receipt, ...] = ()
-    unserved: tuple[Unserved, ...] = Field(
-        default=(), description="orders without their effects, and why"
-    )
-    set_aside: tuple[str, ...] = Field(
-        default=(), description="what of the goal a person went past when its plan was asked about"
-    )
-    uncovered: tuple[str, ...] = Field(
-        default=(), description="text of the goal that no leg of its plan says it serves"
-    )
-    cancelled: tuple[Cancelled, ...] = Field(
-        default=(), description="what its legs or its rollback cancelled"
-    )
-    left: tuple[Left, ...] = Field(
-        default=(), description="what stands, or may, though the rest was taken back"
-    )
+    unserved: tuple[Unserved, ...] = ()
+    """Orders without their effects, and why."""
+    set_aside: tuple[str, ...] = ()
+    """Parts of the goal that a person chose to leave out of the plan."""
+    uncovered: tuple[str, ...] = ()
+    """Text of the goal that no leg claims to serve."""
     ledger: Ledger = Field(default_factory=Ledger)
-    spend: Spend = Field(default_factory=Spend)
+    budget: Money | None = None
     usage: Usage = Field(default_factory=Usage, description="of the models that planned it")
-    limit: LimitReached | None = Field(
-        default=None, description="that ended one of its legs: which, and how much of it was used"
-    )
+    limit: LimitReached | None = None
+    """The limit that ended a leg, with its usage."""
     catalog_digest: str = ""
     catalog_size: int = 0
     started_at: datetime | None = None
     finished_at: datetime | None = None
     stopped: bool = Field(default=False, description="a person cancelled it")
-    plan_made_by: PlanOrigin = Field(
-        default_factory=PlanOrigin, description="who made its plan, and why not a model that is set"
-    )
-    replanned: tuple[Replanned, ...] = Field(
-        default=(), description="that it was planned anew, and why; its usage counts all plans"
-    )
-    plan_waits: LegWaiting = Field(
-        default_factory=LegWaiting, description="what it asks about its plan just now"
-    )
-    plan_answers: tuple[PlanAnswer, ...] = Field(
-        default=(), description="what came of asking about its plan, in that order"
-    )
-    plan_decisions: tuple[DecisionRecord, ...] = Field(
-        default=(), description="who decided on the cards of its plan, when and on which digest"
-    )
-    held_up: str = Field(
-        default="",
-        description="why it waits itself for what workers keep of it; empty: it does not",
-    )
+    plan_made_by: PlanOrigin = Field(default_factory=PlanOrigin)
+    """The planner, with the reason if a configured model did not plan."""
+    replanned: tuple[Replanned, ...] = ()
+    """Earlier plans, with the reasons; `usage` counts all plans."""
+    plan_waits: LegWaiting = Field(default_factory=LegWaiting)
+    """An open question or card about its plan."""
+    plan_answers: tuple[PlanAnswer, ...] = ()
+    """Answers about its plan, in order."""
+    plan_decisions: tuple[DecisionRecord, ...] = ()
+    """Decisions on the cards of its plan."""
+    stalled: str = ""
+    """The reason for waiting for state that no worker has; empty: it does not wait."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Effects that stand."""
+        return receipts_of(self.ledger)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def cancelled(self) -> tuple[Cancelled, ...]:
+        """Effects that its legs or its rollback cancelled."""
+        return cancelled_of(self.ledger)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def left(self) -> tuple[Left, ...]:
+        """Effects that stand, or may stand, after a rollback."""
+        return left_of(self.ledger)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def spend(self) -> Spend:
+        """Money that its effects cost."""
+        return self.ledger.spent
 
     @property
     def follow_ups(self) -> tuple[FollowUp, ...]:
-        """What can be done next: after what stands, and with what its legs have read."""
+        """Calls that effects and answers make possible next."""
         of_effects = (follow_up for one in self.receipts for follow_up in one.follow_ups)
         of_reads = (follow_up for leg in self.legs for follow_up in leg.follow_ups)
         return (*of_effects, *of_reads)
 
     def follow_up(self, named: str) -> FollowUp | None:
-        """The follow-up of that id, or the Nth of them for `MISSION:N`; None without one."""
+        """Return the follow-up with an id or, for `MISSION:N`, the Nth one; None without one."""
         holder, _, number = named.rpartition(":")
         listed = self.follow_ups
         if holder == self.mission_id and number.isdecimal() and 0 < int(number) <= len(listed):
             return listed[int(number) - 1]
         return next((one for one in listed if one.id == named), None)
 
+    @property
+    def over_budget(self) -> str:
+        """How its budget was, or may have been, exceeded; '' if it was not."""
+        return overspent(self.budget, self.spend)
+
     def document(self) -> JsonObject:
-        """The result as scripts read it, its follow-ups gathered in one list."""
+        """Return the result as JSON, with all follow-ups in one list."""
         listed = [one.model_dump(mode="json") for one in self.follow_ups]
-        return {**self.model_dump(mode="json"), "follow_ups": listed}
+        document = {**self.model_dump(mode="json"), "over_budget": self.over_budget}
+        return {**document, "follow_ups": listed}
 
     @property
     def files(self) -> dict[str, str]:
-        """The handles of files that its legs received or sent on, and what each one is called."""
+        """The names of all files that its legs received or sent, by handle."""
         found: dict[str, str] = {}
         for fact in (fact for leg in self.legs for fact in leg.facts):
             for handle in file_handles_in(fact.arguments):
@@ -276,11 +293,11 @@ class MissionResult(Record):
         return found
 
     def on(self, ledger: Ledger, status: MissionStatus) -> "MissionResult":
-        """This result with a newer ledger, and the status that follows from that.
+        """Return this result with a newer ledger and the status that follows from it.
 
-        What it said of itself before it was rolled back is kept apart from what is so now.
+        The summary from before the rollback is stored apart from the current one.
         """
-        changed = self.model_copy(update={"status": status, **told_of(ledger)})
+        changed = self.model_copy(update={"status": status, "ledger": ledger})
         if status not in _AFTER_ROLLBACK or not self.summary or self.summary_before:
             return changed
         said = {"summary": _summary_of(changed), "summary_before": self.summary}
@@ -288,7 +305,7 @@ class MissionResult(Record):
 
 
 def _summary_of(result: MissionResult) -> str:
-    """What became of a mission that was, or is being, rolled back."""
+    """Return the summary of a mission that is, or was, rolled back."""
     counts = {"cancelled": len(result.cancelled), "left standing": len(result.left)}
     counts["still to be taken back"] = len(result.receipts)
     told = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
@@ -296,21 +313,10 @@ def _summary_of(result: MissionResult) -> str:
     return f"{status.capitalize()}: {told or 'nothing of it stood'}."
 
 
-def told_of(ledger: Ledger) -> dict[str, Any]:
-    """The fields of a result that follow from the mission's ledger."""
-    return {
-        "ledger": ledger,
-        "receipts": receipts_of(ledger),
-        "cancelled": cancelled_of(ledger),
-        "left": left_of(ledger),
-        "spend": spend_of(ledger),
-    }
-
-
 def final_status(
     *, failed: bool, cancelled: bool, ledger: Ledger, incomplete: bool = False
 ) -> MissionStatus:
-    """The status of a mission that is over, from what became of its ledger."""
+    """Return the final status of a mission, from the state of its ledger."""
     states = {o.state for o in ledger.obligations}
     if not failed and not cancelled:
         return MissionStatus.INCOMPLETE if incomplete else MissionStatus.SUCCEEDED
@@ -321,3 +327,125 @@ def final_status(
     if states & {ObligationState.CANCELLED, ObligationState.ACCEPTED}:
         return MissionStatus.ROLLED_BACK
     return MissionStatus.FAILED
+
+
+class BegunPlan(MissionPlan):
+    """A plan that its worker has accepted."""
+
+    needs_approval: bool = False
+    limits: Limits = Field(default_factory=Limits)
+    """Limits of the mission, the tighter of both policies."""
+    leg_limits: Limits = Field(default_factory=Limits)
+    """Limits of each leg, the tighter of both policies."""
+
+
+class CarriedMission(Record):
+    """The state of a mission between two of its runs."""
+
+    started_at: datetime
+    catalog: CatalogPin
+    plan: BegunPlan
+    goal: str = Field(description="as it was said last")
+    said_at: datetime
+    answers: tuple[PlanAnswer, ...] = ()
+    decisions: tuple[DecisionRecord, ...] = ()
+    replanned: tuple[Replanned, ...] = ()
+    planning: Used = Field(default_factory=Used, description="used before its legs began")
+    legs: tuple[LegInput, ...] = Field(default=(), description="under way, in order of their start")
+    results: tuple[LegResult, ...] = Field(default=(), description="of legs that have ended")
+    taken: dict[str, Spend] = Field(default_factory=dict)
+    """Money spent or reserved, by leg."""
+    overcharges: dict[str, str] = Field(default_factory=dict)
+    """Undecided overcharges: call ids by leg."""
+    handed: dict[str, str] = Field(default_factory=dict)
+    """Legs by the id of their hand-over."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of all legs, ended ones first."""
+        parts = [*(one.ledger for one in self.results), *(one.state.ledger for one in self.legs)]
+        return Ledger.merged(parts)
+
+
+class MissionInput(Record):
+    """The input of a mission's first run, or of one that continues it."""
+
+    request: MissionRequest
+    carried: CarriedMission | None = None
+    """Trusted only in a run that the server reports as continued."""
+
+
+LEAVES_STANDING: Final = frozenset({MissionStatus.SUCCEEDED, MissionStatus.INCOMPLETE})
+"""Final statuses that leave the effects in place; a person decides on their rollback."""
+
+_AFTER: Final[Mapping[MissionStatus, MissionStatus]] = {
+    MissionStatus.SUCCEEDED: MissionStatus.ROLLED_BACK_AFTER_SUCCESS,
+    MissionStatus.INCOMPLETE: MissionStatus.ROLLED_BACK,
+    MissionStatus.PARKED: MissionStatus.ROLLED_BACK,
+}
+"""Statuses after a complete rollback, by the mission's own final status."""
+
+
+def status_with(
+    own: MissionStatus, rollback: RollbackStatus | None, *, stopped: bool = False
+) -> MissionStatus:
+    """Return the status of a mission, given the status of its rollback.
+
+    Args:
+        own: the status that the mission itself reports, or reported at its end.
+        rollback: the status of the rollback; None: there is none.
+        stopped: True if a person cancelled the mission.
+    """
+    if rollback is None:
+        return own
+    if rollback is RollbackStatus.PARKED:
+        return MissionStatus.PARKED
+    if rollback is not RollbackStatus.ROLLED_BACK:
+        return MissionStatus.ROLLING_BACK
+    if own is MissionStatus.PARKED and stopped:
+        return MissionStatus.CANCELLED
+    return _AFTER.get(own, own)
+
+
+def after_rollback(result: MissionResult, report: RollbackReport) -> MissionResult:
+    """Return a mission's result, updated from its rollback's report."""
+    ledger = result.ledger.written(*report.ledger.obligations)
+    return result.on(ledger, status_with(result.status, report.status, stopped=result.stopped))
+
+
+LARGEST_LEGS: Final = 1_000_000
+"""In characters; the server accepts twice that in one message, and the result also has a ledger."""
+
+
+def within_size(legs: Iterable[LegResult]) -> tuple[LegResult, ...]:
+    """Return the legs; if they are too large together, without steps and facts.
+
+    The counts of both remain. Effects that stand at providers are never left out.
+    """
+    told = tuple(legs)
+    if sum(len(leg.model_dump_json()) for leg in told) <= LARGEST_LEGS:
+        return told
+    return tuple(
+        leg.model_copy(
+            update={
+                "steps": (),
+                "steps_before": leg.steps_before + len(leg.steps),
+                "called": with_called(leg.called, leg.steps),
+                "facts": (),
+                "facts_before": leg.facts_before + len(leg.facts),
+            }
+        )
+        for leg in told
+    )
+
+
+def with_called(known: tuple[str, ...], steps: Iterable[StepRecord]) -> tuple[str, ...]:
+    """Return known tools and those of successful steps, without duplicates."""
+    called = (step.called for step in steps if step.outcome == "succeeded")
+    return tuple(dict.fromkeys([*known, *filter(None, called)]))
+
+
+def as_sent(result: MissionResult) -> MissionResult:
+    """Return the final result of a mission with one merged ledger instead of one for each leg."""
+    legs = (leg.model_copy(update={"ledger": Ledger()}) for leg in result.legs)
+    return result.model_copy(update={"legs": within_size(legs)})

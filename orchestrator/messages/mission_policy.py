@@ -1,16 +1,86 @@
-"""What holds for a mission from its start to its end: its limits and waits, and its catalog."""
+"""Policies of missions: limits, waits and spending; and conditions for starting a mission."""
 
+from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from orchestrator.confirmation.policy import ConfirmationPolicy
-from orchestrator.core.errors import PolicyWidened
-from orchestrator.core.limits import Limits
+from orchestrator.core.errors import PolicyWidened, UsageError
+from orchestrator.core.limits import Limits, Used
 from orchestrator.core.record import Record
-from orchestrator.messages.call_limits import CALL_ATTEMPTS, CALL_TIMEOUT
-from orchestrator.messages.spending_policy import SpendingPolicy
-from orchestrator.messages.thought_here import ThoughtHere
+from orchestrator.core.spending_limit import OnOvercharge
+from orchestrator.planning.models import GoalBrief
+
+CALL_TIMEOUT: Final = timedelta(seconds=20)
+"""The default for one attempt."""
+CALL_ATTEMPTS: Final = 6
+"""The default for a call that may be repeated."""
+FIRST_PAUSE: Final = timedelta(milliseconds=500)
+LONGEST_PAUSE: Final = timedelta(seconds=4)
+"""The longest pause between two attempts; pauses double from the first on."""
+WIRE_MARGIN: Final = timedelta(seconds=5)
+"""Added to the time on the wire, for the work around it."""
+
+
+def longest_attempt(call_timeout: timedelta) -> timedelta:
+    """Return the longest time of one attempt, with its margin around the wire."""
+    return call_timeout + WIRE_MARGIN
+
+
+def longest_call(call_timeout: timedelta, attempts: int) -> timedelta:
+    """Return the longest time of a call, with all its attempts and pauses.
+
+    After that the call can no longer arrive, so that a rollback may act.
+    """
+    return attempts * (longest_attempt(call_timeout) + LONGEST_PAUSE)
+
+
+UnknownPrice = Literal["ask", "refuse", "allow"]
+
+_UNKNOWN_PRICE: Final[tuple[UnknownPrice, ...]] = ("allow", "ask", "refuse")
+_ON_OVERCHARGE: Final[tuple[OnOvercharge, ...]] = ("keep", "ask", "cancel")
+"""Ordered from the widest rule to the strictest."""
+
+
+class SpendingPolicy(Record):
+    """Rules on the money of a mission, in addition to its budget."""
+
+    unknown_price: UnknownPrice = "ask"
+    """For a call of unknown price in a mission with a budget: ask a person, refuse the call, or
+    treat it like any other call."""
+    overcharge_tolerance: Decimal = Field(default=Decimal(0), ge=0, le=1, allow_inf_nan=False)
+    """The fraction of the approved price by which more may be charged without an overcharge: 0.05
+    is 5 %."""
+    fee_share: Decimal = Field(default=Decimal(0), ge=0, le=1, allow_inf_nan=False)
+    """The share of a cancellable call's price to reserve for its cancel's fee, where its document
+    states none: 0.1 is 10 %."""
+    on_overcharge: OnOvercharge = "ask"
+    """For an overcharge: ask a person, keep the effect, or cancel it."""
+
+    def beside(self, other: "SpendingPolicy") -> "SpendingPolicy":
+        """Return the stricter of both policies, rule by rule."""
+        return SpendingPolicy(
+            unknown_price=max(self.unknown_price, other.unknown_price, key=_UNKNOWN_PRICE.index),
+            overcharge_tolerance=min(self.overcharge_tolerance, other.overcharge_tolerance),
+            fee_share=max(self.fee_share, other.fee_share),
+            on_overcharge=max(self.on_overcharge, other.on_overcharge, key=_ON_OVERCHARGE.index),
+        )
+
+    def wider_than(self, other: "SpendingPolicy") -> tuple[str, ...]:
+        """Return a sentence for each rule that is wider than the other policy's.
+
+        The stricter rule applies anyway, so a default counts as unset.
+        """
+        usual, found = SpendingPolicy(), []
+        for name in SpendingPolicy.model_fields:
+            mine = getattr(self, name)
+            if mine != getattr(usual, name) and mine != getattr(self.beside(other), name):
+                theirs = getattr(other, name)
+                found.append(f"spending.{name} ({mine}) is wider than the worker's ({theirs})")
+        return tuple(found)
 
 
 class MissionPolicy(Record):
@@ -19,50 +89,33 @@ class MissionPolicy(Record):
     confirmation_expiry: timedelta = timedelta(hours=24)
     answer_expiry: timedelta = timedelta(hours=24)
     deadline: timedelta = timedelta(days=7)
-    model_wait: timedelta = Field(
-        default=timedelta(days=1),
-        description="how long a leg waits for the provider of its model, retrying, before it fails",
-    )
-    call_timeout: timedelta = Field(
-        default=CALL_TIMEOUT, description="hard limit of one attempt of one tool call"
-    )
+    model_wait: timedelta = timedelta(days=1)
+    """The longest wait for a leg's model provider, with retries."""
+    call_timeout: timedelta = CALL_TIMEOUT
+    """Hard limit of one attempt of one tool call."""
     call_attempts: int = Field(default=CALL_ATTEMPTS, ge=1)
     confirmation: ConfirmationPolicy = Field(default_factory=ConfirmationPolicy)
-    verify_cancels: bool = Field(
-        default=True, description="a rollback asks the probe after each cancel that was answered"
-    )
+    verify_cancels: bool = True
+    """A rollback queries the probe after each cancel that was answered."""
     spending: SpendingPolicy = Field(default_factory=SpendingPolicy)
-    limits: Limits = Field(
-        default_factory=Limits, description="what all legs and the planning may use up together"
-    )
-    leg_limits: Limits = Field(
-        default_factory=Limits, description="what each leg may use up, beside what its agent may"
-    )
-    plan_first: bool = Field(
-        default=False,
-        description="somebody approves the plan before anything is done; a worker's policy that "
-        "wants it holds for every mission",
-    )
-    hand_overs: int = Field(
-        default=8,
-        ge=0,
-        le=50,
-        description="parts that legs may hand to other agents, in the whole mission",
-    )
-    replan: int = Field(
-        default=0,
-        ge=0,
-        le=1,
-        description="how often it is planned anew when a leg fails before anything has happened",
-    )
+    limits: Limits = Field(default_factory=Limits)
+    """Limits of all legs and the planning together."""
+    leg_limits: Limits = Field(default_factory=Limits)
+    """Limits of each leg, in addition to its agent's own limits."""
+    plan_first: bool = False
+    """A person approves the plan first; in a worker's policy this applies to every mission."""
+    hand_overs: int = Field(default=8, ge=0, le=50)
+    """The most parts that legs may hand to other agents, in the whole mission."""
+    replan: int = Field(default=0, ge=0, le=1)
+    """Further plans, if a leg fails before the mission had any effect."""
 
 
 def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
-    """What a mission's own policy allows beyond its worker's, a sentence each; empty: nothing.
+    """Return a sentence for each permission of a mission's policy beyond its worker's.
 
-    Who may decide, two approvers, the requester, the plan's approval and limits are not here: there
-    both policies hold, so that a mission's can only add to the worker's. An expiry or a rule on
-    spending that is the default counts as not said.
+    The rules on deciders, two approvers, the requester, the plan's approval and limits are not
+    compared here: there both policies apply, so that a mission's can only add to the worker's. An
+    expiry or a spending rule that is the default counts as unset.
     """
     found = []
     longest, default = workers.confirmation_expiry, MissionPolicy().confirmation_expiry
@@ -92,10 +145,10 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
 
 
 def check_not_widened(own: MissionPolicy, workers: MissionPolicy) -> None:
-    """Refuse a policy of a mission that allows more than the worker's.
+    """Refuse a mission's policy that allows more than the worker's.
 
     Raises:
-        PolicyWidened: with what it allows beyond it.
+        PolicyWidened: lists the additional permissions.
     """
     found = widenings(own, workers)
     if found:
@@ -104,11 +157,102 @@ def check_not_widened(own: MissionPolicy, workers: MissionPolicy) -> None:
         )
 
 
-class CatalogPin(ThoughtHere):
-    """The catalog that a mission began with and keeps."""
+class CatalogPin(Record):
+    """The catalog that a mission was started with and uses to its end."""
 
     digest: str
     size: int
-    by_rules: bool = Field(
-        default=False, description="whether the worker that pinned it plans without a model"
-    )
+    by_rules: bool = False
+    """True if the worker that pinned it plans without a model."""
+
+
+LONGEST_WAIT: Final = timedelta(days=3650)
+"""The longest wait of any kind; dates beyond it overflow."""
+
+
+def check_new(goal: str, policy: Record) -> None:
+    """Refuse a mission that would end as soon as it begins.
+
+    Raises:
+        UsageError: names the fault.
+    """
+    if not _says_something(goal):
+        raise UsageError("goal: it says nothing; write in plain words what to do")
+    fault = wait_fault(policy)
+    if fault:
+        raise UsageError(f"the mission's policy: {fault}")
+
+
+def wait_fault(policy: Record) -> str:
+    """Return the fault in a policy's times, as a sentence; empty without one."""
+    for name, wait in _waits(policy):
+        if wait <= timedelta(0):
+            return f"{name} is {_told(wait)}, and must be longer than nothing, such as PT1H"
+        if wait > LONGEST_WAIT:
+            return f"{name} is {_told(wait)}, and may be at most {LONGEST_WAIT.days} days"
+    return ""
+
+
+def _says_something(text: str) -> bool:
+    """Return True if the text has a visible character."""
+    return any(c.isprintable() and not c.isspace() for c in text)
+
+
+def _waits(value: object, name: str = "") -> Iterator[tuple[str, timedelta]]:
+    """Yield every duration in a record with its path."""
+    if isinstance(value, timedelta):
+        yield name, value
+    elif isinstance(value, Record):
+        for field in type(value).model_fields:
+            yield from _waits(getattr(value, field), f"{name}.{field}" if name else field)
+    elif isinstance(value, tuple):
+        for number, item in enumerate(value):
+            yield from _waits(item, f"{name}.{number}")
+
+
+def _told(wait: timedelta) -> str:
+    seconds = wait.total_seconds()
+    return f"{seconds / 86_400:,.0f} days" if abs(seconds) >= 86_400 else f"{seconds:g} s"
+
+
+class BeginInput(GoalBrief):
+    """A goal to split, with the policy that a worker checks before it accepts the mission."""
+
+    policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    requester: str = ""
+    used: Used = Field(default_factory=Used)
+    """Usage of the mission before this planning."""
+
+    @property
+    def brief(self) -> GoalBrief:
+        """The part of the input for the planner."""
+        return GoalBrief.model_validate(self.model_dump(include=set(GoalBrief.model_fields)))
+
+
+def check_begin(mission: BeginInput, workers: MissionPolicy) -> None:
+    """Refuse a mission that the worker's policy does not allow to begin.
+
+    Raises:
+        PolicyWidened: its own policy allows more than the worker's.
+        UsageError: the requester is missing, and one of the policies depends on it.
+        UsageError: the goal is empty, or the mission would be over before it begins; none of the
+            project's clients sends that.
+    """
+    check_new(mission.goal, mission.policy)
+    check_policy(mission.policy, workers, requester=mission.requester)
+
+
+def check_policy(own: MissionPolicy, workers: MissionPolicy, *, requester: str) -> None:
+    """Refuse a policy under which the worker makes no calls.
+
+    Raises:
+        PolicyWidened: the policy allows more than the worker's.
+        UsageError: the requester is missing, and one of the policies depends on it.
+    """
+    check_not_widened(own, workers)
+    rules = (own.confirmation, workers.confirmation)
+    if not requester.strip() and not all(rule.requester_may_approve for rule in rules):
+        raise UsageError(
+            "who asks for a mission may not approve its calls here: say who asks "
+            "(orchestrator mission start --requester NAME)"
+        )

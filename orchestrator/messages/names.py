@@ -1,5 +1,6 @@
-"""Every name and message that crosses the Temporal boundary; no other module spells one."""
+"""Every name that crosses the Temporal boundary; no other module spells one."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -7,27 +8,26 @@ from typing import Final, Literal
 from orchestrator.core.call_ref import step_label
 
 MISSION_WORKFLOW: Final = "MissionWorkflow"
-LEG_WORKFLOW: Final = "LegWorkflow"
 ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
 SWEEP_WORKFLOW: Final = "SweepWorkflow"
 PLAN_WORKFLOW: Final = "PlanWorkflow"
 SCHEDULED_MISSION_WORKFLOW: Final = "ScheduledMissionWorkflow"
-OF_MISSIONS: Final = (MISSION_WORKFLOW, LEG_WORKFLOW, ROLLBACK_WORKFLOW)
-"""The workflows whose ids say which mission they belong to."""
+OF_MISSIONS: Final = (MISSION_WORKFLOW, ROLLBACK_WORKFLOW)
+"""The workflows whose ids contain the id of their mission."""
 
 PIN_CATALOG: Final = "pin_catalog"
 SPLIT_GOAL: Final = "split_goal"
-SELECT_TOOLS: Final = "select_tools"
 THINK: Final = "think"
 READ_KEPT: Final = "read_kept"
 AWAIT_STATE: Final = "await_state"
-PLAN_STEP: Final = "plan_step"
 DISCOVER_TOOLS: Final = "discover_tools"
+OFFER_TOOLS: Final = "offer_tools"
 PREPARE_CALL: Final = "prepare_call"
 INVOKE_TOOL: Final = "invoke_tool"
-COLLECT_LEGS: Final = "collect_legs"
-COMPENSATE: Final = "undo_obligation"
+COLLECT_LEDGER: Final = "collect_ledger"
+COMPENSATE: Final = "cancel_obligation"
 READ_ROLLBACK: Final = "read_rollback"
+CONCLUDE_MISSION: Final = "conclude_mission"
 PREPARE_OVERCHARGE: Final = "prepare_overcharge"
 PREVIEW_PLAN: Final = "preview_plan"
 REVIEW_PLAN: Final = "review_plan"
@@ -43,61 +43,38 @@ TAKE_ON_UPDATE: Final = "take_on"
 PLAN_UPDATE: Final = "plan"
 RESOLVE_UPDATE: Final = "resolve"
 RESUME_UPDATE: Final = "resume"
-RESULT_QUERY: Final = "result"
-LEGS_QUERY: Final = "legs"
-LEG_TERMS_QUERY: Final = "leg_terms"
-ACCEPTED_QUERY: Final = "accepted"
-BUDGET_LEFT_QUERY: Final = "budget_left"
-UNPRICED_QUERY: Final = "unpriced"
-RESERVED_QUERY: Final = "reserved"
-WAITING_QUERY: Final = "waiting"
-REPORT_QUERY: Final = "report"
-PROGRESS_QUERY: Final = "progress"
-RUN_REPLAYED: Final = (
-    "a query had moved this run past its last workflow task; it is replayed from its history"
-)
-"""Why a worker fails a workflow task, and a query that came with it: either is done again."""
+WAITS_MEMO: Final = "waits."
+"""Prefix of the memo keys for waits. The leg id follows, or nothing for a wait of the mission
+itself."""
+PARKED_MEMO: Final = "parked"
+"""The memo key for a rollback's report, reduced to its parked obligations."""
 ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
-RESERVE_SIGNAL: Final = "reserve_budget"
-RESERVED_SIGNAL: Final = "budget_reserved"
-LEG_WAITS_SIGNAL: Final = "leg_waits"
-OVERCHARGED_SIGNAL: Final = "overcharged"
-HOLD_SIGNAL: Final = "hold_spending"
-FOUND_SIGNAL: Final = "found_tools"
-SHARE_SIGNAL: Final = "share_limits"
-SHARED_SIGNAL: Final = "limits_shared"
-HAND_OVER_SIGNAL: Final = "hand_over"
-HANDED_OVER_SIGNAL: Final = "handed_over"
-HANDING_OVER_QUERY: Final = "handing_over"
 
 MISSION_ID_ATTRIBUTE: Final = "OrchetMissionId"
 STATUS_ATTRIBUTE: Final = "OrchetStatus"
 AGENT_ATTRIBUTE: Final = "OrchetAgent"
 TOOL_ATTRIBUTE: Final = "OrchetTool"
-CARD_TYPE_ATTRIBUTE: Final = "OrchetCardType"
 WAITING_FOR_ATTRIBUTE: Final = "OrchetWaitingFor"
 PARKED_ATTRIBUTE: Final = "OrchetParked"
 REQUESTER_ATTRIBUTE: Final = "OrchetRequester"
 SEARCH_ATTRIBUTES: Final[Mapping[str, Literal["Keyword", "KeywordList", "Int"]]] = {
     MISSION_ID_ATTRIBUTE: "Keyword",
     STATUS_ATTRIBUTE: "Keyword",
-    AGENT_ATTRIBUTE: "Keyword",
+    AGENT_ATTRIBUTE: "KeywordList",
     TOOL_ATTRIBUTE: "KeywordList",
-    CARD_TYPE_ATTRIBUTE: "Keyword",
     WAITING_FOR_ATTRIBUTE: "KeywordList",
     PARKED_ATTRIBUTE: "Int",
     REQUESTER_ATTRIBUTE: "Keyword",
 }
-"""What workflows are searched by, with the type of each. None is ever encrypted: ids, statuses and
-names of our own, and of the requester what the start of a mission says.
+"""Search attributes of workflows with their types. None is ever encrypted: they hold ids, statuses,
+the orchestrator's own names, and the requester that the start of a mission states.
 
-A server on SQL has room for three lists in a namespace; these take two of them.
-"""
+A server on SQL has room for three lists in a namespace; these use all three."""
 LEFT_TO_ROLLBACK: Final = "left_to_rollback"
-"""The status by which a mission is found that is over while its rollback still holds what is
-parked: that can be resolved, and what is over cannot change."""
+"""The search status of a mission that is over while its rollback still holds parked obligations:
+these can be resolved later, and a closed workflow cannot change."""
 
-# Workflows measure with Temporal's meter, which takes no dots where it serves Prometheus itself.
+# Workflows use Temporal's meter, which accepts no dots where it serves Prometheus itself.
 REMINDERS_METRIC: Final = "orchestrator_confirmation_reminders"
 DECISIONS_METRIC: Final = "orchestrator_confirmation_decisions"
 CONFIRMATION_WAIT: Final = "orchestrator_confirmation_wait"
@@ -108,11 +85,11 @@ OBLIGATIONS_METRIC: Final = "orchestrator_rollback_obligations"
 
 MISSION_FAILED: Final = "MissionFailed"
 MISSION_INCOMPLETE: Final = "MissionIncomplete"
-"""Its legs have ended, and a part of its goal is not served; what it did stands."""
-LEG_FAILED: Final = "LegFailed"
+"""The legs have ended, and a part of the goal is not served; effects stand."""
+ROLLBACK_REFUSED: Final = frozenset({"MissionStillRuns", "MissionUnknown", "RollbackMisnamed"})
+"""Failures of a rollback that was never to be: it cancelled nothing."""
 PROVIDER_BUSY: Final = "ProviderBusy"
 MODEL_TROUBLE: Final = "ModelTrouble"
-TASK_LOST: Final = "TaskLost"
 
 _SCHEDULED: Final = "scheduled:"
 _DUE: Final = re.compile(
@@ -120,40 +97,66 @@ _DUE: Final = re.compile(
 )
 
 
+def saga_id(name: str, workflow_id: str, first_run_id: str) -> str:
+    """Return the id of a saga in a user's workflow, the counterpart of a mission id.
+
+    The id has the name and a digest of the workflow's id and first run, so that a reused workflow
+    id has other sagas, and a reader who knows the workflow can verify its sagas.
+    """
+    digest = hashlib.sha256(f"{workflow_id}\n{first_run_id}".encode()).hexdigest()
+    return f"{name}-{digest[:16]}"
+
+
+def is_saga_of(mission_id: str, workflow_id: str, first_run_id: str) -> bool:
+    """Return True if an id belongs to a saga of this workflow."""
+    name, _, _ = mission_id.rpartition("-")
+    return bool(name and first_run_id) and mission_id == saga_id(name, workflow_id, first_run_id)
+
+
+def may_be_saga(mission_id: str) -> bool:
+    """Return True if an id has the form of a saga's id."""
+    return re.fullmatch(r"[a-z][a-z0-9_-]{0,29}-[0-9a-f]{16}", mission_id) is not None
+
+
+def saga_attribute(mission_id: str) -> str:
+    """Return the search attribute value of a workflow with this saga."""
+    return f"saga:{mission_id}"
+
+
 def leg_workflow_id(mission_id: str, leg_id: str) -> str:
-    """The workflow id of a leg; a mission id has no dot, so the parts can be told apart."""
+    """Return the id of a leg; a mission id has no dot, so the two parts can be separated."""
     return f"{mission_id}.{leg_id}"
 
 
 def rollback_workflow_id(mission_id: str) -> str:
-    """The workflow id of a mission's rollback: derived, so that it can't run twice at once."""
+    """Return the workflow id of a mission's rollback: derived, so that only one runs at a time."""
     return f"{mission_id}.rollback"
 
 
 def mission_of(workflow_id: str) -> str:
-    """The mission that a workflow belongs to: itself, or that of a leg or a rollback."""
+    """Return the id of the mission that a workflow, a leg or a rollback belongs to."""
     return workflow_id.partition(".")[0]
 
 
 def sweep_schedule_id(task_queue: str) -> str:
-    """The id of the schedule that sweeps; each task queue has its own, run by its own workers."""
+    """Return the id of the sweep schedule; each task queue has one, run by its own workers."""
     return f"orchestrator-sweep-{task_queue}"
 
 
 def schedule_workflow_id(schedule_id: str) -> str:
-    """The id of a schedule of missions on the server, and the beginning of those of its runs."""
+    """Return the server's id for a schedule of missions, the prefix of the ids of its runs."""
     return f"{_SCHEDULED}{schedule_id}"
 
 
 def schedule_id_of(workflow_id: str) -> str | None:
-    """The schedule of missions that has this id on the server; None: it is another schedule."""
+    """Return the id of a schedule of missions on the server; None: it is another schedule."""
     return workflow_id.removeprefix(_SCHEDULED) if workflow_id.startswith(_SCHEDULED) else None
 
 
 def due_mission_id(workflow_id: str) -> str | None:
-    """The mission that a run of a schedule starts: the server puts the time behind the run's id.
+    """Return the id of the mission that a schedule's run starts, from the run's id and time.
 
-    None: no schedule of missions has such runs.
+    The server appends the time to the run's id. None: no schedule of missions has such runs.
     """
     found = _DUE.fullmatch(workflow_id)
     if found is None:
@@ -163,45 +166,57 @@ def due_mission_id(workflow_id: str) -> str | None:
 
 
 def call_id(mission_id: str, leg_id: str, step: int, part: int = 0) -> str:
-    """The id of one tool call: its idempotency key, and the id of its card and its obligation."""
+    """Return the id of a tool call, its idempotency key, its card and its obligation."""
     return f"{leg_workflow_id(mission_id, leg_id)}.{step_label(step, part)}"
 
 
 def confirmation_id(call_id: str, asked: int) -> str:
-    """The id of the card on which a call is asked about for the nth time."""
+    """Return the id of the card that asks about a call for the nth time."""
     return call_id if asked == 1 else f"{call_id}-{asked}"
 
 
 def overcharge_id(call_id: str, asked: int) -> str:
-    """The id of the card on which it is asked for the nth time whether to keep what cost more."""
+    """Return the id of the card that asks for the nth time whether to keep an overcharge."""
     return confirmation_id(f"{call_id}-overcharge", asked)
 
 
 def plan_question_id(mission_id: str, asked: int) -> str:
-    """The id of the nth question that a mission itself asks about its plan."""
+    """Return the id of the nth question of a mission about its plan."""
     return f"{mission_id}.plan-{asked}"
 
 
 def plan_card_id(mission_id: str, asked: int) -> str:
-    """The id of the nth card on which a mission has its plan approved."""
+    """Return the id of the nth card that asks for approval of a mission's plan."""
     return f"{mission_id}.plan-approval-{asked}"
 
 
 def plan_workflow_id(digest: str) -> str:
-    """The workflow id under which a plan is only shown: no mission, leg or rollback can have it."""
+    """Return the workflow id of a plan preview, which no mission, leg or rollback can have."""
     return f"plan:{digest[:32]}"
 
 
 def model_pause_id(call_id: str) -> str:
-    """The id of the pause of a leg whose model could not be asked in that step."""
+    """Return the id of the pause of a leg whose model could not be asked in this step."""
     return f"{call_id}-model"
 
 
 def model_question_id(call_id: str, asked: int) -> str:
-    """The id of the nth question about a model whose answers are of no use."""
+    """Return the id of the nth question about a model with unusable answers."""
     return confirmation_id(f"{call_id}-answers", asked)
 
 
+def leg_of(asked: str) -> str:
+    """Return the leg id of a card, question, pause or call; empty: the mission's own."""
+    _, _, rest = asked.partition(".")
+    leg_id, dot, _ = rest.rpartition(".")
+    return leg_id if dot else ""
+
+
+def is_of_plan(asked: str, mission_id: str) -> bool:
+    """Return True if a card or a question is about the plan of this mission."""
+    return asked.startswith((f"{mission_id}.plan-",)) and not leg_of(asked)
+
+
 def leg_of_confirmation(confirmation_id: str) -> str:
-    """The workflow id of the leg, or of the mission, that a confirmation or a question is of."""
+    """Return the workflow id of the leg or mission that a confirmation or question belongs to."""
     return confirmation_id.rpartition(".")[0]

@@ -1,94 +1,84 @@
-"""A plan as a person reads it before anything happens, and the digest by which it is approved."""
+"""A plan for people to read: its preview, its approval card, and the question about its doubts."""
 
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Final
 
 from pydantic import Field
 
+from orchestrator.catalog.card_types import PLAN
+from orchestrator.confirmation.card_content import CONTENT_TYPES, CardLine
 from orchestrator.confirmation.models import ConfirmationCard, Grant, canonical_digest
 from orchestrator.confirmation.signatures import PublicKeys
-from orchestrator.core.limits import Limits
-from orchestrator.core.plan_origin import LegNeed, PlanOrigin
+from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.leg import open_choice
+from orchestrator.messages.mission import LONGEST_GOAL, Came, MissionRequest, PlanAnswer
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.thought_here import ThoughtHere
-from orchestrator.planning.models import Doubt, MissionPlan
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
 from orchestrator.saga.orders import Order
 
 
 class PlannedTool(Record):
-    """A tool that a leg is likely to call; which it does call is decided step by step."""
+    """A tool that a leg is likely to call; the planner decides step by step."""
 
     name: str
     title: str = ""
     is_side_effect: bool = False
-    card_type: str | None = Field(
-        default=None, description="of the card that a call waits at; None: nobody is asked"
-    )
-    undo: str = Field(default="", description="of a side effect: whether and how it is undone")
+    card_type: str | None = None
+    """None: the call waits for no card."""
+    cancellation: str = Field(default="", description="whether and how its effect is cancelled")
 
 
 class PlannedLeg(Record):
-    """What one leg would do."""
+    """A leg of the plan."""
 
     leg_id: str
     goal: str
     agent: str
     depends_on: tuple[str, ...] = ()
-    planned_by: str = Field(
-        default="", description="who decides its steps: a model, the rules; empty: not said"
-    )
+    planned_by: str = ""
+    """A model, or the rules; empty: unknown."""
     stage: int = Field(description="from 1: legs of one stage may run side by side")
-    tools: tuple[PlannedTool, ...] = Field(
-        default=(), description="those of its orders; without any, the first that it would be shown"
-    )
+    tools: tuple[PlannedTool, ...] = ()
+    """The tools of its orders; without orders, the first that the router would forward."""
     orders: tuple[Order, ...] = Field(default=(), description="the effects that it is to have")
-    serves: tuple[str, ...] = Field(
-        default=(), description="the words of the goal that it says it is for"
-    )
-    needs: tuple[LegNeed, ...] = Field(
-        default=(), description="what it is to be told by the legs that it depends on"
-    )
+    serves: tuple[str, ...] = ()
+    """The words of the goal that the leg claims to serve."""
 
     @property
     def cards(self) -> tuple[str, ...]:
-        """The types of the cards that it is likely to wait at, each once."""
+        """The types of the cards that it is likely to open, without duplicates."""
         asked = (tool.card_type for tool in self.tools if tool.is_side_effect)
         return tuple(dict.fromkeys(one for one in asked if one is not None))
 
 
 class PlanPreview(Record):
-    """What a mission of this goal would do; nothing of it was done. Prices are known at the cards.
+    """A plan for a goal, without any effect. Prices are known only at the cards.
 
-    Its digest is that of the mission's own approval card, as long as both are planned alike.
+    Its digest equals that of the mission's own approval card, as long as both are planned alike.
     """
 
     goal: str
     digest: str = Field(description="of all that an approval of the plan covers")
     legs: tuple[PlannedLeg, ...]
-    uncovered: tuple[str, ...] = Field(
-        default=(), description="text of the goal that no leg says it serves"
-    )
-    doubts: tuple[Doubt, ...] = Field(
-        default=(), description="what of the goal would not be carried out as it stands"
-    )
-    asks_first: bool = Field(
-        default=False, description="whether the mission would ask about its plan before it begins"
-    )
-    needs_approval: bool = Field(
-        default=False, description="whether the worker's policy wants the plan approved"
-    )
-    made_by: PlanOrigin = Field(
-        default_factory=PlanOrigin, description="who made it: a model, or the rules and why"
-    )
+    uncovered: tuple[str, ...] = ()
+    """Text of the goal that no leg claims to serve."""
+    doubts: tuple[Doubt, ...] = ()
+    """Parts of the goal that would not be carried out as stated."""
+    asks_first: bool = False
+    needs_approval: bool = False
+    made_by: PlanOrigin = Field(default_factory=PlanOrigin)
+    """The model that made it, or the reason for the rules."""
     catalog_digest: str
-    undeclared_inputs: tuple[str, ...] = Field(
-        default=(), description="inputs of the request that no tool of its client takes"
-    )
+    undeclared_inputs: tuple[str, ...] = ()
+    """Inputs of the request that no tool of its client takes."""
 
 
 def plan_digest(preview: PlanPreview) -> str:
-    """SHA-256 of what an approval of a plan covers, in canonical JSON (RFC 8785)."""
+    """Return the SHA-256 of what a plan's approval covers, in canonical JSON (RFC 8785)."""
     legs: list[JsonObject] = [
         {
             "leg_id": leg.leg_id,
@@ -111,39 +101,25 @@ def plan_digest(preview: PlanPreview) -> str:
 
 
 def is_shown(plan: MissionPlan, shown: PlanPreview) -> bool:
-    """Whether what was shown is this plan, and has the digest that it says."""
+    """Return True if a preview is of this plan and its digest is correct."""
     legs = [(one.leg_id, one.goal, one.agent.name, one.depends_on, one.orders) for one in plan.legs]
     told = [(one.leg_id, one.goal, one.agent, one.depends_on, one.orders) for one in shown.legs]
     return legs == told and plan.doubts == shown.doubts and plan_digest(shown) == shown.digest
 
 
-class BegunPlan(MissionPlan, ThoughtHere):
-    """A plan as its worker lets it begin."""
-
-    needs_approval: bool = Field(
-        default=False, description="whether a policy wants it approved before it begins"
-    )
-    limits: Limits = Field(
-        default_factory=Limits, description="of its mission, by both policies: the tighter of each"
-    )
-    leg_limits: Limits = Field(
-        default_factory=Limits, description="of each of its legs, by both policies"
-    )
-
-
 class PlanInput(Record):
-    """A request whose plan is only shown."""
+    """A request for a plan preview."""
 
     request: MissionRequest
     now: datetime | None = Field(default=None, description="set by the workflow that has it made")
 
 
 class PlanTaken(Record):
-    """That a worker plans it."""
+    """The acceptance of a plan request by a worker."""
 
 
 class PlanReviewInput(Record):
-    """A mission's plan that is to be approved, or that was."""
+    """The input for reviewing a mission's plan before or after its approval."""
 
     mission_id: str
     goal: str
@@ -157,17 +133,237 @@ class PlanReviewInput(Record):
     ends_at: datetime | None = Field(default=None, description="when the mission is over at last")
     confirmation_id: str
     round: int = Field(default=1, description="how often it is asked about, this time included")
-    problem: str = Field(
-        default="", description="why the goal as it was said otherwise could not be planned"
-    )
+    problem: str = ""
+    """The reason that the restated goal could not be planned."""
     grant: Grant | None = Field(default=None, description="the approval that is to be checked")
     shown: PlanPreview | None = Field(default=None, description="what that approval is of")
 
 
 class PlanReview(Record):
-    """The card on which a plan is approved; or, of an approval, whether it holds."""
+    """The approval card of a plan; or, for an approval, the result of checking it."""
 
     shown: PlanPreview | None = Field(default=None, description="what the card is made of")
     card: ConfirmationCard | None = None
     approval_keys: PublicKeys | None = None
     refusal: str | None = Field(default=None, description="why there is no card, or why it fails")
+
+
+GO_ON: Final = "go on"
+STOP: Final = "stop"
+ANSWER: Final = "answer"
+"""The only field of a question about a plan."""
+MOST_ROUNDS: Final = 5
+"""Restatements of one mission's goal."""
+UNANSWERED: Final = "if nobody answers until then, the mission ends; nothing was done"
+
+_MEANS: Final[dict[str, Came]] = {GO_ON: "go on", "yes": "go on", STOP: "stop", "no": "stop"}
+"""Fixed, because every replay reads recorded answers again."""
+
+
+def what_it_means(text: str) -> Came:
+    """Return the meaning of an answer: any answer but a few fixed words restates the goal."""
+    plain = " ".join(re.sub(r"[^\w\s]", " ", text).casefold().split())
+    return _MEANS.get(plain, "said otherwise")
+
+
+def asks_first(plan: MissionPlan) -> bool:
+    """Return True if a person is asked about a plan before it begins.
+
+    Words left over in a read-only plan are listed in its result instead.
+    """
+    return any(plan.has_orders or doubt.kind != "left_over" for doubt in plan.doubts)
+
+
+def why_asked(plan: MissionPlan) -> str:
+    """Return the reason that a plan's question states."""
+    if any(doubt.kind == "language" for doubt in plan.doubts):
+        return "its goal could not be read with certainty"
+    return "a part of its goal is not carried out as it stands"
+
+
+def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
+    """Return the schema of the answer to a question about a plan."""
+    choices = {
+        GO_ON: "as it is planned; the result lists what was set aside",
+        STOP: "nothing is done",
+    }
+    schema = open_choice(choices, other="the whole goal said otherwise")
+    told: JsonObject = {"title": "your answer", "pattern": r"\S", "maxLength": LONGEST_GOAL}
+    return {ANSWER: {**schema, **told}}
+
+
+def plan_question(plan: MissionPlan, problem: str = "") -> str:
+    """Return the question about a plan.
+
+    Args:
+        plan: the plan that would be carried out.
+        problem: why the restated goal could not be planned; empty: it was not restated.
+    """
+    parts = [
+        f"That cannot be planned: {problem.rstrip('.')}." if problem else "",
+        f"I would do this: {'; '.join(_planned(plan.legs))}.",
+        f"Not carried out: {'; '.join(map(doubt_text, plan.doubts))}." if plan.doubts else "",
+        f"Nothing was done yet. Answer '{GO_ON}' (as above; the result lists what was set aside), "
+        f"'{STOP}' (nothing is done), or say the whole goal otherwise.",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def doubt_text(doubt: Doubt) -> str:
+    """Return a doubt in words for a person."""
+    found = f" (found: {', '.join(doubt.choices)})" if doubt.choices else ""
+    return f"{doubt.about!r}: {doubt.why.rstrip('.')}{found}"
+
+
+def set_aside(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[str, ...]:
+    """Return the doubts that the plan began with, and the person who accepted them."""
+    went = next((a for a in reversed([*answers]) if a.outcome == "go on"), None)
+    by = f"; {went.by or 'somebody'} said to go on" if went is not None else ""
+    return tuple(f"{doubt_text(doubt)}{by}" for doubt in plan.doubts)
+
+
+def _planned(legs: Iterable[LegPlan]) -> Iterable[str]:
+    numbers = {leg.leg_id: number for number, leg in enumerate(legs, start=1)}
+    for number, leg in enumerate(legs, start=1):
+        after = " and ".join(str(numbers[i]) for i in leg.depends_on if i in numbers)
+        notes = [
+            f"after {after}" if after else "",
+            "changes something" if leg.orders else "",
+        ]
+        note = ", ".join(part for part in notes if part)
+        yield f"({number}) {leg.goal}{f' [{note}]' if note else ''}"
+
+
+PLAN_TOOL = "mission.plan"
+"""The tool name of a plan's card; no real tool has a dot in its name."""
+_HEADING = "Plan of a mission"
+
+
+def prepared_plan(wanted: PlanReviewInput, preview: PlanPreview) -> PreparedCall:
+    """Return a plan as the call, with its card, that approval rules check."""
+    call = ToolCall(
+        call_id=wanted.confirmation_id,
+        mission_id=wanted.mission_id,
+        leg_id="",
+        tool=PLAN_TOOL,
+        catalog_digest=wanted.catalog_digest,
+        arguments={"plan": preview.digest},
+        card_type=PLAN,
+        requester=wanted.requester,
+        grant=wanted.grant,
+    )
+    return PreparedCall(call=call, title=_HEADING, card=_card(wanted, preview))
+
+
+def as_wanted(wanted: PlanReviewInput) -> PrepareInput:
+    """Return the input that approval rules expect, for a plan."""
+    return PrepareInput(
+        call_id=wanted.confirmation_id,
+        mission_id=wanted.mission_id,
+        leg_id="",
+        tool=PLAN_TOOL,
+        catalog_digest=wanted.catalog_digest,
+        arguments={},
+        policy=wanted.policy,
+        requester=wanted.requester,
+        now=wanted.now,
+        round=wanted.round,
+    )
+
+
+def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
+    content = CONTENT_TYPES[PLAN].model_validate(
+        {
+            "warnings": [
+                CardLine(label="Not carried out", value=doubt_text(d)) for d in preview.doubts
+            ],
+            "legs": [
+                *_origin_line(preview),
+                *(line for leg in preview.legs for line in leg_lines(leg)),
+            ],
+            "unserved": [CardLine(label="No leg serves", value=text) for text in preview.uncovered],
+        }
+    )
+    return ConfirmationCard(
+        confirmation_id=wanted.confirmation_id,
+        mission_id=wanted.mission_id,
+        leg_id="",
+        card_type=PLAN,
+        heading=_HEADING,
+        title=_title(preview),
+        tool=PLAN_TOOL,
+        content=content,
+        goal=wanted.goal,
+        asked_because=_again(wanted.problem),
+        inputs=(),
+        cancellation="nothing is done yet; effects are cancelled as each of their cards says",
+        digest=preview.digest,
+        approvers=wanted.policy.confirmation.approvers_of(card_type=PLAN, tool=PLAN_TOOL),
+        round=wanted.round,
+    )
+
+
+def _origin_line(preview: PlanPreview) -> Iterator[CardLine]:
+    """Yield the model that made the plan, if one did."""
+    if preview.made_by.model:
+        yield CardLine(label="Made by", value=preview.made_by.told)
+
+
+def _again(problem: str) -> str:
+    """Return the reason that the earlier plan is shown again."""
+    if not problem:
+        return ""
+    said = f"What was said instead cannot be planned: {problem.rstrip('.')}."
+    return f"{said} This is the plan as it was."
+
+
+def _title(preview: PlanPreview) -> str:
+    count = len(preview.legs)
+    return f"Begin a mission of {count} leg{'s' if count > 1 else ''}"
+
+
+def leg_lines(leg: PlannedLeg) -> Iterator[CardLine]:
+    """Yield a leg's line, with its orders and tools below it."""
+    yield CardLine(label=leg.leg_id, value=f"{leg.goal} ({leg_note(leg)})")
+    tools = {tool.name: tool for tool in leg.tools}
+    for order in leg.orders:
+        yield CardLine(label=f"{leg.leg_id}, order", value=order_text(order, tools))
+    for tool in leg.tools if not leg.orders else ():
+        yield CardLine(label=f"{leg.leg_id}, likely", value=tool_text(tool))
+    if not leg.orders and not leg.tools:
+        yield CardLine(label=f"{leg.leg_id}, likely", value="it looks for a tool when it begins")
+
+
+def leg_note(leg: PlannedLeg) -> str:
+    """Return a leg's agent, planner and dependencies."""
+    after = [f"after {' and '.join(leg.depends_on)}"] if leg.depends_on else []
+    planned = [f"planned by {leg.planned_by}"] if leg.planned_by else []
+    return ", ".join([f"agent {leg.agent}", *planned, *after])
+
+
+def order_text(order: Order, tools: Mapping[str, PlannedTool]) -> str:
+    """Return an order in words: effect, count, condition, and how it is cancelled."""
+    known = [tools[name] for name in order.tools if name in tools]
+    title = " or ".join(tool.title or tool.name for tool in known) or " or ".join(order.tools)
+    often = f"each of {order.each!r}" if order.each else "once" if order.count == 1 else ""
+    parts = [f"{title}: {often or f'{order.count} times'}"]
+    parts += [f"only {order.when!r}"] if order.when else []
+    parts += [f"for {order.clause!r}"] if order.clause else []
+    parts += [_asked_and_cancelled(tool) for tool in known]
+    return "; ".join(parts)
+
+
+def tool_text(tool: PlannedTool) -> str:
+    """Return a tool in words, with its card and how it is cancelled."""
+    if not tool.is_side_effect:
+        return f"{tool.name}: {tool.title}; reads"
+    return f"{tool.name}: {tool.title}; {_asked_and_cancelled(tool)}"
+
+
+def _asked_and_cancelled(tool: PlannedTool) -> str:
+    asked = (
+        f"asks on a card of type {tool.card_type} before it is sent"
+        if tool.card_type is not None
+        else "sent without asking, as its document says"
+    )
+    return f"{asked}; {tool.cancellation}" if tool.cancellation else asked

@@ -1,8 +1,8 @@
-"""A field of a question as a person reads it: its name in words, what it takes, and its choices."""
+"""Fields of a question as a person reads them: name, kind and choices, from JSON Schemas."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -12,25 +12,121 @@ from orchestrator.core.pii import handle_for, is_field_name, is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validation import field_problems
-from orchestrator.language import lexicon, units
+from orchestrator.language import lexicon
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
-from orchestrator.messages.field_kinds import (
-    FieldChoice,
-    FieldKind,
-    choices_of,
-    kind_of,
-    takes_other_texts,
-)
+
+FieldKind = Literal[
+    "choice", "flag", "date", "time", "moment", "money", "whole", "number", "several", "email",
+    "priced", "object", "text",
+]  # fmt: skip
+
+
+class FieldChoice(Record):
+    """A value that a field accepts, with its label."""
+
+    value: JsonValue
+    label: str
+    about: str = ""
+
+
+_TYPES: Final[dict[str, FieldKind]] = {
+    "boolean": "flag",
+    "integer": "whole",
+    "number": "number",
+    "array": "several",
+    "object": "object",
+}
+_FORMATS: Final[dict[str, FieldKind]] = {
+    "date": "date",
+    "date-time": "moment",
+    "time": "time",
+    "email": "email",
+    "idn-email": "email",
+}
+_MONEY: Final = frozenset({"amount", "currency"})
+
+
+def kind_of(schema: JsonObject) -> FieldKind:
+    """Return the kind of a field, from its type and format."""
+    declared = schema.get("type")
+    named = [str(n) for n in declared if n != "null"] if isinstance(declared, list) else [declared]
+    if named == ["object"] or (named == [None] and "properties" in schema):
+        properties = schema.get("properties")
+        if isinstance(properties, dict) and set(properties) == _MONEY:
+            return "money"
+        return "priced" if text_with_money(schema) else "object"
+    if len(named) == 1 and (found := _TYPES.get(str(named[0]))) is not None:
+        return found
+    return _FORMATS.get(str(schema.get("format")), "text") if named == ["string"] else "text"
+
+
+def text_with_money(schema: JsonObject) -> str:
+    """Return the only text that an object requires besides an amount and its currency; or "".
+
+    Example: `description`, in the items of an expense report.
+    """
+    listed, properties = schema.get("required"), schema.get("properties")
+    needed = {str(name) for name in listed} if isinstance(listed, list) else set()
+    if len(needed) != 3 or not needed > _MONEY or not isinstance(properties, dict):
+        return ""
+    (name,) = needed - _MONEY
+    other = properties.get(name)
+    is_text = isinstance(other, dict) and other.get("type") == "string" and not choices_of(other)
+    return name if is_text else ""
+
+
+def choices_of(schema: JsonObject) -> tuple[FieldChoice, ...]:
+    """Return the enum values of a schema, or the constants among its alternatives."""
+    listed = schema.get("enum")
+    if isinstance(listed, list):
+        return tuple(
+            FieldChoice(value=value, label=_readable(value))
+            for value in listed
+            if value is not None
+        )
+    return tuple(_constant(branch) for branch in _branches(schema) if "const" in branch)
+
+
+def _constant(branch: JsonObject) -> FieldChoice:
+    title, about = branch.get("title"), branch.get("description")
+    return FieldChoice(
+        value=branch["const"],
+        label=title if isinstance(title, str) and title else _readable(branch["const"]),
+        about=about.split(". ")[0].strip(" .\n")[:200] if isinstance(about, str) else "",
+    )
+
+
+def takes_other_texts(schema: JsonObject) -> bool:
+    """Return True if a field accepts texts in addition to its choices."""
+    if "enum" in schema:
+        return False
+    return any("const" not in b and b.get("type") == "string" for b in _branches(schema))
+
+
+def _branches(schema: JsonObject) -> Iterator[JsonObject]:
+    for keyword in ("oneOf", "anyOf"):
+        held = schema.get(keyword)
+        yield from (b for b in held if isinstance(b, dict)) if isinstance(held, list) else ()
+
+
+def _readable(value: JsonValue) -> str:
+    """Return a machine's value in words: `premium_economy` is "premium economy"."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = str(value)
+    apart = text.replace("_", " ").strip()
+    return apart if apart and " " not in text else text
+
 
 _TOLD: Final = WordLists("asked").table("kinds")
 _LONGEST: Final = 200
 _PERSONAL: Final = frozenset({"passport", "iban", "ssn", "cvv", "cvc"})
-"""Names of fields that ask for what only the vault may hold."""
+"""Words in field names that ask for data which only the vault may hold."""
 
 
 class QuestionField(Record):
-    """One field of a question, read from its schema."""
+    """A field of a question, read from its schema."""
 
     name: str
     label: str = Field(description="what is asked for, in words")
@@ -41,13 +137,12 @@ class QuestionField(Record):
     example: str = Field(default="", description="as its document gives it")
     unit: str = Field(default="", description="what a number is counted in, where it is known")
     each: str = Field(default="", description="what one of several is, where that is no text")
-    is_optional: bool = Field(
-        default=False, description="whether it has a value when none is given"
-    )
+    is_optional: bool = False
+    """True if it has a default."""
     default: JsonValue = None
 
     def takes(self, today: date | None = None) -> str:
-        """What may be answered, in one phrase, with an example."""
+        """Return the expected answer in one phrase, with an example."""
         day = "2026-12-03" if today is None else (today + timedelta(days=10)).isoformat()
         told = _TOLD[self.kind].format(day=day)
         if self.choices and self.is_open:
@@ -61,23 +156,23 @@ class QuestionField(Record):
         return f"{told}{counted}{shown}{left}"
 
     def told(self, today: date | None = None) -> str:
-        """All that a person needs of it, on one line: "day: of the flight; a day"."""
+        """Return the field on one line: "day: of the flight; a day"."""
         is_said = self.choices and self.is_open
         about = f"{self.about}; " if self.about and not is_said else ""
         return f"{self.label}: {about}{self.takes(today)}"
 
     def listed(self) -> Iterator[str]:
-        """Its choices, numbered: "1. go on: make exactly this call"."""
+        """Yield its choices, numbered: "1. go on: make exactly this call"."""
         for number, choice in enumerate(self.choices, start=1):
             about = f": {choice.about}" if choice.about else ""
             yield f"{number}. {choice.label}{about}"
 
 
 def answer_problems(fields: Mapping[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
-    """Return what is wrong with an answer, a sentence for each fault; none quotes a value.
+    """Return one sentence for each fault of an answer; none quotes a value.
 
-    Payment numbers, and values of fields that are personal by their name, are refused: an answer
-    stands in histories in the open, its handles do not say what they stand for.
+    Payment numbers, and values of fields with personal names, are refused: histories hold answers
+    in the open, while handles do not reveal their values.
     """
     faults = field_problems({**fields}, values)
     return (*faults, *personal_problems(values))
@@ -89,7 +184,7 @@ def personal_problems(values: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 
 def _personal(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    """Yield the fields that hold a personal value where a handle belongs, and how that shows."""
+    """Yield the fields with a personal value where a handle belongs, each with the evidence."""
     for name, value in values.items():
         if is_handle(value):
             continue
@@ -108,12 +203,12 @@ def _in_the_open(name: str, why: str) -> str:
 
 
 def question_fields(fields: Mapping[str, JsonObject]) -> tuple[QuestionField, ...]:
-    """The fields of a question, in its order."""
+    """Return the fields of a question, in the question's order."""
     return tuple(question_field(name, schema) for name, schema in fields.items())
 
 
 def question_field(name: str, schema: JsonObject) -> QuestionField:
-    """One field of a question, from its name and its JSON Schema."""
+    """Return one field of a question, from its name and its JSON Schema."""
     resolved = resolve(schema, schema)
     words = tokens(name)
     choices = choices_of(resolved)
@@ -127,7 +222,7 @@ def question_field(name: str, schema: JsonObject) -> QuestionField:
         choices=choices,
         is_open=not choices or takes_other_texts(resolved),
         example=example if isinstance(example, str) else "",
-        unit=units.name_of(words) if kind in ("whole", "number") else "",
+        unit=lexicon.unit_of(words) if kind in ("whole", "number") else "",
         each=_each(name, resolved) if kind == "several" else "",
         is_optional="default" in resolved,
         default=resolved.get("default"),
@@ -148,7 +243,7 @@ def _label(words: list[str], schema: JsonObject) -> str:
 
 
 def _about(schema: JsonObject, choices: tuple[FieldChoice, ...]) -> str:
-    """What its document says of it, unless that only lists what is listed anyway."""
+    """Return the first sentence of a description, unless it lists the choices."""
     about = _first_sentence(schema.get("description"))
     return "" if len(choices) > 1 and all(c.label in about for c in choices[:2]) else about
 
@@ -175,7 +270,7 @@ def _kind(words: list[str], schema: JsonObject) -> FieldKind:
 
 
 def _kind_by_pattern(schema: JsonObject) -> FieldKind:
-    """What a text with a pattern is, told by what fits: a time of day, a day, or any text."""
+    """Return the kind of a text with a pattern, by examples that match it."""
 
     def fits(text: str) -> bool:
         return not field_problems({"value": schema}, {"value": text})
@@ -186,7 +281,7 @@ def _kind_by_pattern(schema: JsonObject) -> FieldKind:
 
 
 def _kind_by_name(last: str, description: str) -> FieldKind:
-    """What a text without a format is meant to be, by the last word of its name."""
+    """Return the kind of a text without a format, by the last word of its name."""
     ends = lexicon.START | lexicon.END
     if last in lexicon.DATE or (last in ends and "date" in tokens(description)):
         return "date"

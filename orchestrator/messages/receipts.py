@@ -1,20 +1,29 @@
-"""What a mission's ledger proves to people: receipts of what stands, and what was cancelled."""
+"""The proof in a mission's ledger: receipts, cancelled effects, and orders without effect."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from pydantic import Field, JsonValue
 
-from orchestrator.core.budget import Money, Spend
+from orchestrator.core.budget import Money
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.leg import LegResult, LegStatus
+from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.orders import (
+    Effect,
+    done_though_unmet,
+    effects_of,
+    unserved,
+    why_unserved,
+)
 from orchestrator.saga.outcome import FollowUp
 
 _DEPTH: Final = 4
-"""How deep within an answer its identifiers are looked for."""
+"""The depth to which an answer is searched for identifiers."""
 _IDENTIFIER: Final = re.compile(
     r"(?:^|.*[_.\s-])(?i:id|reference|number)|.*[a-z0-9](?:I[dD]|Reference|Number)"
 )
@@ -32,39 +41,37 @@ class Receipt(Record):
     overcharged: Money | None = Field(default=None, description="charged beyond what was approved")
     confirmed_by: str | None = None
     reference: JsonObject = Field(default_factory=dict, description="by what its provider knows it")
-    follow_ups: tuple[FollowUp, ...] = Field(
-        default=(), description="what can be done next, its cancel first"
-    )
+    follow_ups: tuple[FollowUp, ...] = ()
+    """Possible next calls, the cancel of this effect first."""
 
 
 class Left(Receipt):
-    """Something that was to be taken back, and stands or may stand."""
+    """An effect that a rollback left, and that stands or may stand."""
 
     state: ObligationState
     note: str = Field(default="", description="why it was left")
 
 
 class Cancelled(Record):
-    """Something that was cancelled at its provider, by a leg or by the rollback."""
+    """An effect that a leg or the rollback cancelled at its provider."""
 
     call_id: str = Field(description="the leg's own call that did it, or whose obligation it was")
     tool: str = Field(description="what cancelled it")
     title: str = Field(default="", description="what it was, where the mission had made it")
     reference: JsonObject = Field(default_factory=dict, description="by what it was cancelled")
     at: datetime | None = None
-    confirmed_by: str | None = Field(
-        default=None, description="who decided on it; None: it followed from what was approved"
-    )
+    confirmed_by: str | None = None
+    """None: the cancel needed no approval."""
     by_rollback: bool = False
 
 
 def receipts_of(ledger: Ledger) -> tuple[Receipt, ...]:
-    """A receipt for each obligation that stands, in the order they were written."""
+    """Return a receipt for each obligation that stands, in ledger order."""
     return tuple(_receipt(o) for o in ledger.obligations if o.state is ObligationState.COMMITTED)
 
 
 def left_of(ledger: Ledger) -> tuple[Left, ...]:
-    """What a rollback left: to an operator, or by the decision of one."""
+    """Return the effects that a rollback left to an operator, or by an operator's decision."""
     kept = (ObligationState.PARKED, ObligationState.ACCEPTED)
     return tuple(
         Left(**_receipt(o).model_dump(exclude={"follow_ups"}), state=o.state, note=o.note)
@@ -74,7 +81,7 @@ def left_of(ledger: Ledger) -> tuple[Left, ...]:
 
 
 def cancelled_of(ledger: Ledger) -> tuple[Cancelled, ...]:
-    """What was cancelled, of the mission's own and of others': by its legs, then by rollback."""
+    """Return cancelled effects, first those cancelled by legs, then those by the rollback."""
     made = {o.cancelled_by: o for o in ledger.obligations if o.cancelled_by is not None}
     own = [_by_leg(c, made.get(c.call_id)) for c in ledger.cancels if c.outcome == "succeeded"]
     known = {c.call_id for c in ledger.cancels}
@@ -86,22 +93,17 @@ def cancelled_of(ledger: Ledger) -> tuple[Cancelled, ...]:
     return (*own, *rolled_back)
 
 
-def spend_of(ledger: Ledger) -> Spend:
-    """What the obligations that still stand cost."""
-    return ledger.spent
-
-
 def reference_of(obligation: Obligation) -> JsonObject:
-    """By what a provider knows what it holds.
+    """Return the identifiers by which a provider knows an effect.
 
-    The identifiers of its answer, and what else the answer gives to cancel it by; without either,
-    the identifiers of what the answer holds, or what the call itself said.
+    These are the identifiers of its answer, and other values of the answer that its cancel needs;
+    if there are none, the identifiers nested in the answer, or the arguments of the call itself.
     """
     answered = _identifiers(obligation.response, depth=1)
     sent = [*obligation.arguments.values(), obligation.idempotency_key]
-    undo = {n: v for n, v in obligation.undo_arguments.items() if _is_name(v)}
-    given = {n: v for n, v in undo.items() if v not in sent and v not in answered.values()}
-    return {**answered, **given} or _identifiers(obligation.response, depth=_DEPTH) or undo
+    asked = {n: v for n, v in obligation.cancel_inputs.items() if _is_name(v)}
+    given = {n: v for n, v in asked.items() if v not in sent and v not in answered.values()}
+    return {**answered, **given} or _identifiers(obligation.response, depth=_DEPTH) or asked
 
 
 def _receipt(obligation: Obligation) -> Receipt:
@@ -120,7 +122,7 @@ def _receipt(obligation: Obligation) -> Receipt:
 
 
 def _with_fee(one: FollowUp, obligation: Obligation) -> FollowUp:
-    """A follow-up, where it cancels an obligation with the fee that its budget reserves."""
+    """Return a follow-up; a cancel with the fee that the budget reserves."""
     if one.tool != obligation.cancel_tool or one.fee is not None:
         return one
     return one.model_copy(update={"fee": obligation.fee})
@@ -155,7 +157,7 @@ def _identifiers(body: JsonValue, *, depth: int) -> JsonObject:
 
 
 def _named(body: JsonValue, within: str, depth: int) -> Iterator[tuple[str, JsonValue]]:
-    """The identifiers of an object, those of what it holds after its own."""
+    """Yield the identifiers of an object, then those of nested objects."""
     if not isinstance(body, dict) or depth == 0:
         return
     for name, value in body.items():
@@ -170,7 +172,76 @@ def _named(body: JsonValue, within: str, depth: int) -> Iterator[tuple[str, Json
 
 
 def _is_name(value: JsonValue) -> bool:
-    """Whether a value may name one thing; what is personal is never shown."""
+    """Return True if a value may identify something; personal values never do."""
     if isinstance(value, str):
         return bool(value) and not is_handle(value)
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+class Unserved(Record):
+    """An order without its effects, or a leg that was left out or proves nothing."""
+
+    clause: str = Field(description="in the words of the goal, or of the leg's goal")
+    reason: str
+    leg_id: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.clause!r}: {self.reason}"
+
+
+def unserved_of(
+    plan: MissionPlan, legs: Iterable[LegResult], ledger: Ledger
+) -> tuple[Unserved, ...]:
+    """Return the reasons that a mission with ended legs has not succeeded.
+
+    Args:
+        plan: the mission's, with the orders of its legs.
+        legs: as they ended.
+        ledger: of the whole mission.
+    """
+    results = {leg.leg_id: leg for leg in legs}
+    effects = effects_of(ledger, (order for leg in plan.legs for order in leg.orders))
+    return tuple(one for leg in plan.legs for one in _of_leg(leg, plan.legs, results, effects))
+
+
+def _of_leg(
+    plan: LegPlan,
+    legs: Sequence[LegPlan],
+    results: Mapping[str, LegResult],
+    effects: Sequence[Effect],
+) -> Iterator[Unserved]:
+    result = results.get(plan.leg_id)
+    if result is not None and result.status is LegStatus.SKIPPED:
+        reason = result.error or "its leg was skipped"
+        yield Unserved(clause=plan.goal, reason=reason, leg_id=plan.leg_id)
+        return
+    for_it = done_for(plan.leg_id, legs)
+    own = [effect for effect in effects if effect.leg_id in for_it]
+    read = [one for leg_id in sorted(for_it & {*results}) for one in results[leg_id].conditions]
+    # A part that was handed over is also an order of the asking leg, and is reported missing once.
+    orders = () if plan.handed_over_by else plan.orders
+    for order in unserved(orders, own, read):
+        reason = why_unserved(order, own)
+        yield Unserved(clause=str(order), reason=reason, leg_id=plan.leg_id)
+    for order, said in done_though_unmet(orders, own, read):
+        reason = f"done, although its condition does not hold: {said.read}"
+        yield Unserved(clause=str(order), reason=reason, leg_id=plan.leg_id)
+    if result is not None and result.unproved_why and result.status is LegStatus.SUCCEEDED:
+        yield Unserved(clause=plan.goal, reason=result.unproved_why, leg_id=plan.leg_id)
+
+
+def proved(legs: Iterable[LegResult], missing: Sequence[Unserved]) -> Iterator[LegResult]:
+    """Yield the legs, marked unproved if nothing proves their planner's claim."""
+    unproved = {one.leg_id for one in missing}
+    for leg in legs:
+        claims = leg.status is LegStatus.SUCCEEDED and leg.leg_id in unproved
+        yield leg.model_copy(update={"unproved": True}) if claims else leg
+
+
+def done_for(leg_id: str, legs: Iterable[LegPlan]) -> frozenset[str]:
+    """Return a leg and all legs that it handed parts of its goal to."""
+    own = {leg_id}
+    for leg in legs:  # each follows the leg that handed it over
+        if leg.handed_over_by in own:
+            own.add(leg.leg_id)
+    return frozenset(own)

@@ -1,137 +1,163 @@
-"""Rollbacks and sweeps: what starts them, what they collect, what they did."""
+"""Rollbacks and sweeps: their inputs, their reports, and obligations parked for an operator."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from orchestrator.core.record import Record
+from orchestrator.core import command_lines
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.shown_text import markdown_summary
-from orchestrator.messages.leg import LegResult
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState, Resolution, RollbackOrder
+from orchestrator.messages.receipts import reference_of
+from orchestrator.saga.ledger import (
+    Ledger,
+    Obligation,
+    ObligationState,
+    Resolution,
+    ResolutionRecord,
+    RollbackOrder,
+)
 
 
-class CollectLegsInput(Record):
-    """Whose legs to collect, and which broken-off rollback to take over from."""
+class CollectLedgerInput(Record):
+    """The mission whose ledger to read, and the interrupted rollback to take over from."""
 
     mission_id: str
-    take_over: str | None = Field(
-        default=None, description="run id of an earlier rollback of the mission that was broken off"
-    )
+    ledger: Ledger | None = None
+    """The ledger from a running mission; None: raw history is read."""
+    take_over: str | None = None
+    """Run id of an earlier rollback of the mission that was interrupted."""
 
 
-class CollectLegsOutput(Record):
-    """Every leg that was started, as it ended, and what an earlier rollback made of it."""
+class CollectLedgerOutput(Record):
+    """The ledger of a mission, including the changes of an earlier rollback."""
 
-    legs: tuple[LegResult, ...]
-    taken_over: Ledger = Field(
-        default_factory=Ledger, description="the earlier rollback's ledger: newer than the legs'"
-    )
-    last_rollback: str | None = Field(
-        default=None, description="run id of the mission's newest rollback, if there is one"
-    )
-    notes: tuple[str, ...] = Field(
-        default=(), description="what was passed over because it is not the mission's own"
-    )
+    ledger: Ledger = Field(description="newest state of each obligation, rollbacks included")
+    notes: tuple[str, ...] = ()
+    """Notes on obligations of other missions, which are left alone."""
 
 
 class CompensateInput(Record):
-    """One obligation to take back."""
+    """The obligation to compensate."""
 
     obligation: Obligation
 
 
 class RollbackInput(Record):
-    """What starts a rollback."""
+    """The input of a rollback."""
 
     mission_id: str
+    workflow_id: str = Field(
+        default="", description="of the saga that it is of; empty: it is of a mission"
+    )
     reason: str = ""
-    take_over: str | None = Field(
-        default=None, description="run id of an earlier rollback of the mission that was broken off"
-    )
+    take_over: str | None = None
+    """Run id of an earlier rollback of the mission that was interrupted."""
 
-    approver: str | None = Field(
-        default=None, description="who decided on it; None: it follows from how the mission ended"
-    )
+    ledger: Ledger | None = None
+    """The ledger from a running mission; None: raw history is read."""
+    approver: str | None = None
+    """The person who ordered the rollback; None: it follows from the mission's end."""
     asked_at: datetime | None = None
 
     @property
     def order(self) -> RollbackOrder:
-        """Why, and by whose decision: as the ledger keeps it."""
+        """The reason and the decider, as the ledger stores them."""
         return RollbackOrder(reason=self.reason, approver=self.approver, asked_at=self.asked_at)
 
     @property
     def summary(self) -> str:
-        """What the Temporal UI shows of it, whoever starts it."""
-        return markdown_summary(f"undo {self.mission_id}: {self.reason}")
+        """The summary in the Temporal UI."""
+        return markdown_summary(f"roll back {self.mission_id}: {self.reason}")
 
 
 class RollbackReport(Record):
-    """Where a rollback stands."""
+    """The state of a rollback."""
 
     mission_id: str
-    took_over: str | None = Field(
-        default=None, description="run id of the broken-off rollback that this one goes on from"
-    )
-    order: RollbackOrder = Field(
-        default_factory=RollbackOrder, description="why, and by whose decision"
-    )
+    took_over: str | None = None
+    """Run id of the interrupted rollback that this one continues."""
+    order: RollbackOrder = Field(default_factory=RollbackOrder)
     ledger: Ledger = Field(default_factory=Ledger)
-    settled: bool = Field(
-        default=False, description="every obligation was tried; some may be parked"
-    )
-    notes: tuple[str, ...] = Field(
-        default=(), description="what was found and left alone, for it is not the mission's own"
-    )
+    settled: bool = False
+    """Every obligation was tried; some may be parked."""
+    notes: tuple[str, ...] = ()
+    """Notes on obligations of other missions, which are left alone."""
+    blocked: str = Field(default="", description="why it cannot begin; it is tried again")
 
     @property
     def parked(self) -> tuple[Obligation, ...]:
-        """What waits for an operator."""
+        """The obligations that wait for an operator."""
         return tuple(o for o in self.ledger.obligations if o.state is ObligationState.PARKED)
 
     @property
     def status(self) -> "RollbackStatus":
-        """What it is doing, or what came of it."""
-        if self.parked:
+        """The current status, from the ledger."""
+        if self.parked or self.blocked:
             return RollbackStatus.PARKED
         if not self.settled:
             begun = bool(self.ledger.obligations)
             return RollbackStatus.ROLLING_BACK if begun else RollbackStatus.COLLECTING
-        # An operator had one tried again.
+        # An operator had an obligation retried.
         return RollbackStatus.ROLLING_BACK if self.ledger.live() else RollbackStatus.ROLLED_BACK
 
     @property
     def standing(self) -> str:
-        """Its status in words: of what was left alone it took nothing back, and says so."""
+        """The status in words, with notes on the obligations left alone."""
         said = self.status.value.replace("_", " ")
+        if self.blocked:
+            return f"{said}: it cannot begin: {self.blocked}"
         return f"{said}; left alone: {'; '.join(self.notes)}" if self.notes else said
 
     def why_not_parked(self, obligation_id: str) -> str:
-        """What became of an obligation: an operator may decide twice, or after another one."""
+        """Return the reason that an obligation cannot be resolved (again)."""
         for known in self.ledger.obligations:
             if known.obligation_id == obligation_id:
                 said = f"; {known.resolutions[-1]}" if known.resolutions else ""
-                return f": it is {known.state}{said}"
-        return f", which has none of that id; see: orchestrator rollback show {self.mission_id}"
+                return f"it is not parked in this rollback: it is {known.state}{said}"
+        return (
+            "it is not parked in this rollback, which has none of that id; see: "
+            f"orchestrator rollback show {self.mission_id}"
+        )
 
 
 class ReadRollbackInput(Record):
-    """Whose rollback to read."""
+    """The mission whose rollback to read."""
 
     mission_id: str
 
 
 class ReadRollbackOutput(Record):
-    """What the server holds of a mission's rollback."""
+    """The server's record of a mission's rollback."""
 
-    settled: RollbackReport | None = Field(
-        default=None, description="None: there is none, or it has not tried everything yet"
+    settled: RollbackReport | None = None
+    """None: there is none, or it has not finished."""
+    refused: bool = False
+    """True if whatever had the rollback's id cancelled nothing."""
+
+
+class ConcludeInput(Record):
+    """A mission or a saga that is about to end, with the ids in its ledger."""
+
+    mission_id: str
+    origin: str = Field(default="", description="its first run")
+    is_saga: bool = False
+    known: tuple[str, ...] = Field(
+        default=(), description="ids of the obligations and cancels in its ledger"
     )
 
 
+class ConcludeOutput(Record):
+    """Obligations that are missing in a mission's or saga's history after a reset."""
+
+    abandoned: Ledger = Field(default_factory=Ledger)
+
+
 class RollbackStatus(StrEnum):
-    """What a rollback is doing, as its search attribute says."""
+    """The status of a rollback, as its search attribute states it."""
 
     COLLECTING = "collecting"
     ROLLING_BACK = "rolling_back"
@@ -140,14 +166,14 @@ class RollbackStatus(StrEnum):
 
 
 class FindStrandedInput(Record):
-    """Which page of the workflows that were stopped from outside to look up."""
+    """The page of stopped workflows to look up."""
 
     closed_after: datetime | None = Field(default=None, description="None: as long as is kept")
     page_token: str = Field(default="", description="of the page before; empty for the first")
 
 
 class FindStrandedOutput(Record):
-    """Missions of one page: they, a leg or a rollback of theirs was stopped from outside."""
+    """A page of missions that were stopped from outside, or whose leg or rollback was."""
 
     mission_ids: tuple[str, ...]
     page_token: str = Field(default="", description="of the next page; empty after the last")
@@ -160,7 +186,7 @@ class RecoverInput(Record):
 
 
 class Recovery(Record):
-    """What a sweep did about one mission."""
+    """The action of a sweep on one mission."""
 
     mission_id: str
     done: Literal["started", "restarted", "nothing to do", "unreadable"]
@@ -168,22 +194,19 @@ class Recovery(Record):
 
 
 class SweepReport(Record):
-    """What a sweep found and did."""
+    """The findings and actions of a sweep."""
 
     looked_at: int = Field(default=0, description="missions that were examined")
-    started: tuple[str, ...] = Field(
-        default=(), description="missions whose rollback it started, or started again"
-    )
-    unreadable: tuple[Recovery, ...] = Field(
-        default=(), description="missions that it could not examine; the next sweep tries again"
-    )
-    swept_until: datetime | None = Field(
-        default=None, description="what was stopped before this was dealt with"
-    )
+    started: tuple[str, ...] = ()
+    """Missions whose rollback it started, or started again."""
+    unreadable: tuple[Recovery, ...] = ()
+    """Missions that it could not examine; the next sweep tries again."""
+    swept_until: datetime | None = None
+    """The next sweep starts at this time."""
 
 
 class SweepInput(Record):
-    """What starts a sweep, or continues it in a new run."""
+    """The input of a sweep's first run, or of one that continues it."""
 
     closed_after: datetime | None = None
     began_at: datetime | None = Field(default=None, description="None: it begins with this run")
@@ -198,3 +221,64 @@ class ResolveInput(Record):
     resolution: Resolution
     operator: str
     note: str = ""
+
+
+_RESOLUTIONS: Final[Mapping[Resolution, str]] = {
+    "retry": "",
+    "cancelled": "how it was cancelled",
+    "accept": "why it may stay",
+}
+"""An operator's decisions, with the note that each needs."""
+
+
+class ParkedObligation(Record):
+    """A parked obligation."""
+
+    obligation_id: str
+    mission_id: str
+    tool: str
+    title: str = ""
+    cancel_tool: str | None = None
+    reference: JsonObject = Field(default_factory=dict)
+    """Its identifiers at the provider, from its answer or from a cancel's arguments."""
+    price: Money | None = None
+    why: str
+    since: datetime | None = None
+    resolutions: tuple[ResolutionRecord, ...] = ()
+    """Earlier decisions of operators."""
+    commands: tuple[str, ...] = Field(default=(), description="one of them resolves it")
+
+
+class ParkedRollback(RollbackReport):
+    """A rollback that waits for an operator, or whose state could not be read."""
+
+    waiting: tuple[ParkedObligation, ...] = ()
+    unread: str = ""
+    """Set if its ledger could not be read."""
+    task_queue: str = ""
+    shown_status: str = Field(default="", description="of an unread one, as the server has it")
+
+
+def parked_of(report: RollbackReport) -> tuple[ParkedObligation, ...]:
+    """Return the parked obligations of a rollback, the longest parked first."""
+    told = [_told(obligation) for obligation in report.parked]
+    return tuple(sorted(told, key=lambda one: (str(one.since or ""), one.obligation_id)))
+
+
+def _told(obligation: Obligation) -> ParkedObligation:
+    return ParkedObligation(
+        obligation_id=obligation.obligation_id,
+        mission_id=obligation.mission_id,
+        tool=obligation.tool,
+        title=obligation.title,
+        cancel_tool=obligation.cancel_tool,
+        reference=reference_of(obligation) or obligation.cancel_inputs,
+        price=obligation.price,
+        why=obligation.note,
+        since=obligation.settled_at,
+        resolutions=obligation.resolutions,
+        commands=tuple(
+            command_lines.resolve_parked(obligation.obligation_id, decision, note)
+            for decision, note in _RESOLUTIONS.items()
+        ),
+    )

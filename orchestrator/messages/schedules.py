@@ -1,4 +1,4 @@
-"""Missions on a schedule: when they are due, and what became of those that were."""
+"""Missions on a schedule: the times at which they are due, and how they ended."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -10,37 +10,34 @@ from pydantic import Field
 from orchestrator.core.record import Record
 
 SCHEDULE_ID_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$"
-"""As that of missions, with room for the time that is put behind it."""
+"""A mission id pattern with room for the time of each run."""
 
 
 class Overlap(StrEnum):
-    """What becomes of a mission that is due while the one before it still runs."""
+    """The handling of a run that is due while an earlier mission still runs."""
 
     SKIP = "skip"
-    """It is not started."""
     BUFFER_ONE = "buffer-one"
-    """It is started after that one has ended; of several, the first alone."""
+    """Start it after that one; skip further ones."""
     BUFFER_ALL = "buffer-all"
-    """It is started after that one has ended, however many are waiting."""
+    """Start all of them, one after the other."""
     ALLOW = "allow"
-    """It is started at once, beside that one."""
+    """Start it at once."""
 
 
 class MissionSchedule(Record):
-    """When missions are started."""
+    """The times at which missions start."""
 
     every: timedelta | None = None
     cron: tuple[str, ...] = ()
     timezone: str = Field(default="UTC", description="of the cron expressions")
     overlap: Overlap = Overlap.SKIP
-    catch_up: timedelta = Field(
-        default=timedelta(hours=1),
-        description="one that was due while no server was there is started so much later at most",
-    )
+    catch_up: timedelta = timedelta(hours=1)
+    """A run missed during a server outage starts at most this late."""
 
 
 class ScheduledEnd(Record):
-    """How a mission ended that was due."""
+    """The end of a scheduled mission."""
 
     mission_id: str
     status: str
@@ -48,7 +45,7 @@ class ScheduledEnd(Record):
 
 
 class ScheduleSummary(Record):
-    """One line of a list of schedules."""
+    """A line in the list of schedules."""
 
     schedule_id: str
     goal: str
@@ -60,7 +57,7 @@ class ScheduleSummary(Record):
 
 
 class ScheduleShown(ScheduleSummary):
-    """A schedule as it stands."""
+    """A schedule and its current state."""
 
     when: MissionSchedule
     requester: str = ""

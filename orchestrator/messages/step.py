@@ -1,55 +1,66 @@
-"""One step of a leg: what its planner is asked and answers, and what is kept of it."""
+"""Steps of a leg: their planning messages, their records, and the detection of repeated calls."""
 
+import hashlib
 from datetime import datetime
+from typing import Any
 
 from pydantic import Field
 
 from orchestrator.core.budget import Usage
 from orchestrator.core.call_ref import step_label
-from orchestrator.core.record import Record
+from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
-from orchestrator.planning.models import Dropped, StepContext, StepDecision
+from orchestrator.json_schema.canonical import canonical_text
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput
+from orchestrator.planning.models import ANSWER, Dropped, Observation, StepContext, StepDecision
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import FollowUp
 
 
+class KeptMessage(Record):
+    """A message to an activity, as the difference from a stored one.
+
+    It shares no field with the messages that it replaces, so that a worker of an earlier release
+    rejects it, and a newer worker takes it.
+    """
+
+    of_mission: str = Field(description="whose pieces they are")
+    terms: str = Field(description="the key of the message of its kind that was sent whole")
+    new_terms: dict[str, Any] | None = None
+    """The message to store under this key; None: it is stored already."""
+    changes: dict[str, Any] = Field(description="the fields in which this one differs from it")
+    past: str = Field(default="", description="the key of the newest observations that are kept")
+    keep_as: str = ""
+    """The key under which its observations are to be stored now."""
+
+
 class PlanStepInput(Record):
-    """What a planner gets for one step."""
+    """The planner's input for one step."""
 
     context: StepContext
     selection: Selection
 
 
 class PlanStepOutput(Record):
-    """What it decided; a union travels inside a model so that its kind is kept."""
+    """The planner's decision; the model preserves the type of the union member."""
 
     decision: StepDecision
-    refusal: str | None = Field(
-        default=None,
-        description="why the call that was decided on is not made, its arguments left out, or why "
-        "the leg is not ended yet; the planner is told",
-    )
+    refusal: str | None = None
+    """The reason that the call is not made (its arguments are left out) or that the leg does not
+    end yet; the planner reads it."""
     usage: Usage | None = Field(default=None, description="None: no model was asked")
-    unusable: str | None = Field(
-        default=None,
-        description="why no answer of the planner can be carried out: nothing was decided, and the "
-        "step is spent",
-    )
-    unproved: str = Field(
-        default="", description="why the ending is its planner's word alone; empty: it is not"
-    )
-    follow_ups: tuple[FollowUp, ...] = Field(
-        default=(), description="what the last answer makes possible, where the leg ends with it"
-    )
-    unheld: tuple[str, ...] = Field(
-        default=(), description="ids of the summary that stand in no answer"
-    )
-    dropped: tuple[Dropped, ...] = Field(
-        default=(), description="what the planner wanted beside it; it is not done"
-    )
-    conversation: str = Field(
-        default="", description="where what was said to decide it is kept; empty: nowhere"
-    )
+    unusable: str | None = None
+    """The reason that no answer of the planner was usable; the step counts as spent."""
+    unproved: str = ""
+    """Set if no effect or answer proves the summary."""
+    follow_ups: tuple[FollowUp, ...] = ()
+    """Calls that the last answer makes possible, set if the leg ends."""
+    unheld: tuple[str, ...] = ()
+    """Ids in the summary that occur in no answer."""
+    dropped: tuple[Dropped, ...] = ()
+    """Further calls that the planner wanted; none of them is made."""
+    conversation: str = ""
+    """The key of the stored conversation; empty: none is stored."""
 
 
 class DiscoverInput(Record):
@@ -67,8 +78,32 @@ class DiscoverOutput(Record):
     tools: tuple[str, ...]
 
 
+class OfferInput(Record):
+    """The tools that an agent of one's own is to be offered."""
+
+    catalog_digest: str
+    tools: tuple[str, ...] = Field(description="names, with * for any part")
+    request: str = Field(default="", description="only tools that fit it; empty: all of them")
+
+
+class OfferedTool(Record):
+    """A tool as an agent sees it."""
+
+    name: str = Field(description="under which every provider of models takes it")
+    tool: str
+    description: str
+    parameters: JsonObject
+    reason: str = Field(default="", description="the input that says why; empty: it only reads")
+
+
+class OfferOutput(Record):
+    """The tools that are offered, best first."""
+
+    tools: tuple[OfferedTool, ...]
+
+
 class StepRecord(Record):
-    """One step of a leg, as it is shown: how many tools it saw, what it did, what came of it."""
+    """A step of a leg, for people to read."""
 
     step: int
     part: int = Field(default=0, description="of several calls that were made at once: which")
@@ -79,17 +114,102 @@ class StepRecord(Record):
     outcome: str
     error: str | None = None
     at: datetime | None = None
-    usage: Usage | None = Field(
-        default=None, description="of its planner, on its first part; None: no model was asked"
-    )
+    usage: Usage | None = None
+    """Set on the step's first part; None: no model was asked."""
 
     @property
     def label(self) -> str:
-        """How it is named: 3, and of calls that were made at once 3, 3b, 3c."""
+        """The step number; for concurrent calls 3, 3b, 3c."""
         return step_label(self.step, self.part)
 
     @property
     def called(self) -> str:
-        """The tool that it called; empty when it called none."""
+        """The tool that the step called; empty if it called none."""
         verb, _, tool = self.did.partition(" ")
         return tool if verb == "call" else ""
+
+
+_MOST = 300
+"""The most calls whose last answer is stored: each run of the leg carries them."""
+_DIGITS = 16
+
+
+class Repeats(Record):
+    """A leg's calls by digest, to detect repetition."""
+
+    last: dict[str, str] = Field(default_factory=dict, description="call to its last answer")
+    since: dict[str, int] = Field(default_factory=dict)
+    """Equal answers of each call since the last new information."""
+    told: tuple[str, ...] = Field(default=(), description="those that the planner was told of")
+    ended_by: str = ""
+    """Set if the leg repeats itself after the warning."""
+
+    def afresh(self) -> "Repeats":
+        """Return the state after new information that no call gave, such as a person's answer."""
+        return self.model_copy(update={"since": {}})
+
+    def after(self, seen: Observation, *, most: int) -> tuple["Repeats", str]:
+        """Return the state after a step's observation, and a warning for the planner, if any.
+
+        Args:
+            seen: the call with its outcome.
+            most: how often a call may have the same outcome before the warning.
+        """
+        # Either no call at all, which `max_bad_answers` counts, or a call that was deferred.
+        if seen.tool == ANSWER or seen.outcome == "dropped":
+            return self, ""
+        call, answer = _digest(_call(seen)), _digest(_answer(seen))
+        is_new = self.last.get(call) != answer or _did_something(seen)
+        others = {name: known for name, known in self.last.items() if name != call}
+        last = dict([*others.items(), (call, answer)][-_MOST:])
+        since = {call: 1} if is_new else {**self.since, call: self.since.get(call, 0) + 1}
+        now = self.model_copy(update={"last": last, "since": since})
+        if since[call] < most:
+            return now, ""
+        same = f"{_named(seen)} came to the same {since[call]} times, with nothing new in between"
+        if call in self.told:
+            return now.model_copy(update={"ended_by": f"the leg turns in circles: {same}"}), ""
+        sentence = f"{same}: once more ends this part. Do something else, ask the user, or end it"
+        return now.model_copy(update={"told": (*self.told, call)[-_MOST:]}), sentence
+
+
+def _call(seen: Observation) -> dict[str, object]:
+    return {"tool": seen.tool, "arguments": seen.arguments}
+
+
+def _answer(seen: Observation) -> dict[str, object]:
+    """Return the outcome of a call without its time, for comparison."""
+    body = seen.body if seen.body_ref is None else seen.body_ref.key
+    return {"outcome": seen.outcome, "error": seen.error, "body": body}
+
+
+def _did_something(seen: Observation) -> bool:
+    return seen.side_effect and seen.outcome in ("succeeded", "unknown")
+
+
+def _named(seen: Observation) -> str:
+    if seen.outcome == "discovered":
+        return f"the same search for tools ({seen.tool})"
+    return f"{seen.tool} with the same arguments"
+
+
+def _digest(value: dict[str, object]) -> str:
+    text = canonical_text(value)  # type: ignore[arg-type]
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+class ThinkInput(Record):
+    """The input of one step: its context, and the call to prepare."""
+
+    step: StepContext | KeptMessage
+    call: PrepareInput | KeptMessage
+    """The call to prepare; the planner chooses its tool and arguments."""
+
+
+class Thought(Record):
+    """The outcome of one step."""
+
+    selection: Selection = Field(description="as legs go by it: what it was made by is traced")
+    planned: PlanStepOutput
+    prepared: PreparedCall | None = None
+    """The single call that the planner decided on; None: there is none."""

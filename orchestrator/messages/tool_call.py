@@ -1,4 +1,4 @@
-"""One tool call: as it is wanted, as it was prepared, as it is sent."""
+"""A tool call: as a planner wants it, as prepared, and as sent."""
 
 from datetime import datetime
 
@@ -6,59 +6,58 @@ from pydantic import Field
 
 from orchestrator.confirmation.asked_before import AskedCall
 from orchestrator.confirmation.models import ConfirmationCard, Grant
+from orchestrator.confirmation.policy import StandingApproval
 from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.budget import Money, Spend
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.spending_limit import SpendingLimit
 from orchestrator.core.wall import Wall
-from orchestrator.messages.call_limits import CALL_TIMEOUT
-from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.mission_policy import CALL_TIMEOUT, MissionPolicy
 from orchestrator.planning.models import Fact, Observation
-from orchestrator.saga.ledger import CancelCall, Obligation
+from orchestrator.saga.ledger import CancelCall, Ledger, Obligation
 from orchestrator.saga.orders import Effect, Order
 
 
 class ToolCall(CallRef):
-    """One call, with its final arguments; personal fields are handles."""
+    """A call with its final arguments; personal fields are handles."""
 
     arguments: JsonObject
     agent: Wall | None = Field(default=None, description="who calls, and what it may touch")
     card_type: str | None = None
     grant: Grant | None = None
     timeout_s: float = CALL_TIMEOUT.total_seconds()
-    deadline: datetime | None = Field(
-        default=None, description="nothing is sent after this: set just before a side effect"
-    )
-    held_back: int = Field(
-        default=0, description="how often no worker could send it for want of what it needs"
-    )
-    may_have_arrived: bool = Field(
-        default=False,
-        description="before it was held back, an attempt may have reached its provider: what came "
-        "of it is found out by its key, and no refusal settles it",
-    )
+    deadline: datetime | None = None
+    """The call is not sent after this time."""
+    postponed: int = 0
+    """The number of attempts that found no worker with the needed state."""
+    may_have_arrived: bool = False
+    """An attempt may have reached the provider before the call was held back: its outcome is found
+    out by its key, and no refusal settles it."""
     requester: str = Field(default="", description="who asked for the mission")
-    amounts: tuple[Money, ...] | None = Field(
-        default=None, description="its price and all other amounts; None: what it costs is unknown"
-    )
+    amounts: tuple[Money, ...] | None = None
+    """Its price and other amounts; None: the price is unknown."""
     approvals_needed: int = Field(default=1, description="by the mission's policy or the worker's")
-    reserved: Money | None = Field(
-        default=None, description="of the mission's budget, for this call; None: nothing had to be"
-    )
-    price: Money | None = Field(
-        default=None,
-        description="what its card says it costs; None: unknown, or nobody is asked",
-    )
-    past: str = Field(
-        default="",
-        description="the key of what its leg has seen: a long answer is kept where that is, and "
-        "told by reference; empty: it is told whole",
-    )
+    price: Money | None = None
+    """From its card; None: unknown, or there is no card."""
+    standing: StandingApproval | None = None
+    """Its mission's standing approval that covers it, whoever approves it in the end."""
+    obligation: Obligation | None = None
+    """The call's ledger entry, recorded before the call is sent."""
+    cancels: CancelCall | None = None
+    """Set for a cancel tool: the ledger's entry of this call."""
+    named: tuple[Obligation, ...] = ()
+    """The live obligations of the mission that a cancel without a card names when it is sent: there
+    must be exactly one, or the cancel is refused."""
+    limit: SpendingLimit | None = None
+    """The limit on its charge."""
+    past: str = ""
+    """The key of its leg's observations. A long answer is stored there, and the outcome refers to
+    it; empty: the outcome holds the whole answer."""
 
     @property
     def approval_terms(self) -> JsonObject:
-        """What an approval covers beside the call: what rules on approvers go by, where it is."""
+        """The terms of its approval, in addition to the call itself."""
         terms: JsonObject = {}
         if self.requester:
             terms["requester"] = self.requester
@@ -72,7 +71,7 @@ class ToolCall(CallRef):
 
 
 class PrepareInput(CallRef):
-    """A call that a planner or a person wants, before anything is checked."""
+    """A call that a planner or a person wants, before any check."""
 
     arguments: JsonObject
     agent: Wall | None = Field(default=None, description="who wants it, and what it may touch")
@@ -81,104 +80,76 @@ class PrepareInput(CallRef):
     requester: str = ""
     now: datetime
     round: int = Field(default=1, description="how often it is asked about, this time included")
-    brought: tuple[str, ...] = Field(
-        default=(), description="the handles of the values that its mission was started with"
-    )
-    decided_by_people: bool = Field(
-        default=False, description="it was put before a person, and stays with them"
-    )
-    facts: tuple[Fact, ...] = Field(
-        default=(), description="of other legs: those that may tell what its arguments name"
-    )
+    brought: tuple[str, ...] = ()
+    """The handles of the personal values that its mission was started with."""
+    decided_by_people: bool = False
+    """True if a person was asked about the call before."""
+    facts: tuple[Fact, ...] = ()
+    """Facts of other legs that may name its arguments."""
     goal: str = Field(default="", description="of the mission")
     clause: str = Field(default="", description="the goal of the leg")
     reason: str = Field(default="", description="why, as the planner says")
-    said_at: datetime | None = Field(
-        default=None,
-        description="when the goal was said, by which its card compares values with it; None: the "
-        "planner by rules compared them before",
-    )
-    given: JsonObject = Field(
-        default_factory=dict, description="what people gave with the goal and as answers"
-    )
+    said_at: datetime | None = None
+    """The time of the goal, to read its dates; None: the rules have compared the values already."""
+    given: JsonObject = Field(default_factory=dict)
+    """Values from the goal's inputs and from answers."""
     orders: tuple[Order, ...] = Field(default=(), description="of its leg")
-    covered: tuple[Order, ...] = Field(
-        default=(), description="those of them that a standing approval may cover"
-    )
+    covered: tuple[Order, ...] = ()
+    """Orders that a standing approval may cover."""
     effects: tuple[Effect, ...] = Field(default=(), description="of its leg, those that stand")
     read_only: bool = Field(default=False, description="its mission may change nothing")
-    most_each: int = Field(
-        default=1, description="how many effects an `each` order may have at most, by its agent"
-    )
+    most_each: int = 1
+    """The most effects of an `each` order, by its agent."""
     budget_left: Money | None = None
-    asked: tuple[AskedCall, ...] = Field(
-        default=(), description="the last that people were asked in this leg, the newest last"
-    )
-    proposals: int = Field(
-        default=1, description="the cards of this leg since its last success, this one included"
-    )
-    changed_by_people: tuple[str, ...] = Field(
-        default=(), description="the arguments that a person amended"
-    )
+    """The mission's budget after all other calls."""
+    ledger: Ledger = Field(default_factory=Ledger)
+    """The mission's obligations that its tools can cancel."""
+    asked: tuple[AskedCall, ...] = ()
+    """The last calls that people were asked about in this leg, the newest last."""
+    proposals: int = 1
+    """The number of cards of this leg since its last success, this one included."""
+    changed_by_people: tuple[str, ...] = ()
+    """The arguments that a person amended."""
     budget: Money | None = Field(default=None, description="the mission's; None: there is no limit")
-    spent: Spend = Field(default_factory=Spend, description="what its leg has taken of that budget")
+    spent: Spend = Field(default_factory=Spend, description="what all legs took of it")
 
 
 class PreparedCall(Record):
-    """The same call checked and completed, with its card and its entry in the ledger."""
+    """The same call checked and completed, with its card and its ledger entry."""
 
-    problems: tuple[str, ...] = Field(
-        default=(), description="why it cannot be made; the rest is empty then"
-    )
-    missing_personal: tuple[str, ...] = Field(
-        default=(),
-        description="personal fields that the vault must hold first; the rest is empty then",
-    )
-    obstacles: tuple[str, ...] = Field(
-        default=(),
-        description="what must be configured before it can be sent; the rest is empty then",
-    )
+    problems: tuple[str, ...] = ()
+    """Reasons against the call; all other fields are empty then."""
+    missing_personal: tuple[str, ...] = ()
+    """Personal fields that the vault must hold first; all other fields are empty then."""
+    obstacles: tuple[str, ...] = ()
+    """Missing configuration; all other fields are empty then."""
     call: ToolCall | None = None
     title: str = ""
     side_effect: bool = False
     spends: bool = False
-    repeatable: bool = Field(
-        default=True, description="whether the same call may be sent again after an unclear attempt"
-    )
+    repeatable: bool = True
+    """True if the call may be sent again after an unclear attempt."""
     price: Money | None = None
-    fee: Money | None = Field(
-        default=None, description="what undoing it may cost: kept aside of a budget"
-    )
-    limit: SpendingLimit | None = Field(
-        default=None,
-        description="what it may cost, and what follows when it costs more; None: unknown",
-    )
+    fee: Money | None = None
+    """The fee of a cancel, which a budget reserves."""
+    limit: SpendingLimit | None = None
+    """None: its price is unknown."""
     card: ConfirmationCard | None = None
-    approval_keys: PublicKeys | None = Field(
-        default=None, description="those that sign decisions on the card; None: nobody has to sign"
-    )
-    standing_approver: str | None = Field(
-        default=None, description="the standing approval that makes asking unnecessary"
-    )
-    unordered: str = Field(
-        default="", description="why no order of its leg covers it; empty: one does, or none need"
-    )
+    approval_keys: PublicKeys | None = None
+    """The keys for signed decisions; None: no signature is needed."""
+    standing_approver: str | None = None
+    """The standing approval that makes asking unnecessary."""
+    unordered: str = ""
+    """Set if no order of its leg covers it."""
     obligation: Obligation | None = None
-    meaning: str = Field(
-        default="",
-        description="digest of tool and arguments without our own references: what a planner wants",
-    )
-    cancel: CancelCall | None = Field(
-        default=None, description="set for a cancel tool: what it may cancel of this mission"
-    )
-
-    @property
-    def reserves(self) -> Money | None:
-        """What it takes of a budget first of all: its price, else what undoing it may cost."""
-        return (self.price if self.spends else None) or self.fee
+    meaning: str = ""
+    """Digest of tool and arguments without the orchestrator's own references: the planner's
+    intent."""
+    cancel: CancelCall | None = None
+    """Set for a cancel tool: the effects of this mission that it may cancel."""
 
 
 class OverchargeInput(PrepareInput):
-    """A call that cost more than was approved, and whose leg asks whether to keep it."""
+    """A call that cost more than was approved; its leg asks whether to keep the effect."""
 
     obligation: Obligation

@@ -1,6 +1,13 @@
-"""Effects checked against orders, whoever planned them: structure alone, no words of a goal."""
+"""Effects and endings checked against orders, for every planner: by structure, without words.
 
+The card of a consequence that no order covers says so. The end of a leg is refused once while an
+order has no effect, or while nothing proves the planner's summary.
+"""
+
+import json
+import re
 from collections.abc import Iterable, Sequence
+from string import ascii_uppercase
 from typing import Final
 
 from pydantic import JsonValue
@@ -9,12 +16,21 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.canonical import canonical_text
-from orchestrator.saga.orders import Effect, Order, has_room
+from orchestrator.planning.models import ANSWER, FINISH, HAND_OVER, Finish, StepContext
+from orchestrator.saga.orders import Effect, Order, has_room, unserved
 
 _SHAPED: Final = frozenset({"enum", "const", "format", "pattern", "oneOf", "anyOf", "$ref"})
 _LONG_TEXT: Final = 5
-"""Words from which on a required text is prose and no name."""
+"""A required text of at least this many words is prose and no name."""
 READ_ONLY: Final = "the mission is read-only (--read-only): {tool} would change something"
+_NO_ORDER: Final = "The plan does not order this: this part of it orders no consequence."
+_NOT_ANSWERED: Final = frozenset({"rejected", "unknown", "refused", "invalid"})
+_ID: Final = re.compile(
+    r"(?<![\w@/.:-])(?=[\w-]*\d[\w-]*\d)(?=[\w-]*(?:[A-Z]|[a-z]+_))[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b"
+)
+_AMOUNT: Final = re.compile(r"[A-Z]{3}\d+|\d+[A-Z]{3}")
+_SHORTEST, _LONGEST, _MOST = 5, 60, 5
+"""Lengths of an id, in characters, and the maximum number of ids that are shown."""
 
 
 def why_unordered(
@@ -25,7 +41,7 @@ def why_unordered(
     *,
     most_each: int,
 ) -> str:
-    """Why no order covers a consequence, in one sentence; empty: one does.
+    """Return why no order covers a consequence, in one sentence; empty if one does.
 
     Args:
         tool: that is called.
@@ -54,24 +70,21 @@ def why_unordered(
     return f"This is more than the plan orders: {count}, and {done} stand."
 
 
-_NO_ORDER: Final = "The plan does not order this: this part of it orders no consequence."
-
-
 def is_covered(
     tool: str, covered: Sequence[Order], effects: Sequence[Effect], *, most_each: int
 ) -> bool:
-    """True if a standing approval may cover a consequence that the plan orders."""
+    """Return True if a standing approval may cover a consequence that the plan orders."""
     standing = [effect for effect in effects if not effect.why_not]
     return has_room(covered, standing, tool, most_each)
 
 
 def longest_list(bodies: Iterable[JsonValue]) -> int:
-    """How many things the longest list in some answers has."""
+    """Return the length of the longest list in some answers."""
     return max(map(_longest, bodies), default=0)
 
 
 def essential_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments without free texts, our own references and what goes unsaid."""
+    """Return the arguments without free texts, default values and this project's references."""
     return {
         name: value
         for name, value in as_written(arguments).items()
@@ -85,7 +98,7 @@ def _is_same(tool: Tool, arguments: JsonObject, others: JsonObject) -> bool:
 
 
 def _is_inessential(tool: Tool, name: str, value: JsonValue) -> bool:
-    """True for a default, and for a text that no schema shapes: prose, or an optional remark."""
+    """Return True for a default, and for a text without shape: prose, or an optional remark."""
     schema = tool.properties.get(name, {})
     if "default" in schema and schema["default"] == value:
         return True
@@ -100,3 +113,99 @@ def _longest(body: JsonValue) -> int:
     if isinstance(body, list):
         return max(len(body), longest_list(body))
     return longest_list(body.values()) if isinstance(body, dict) else 0
+
+
+def doubt_about_finish(finish: Finish, context: StepContext) -> str | None:
+    """Return why a leg is not finished although its planner says so; None if it is.
+
+    The doubt is raised once: a planner that has nothing more to do finishes again, and the leg ends
+    unproved.
+    """
+    if (doubt := doubt_about_orders(finish, context)) is not None or _was_refused(context):
+        return doubt
+    if not (why := nothing_read(context, finish)):
+        return None
+    return (
+        f"{why}, so that nothing proves what you would say. Look it up, ask the user, or give up; "
+        "finishing again ends the mission as incomplete"
+    )
+
+
+def nothing_read(context: StepContext, finish: Finish | None = None) -> str:
+    """Return why only the planner's word proves the end of a leg; empty if there is more proof.
+
+    Orders that have their effects are proof; orders that their planner reads as not holding are
+    not.
+    """
+    answered = any(seen.outcome == "succeeded" for seen in context.observations)
+    if answered or context.facts:
+        return ""
+    is_excused = finish is not None and any(not one.holds for one in finish.conditions)
+    if context.orders and not (is_excused and not context.inputs):
+        return ""
+    tried = dict.fromkeys(o.tool for o in context.observations if o.outcome in _NOT_ANSWERED)
+    names = ", ".join(name for name in tried if name not in (FINISH, ANSWER))
+    return f"nothing was answered by {names}" if names else "nothing was looked up"
+
+
+def doubt_about_orders(finish: Finish, context: StepContext) -> str | None:
+    """Return why the orders of a leg are not all served; None if each was done or excused."""
+    if _was_refused(context):
+        return None
+    if blank := [one.when for one in finish.conditions if not one.read.strip()]:
+        return f"say under `read` which value decides {blank[0]!r}"
+    nothing = not (context.observations or context.facts or context.inputs)
+    if nothing and any(not one.holds for one in finish.conditions):
+        return f"nothing was read that decides {finish.conditions[0].when!r}: look it up first"
+    missing = unserved(context.orders, _effects(context), finish.conditions)
+    if not missing:
+        return None
+    text = (
+        f"no call of this leg did what was ordered: {'; '.join(repr(str(o)) for o in missing)}. "
+        "Do it, ask the user, or give up; finishing again ends the mission as incomplete"
+    )
+    conditional = [order.when or order.each for order in missing if order.is_conditional]
+    if conditional:
+        quoted = ", ".join(map(repr, conditional))
+        text += f". Where it does not hold, say so under `conditions`, with what was read: {quoted}"
+    return text
+
+
+def _was_refused(context: StepContext) -> bool:
+    return any(seen.tool == FINISH for seen in context.observations)
+
+
+def _effects(context: StepContext) -> list[Effect]:
+    """Return the effects of the leg, and of the legs that it has handed parts of its goal to."""
+    handed_over = {str(o.arguments.get("leg")) for o in context.observations if o.tool == HAND_OVER}
+    own = [
+        Effect(call_id=f"{o.step}-{o.part}", leg_id=context.leg_id, tool=o.tool)
+        for o in context.observations
+        if o.outcome == "succeeded"
+    ]
+    return own + [
+        Effect(call_id=fact.source, leg_id=context.leg_id, tool=fact.tool)
+        for fact in context.facts
+        if fact.side_effect and fact.source.rpartition(".")[0] in handed_over
+    ]
+
+
+def unheld_ids(summary: str, context: StepContext) -> tuple[str, ...]:
+    """Return the ids of a summary that are in nothing that its leg was given: invented ids."""
+    seen = [o for o in context.observations if o.tool != FINISH]
+    given = [
+        context.mission_goal,
+        context.leg_goal,
+        context.inputs,
+        *([o.arguments, o.body, o.error, str(o.price or "")] for o in seen),
+        *([f.title, f.arguments, f.body, str(f.price or "")] for f in context.facts),
+    ]
+    known = json.dumps(given, ensure_ascii=False, default=str).casefold()
+    found = dict.fromkeys(match.group() for match in _ID.finditer(summary))
+    claims = [one for one in found if len(one) >= _SHORTEST and one.casefold() not in known]
+    return tuple(one[:_LONGEST] for one in claims if not _is_amount(one, known))[:_MOST]
+
+
+def _is_amount(text: str, known: str) -> bool:
+    """Return True for a currency and a number of an answer that are written as one word."""
+    return bool(_AMOUNT.fullmatch(text)) and text.strip(ascii_uppercase) in known

@@ -1,7 +1,7 @@
-"""Counting what models take while an activity asks them, so that no failure loses it.
+"""Count the usage of models while an activity asks them, so that no failure loses the count.
 
-Whoever sends requests counts each where it is answered, before anything can go wrong with the
-answer. The activity around opens the meter, and reads it whatever came of the asking.
+Each request is counted where it is answered, before any error in handling the answer. The activity
+around it opens the meter, and reads it whatever the outcome.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,10 +10,11 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from orchestrator.core.budget import Usage
+from orchestrator.core.errors import DecisionInvalid
 
 
 class AskedModel(Protocol):
-    """What a watch is told of a request that was answered."""
+    """A request that was answered, as a watch sees it."""
 
     usage: Usage | None
 
@@ -23,40 +24,40 @@ class _Unwatched:
 
 
 Watch = Callable[[str], AbstractContextManager[AskedModel]]
-"""Goes around each request to a model, given its name."""
+"""Returns a context manager around each request to a model, given the model's name."""
 
 
 class Meter:
-    """What was taken while it was open, and before."""
+    """The usage that was counted while the meter was open, and before."""
 
     def __init__(
-        self, before: Usage, tell: Callable[[Usage], None], watch: Watch | None = None
+        self, before: Usage, report: Callable[[Usage], None], watch: Watch | None = None
     ) -> None:
-        """Begin with what was taken before; `tell` hears the sum each time it grows."""
-        self._tell = tell
+        """Begin with the earlier usage; `report` is called with the sum each time it grows."""
+        self._report = report
         self.watch = watch
         self.usage = before
         self.counted = False
 
     def count(self, usage: Usage) -> None:
-        """Add what one request took."""
+        """Add the usage of one request."""
         self.usage = self.usage.plus(usage)
         self.counted = True
-        self._tell(self.usage)
+        self._report(self.usage)
 
 
 _OPEN: ContextVar[Meter | None] = ContextVar("open_meter", default=None)
 
 
 def count(usage: Usage) -> None:
-    """Count what one request took; a program that opened no meter counts nothing."""
+    """Count the usage of one request; without an open meter nothing is counted."""
     meter = _OPEN.get()
     if meter is not None:
         meter.count(usage)
 
 
 def watched(model: str) -> AbstractContextManager[AskedModel]:
-    """Around one request to a model: whoever opened the meter sees it begin and end."""
+    """Return the context manager of the meter's watch for one request to a model."""
     meter = _OPEN.get()
     if meter is None or meter.watch is None:
         return nullcontext(_Unwatched())
@@ -65,18 +66,32 @@ def watched(model: str) -> AbstractContextManager[AskedModel]:
 
 @contextmanager
 def open_meter(
-    before: Usage, tell: Callable[[Usage], None], watch: Watch | None = None
+    before: Usage, report: Callable[[Usage], None], watch: Watch | None = None
 ) -> Iterator[Meter]:
-    """Count all that is asked in the body, in tasks that it starts as well.
+    """Count every request in the body, including those of tasks that the body starts.
 
     Args:
-        before: what was taken before.
-        tell: hears the sum each time it grows.
-        watch: goes around each request.
+        before: the earlier usage.
+        report: is called with the sum each time it grows.
+        watch: returns a context manager around each request.
     """
-    meter = Meter(before, tell, watch)
+    meter = Meter(before, report, watch)
     token = _OPEN.set(meter)
     try:
         yield meter
     finally:
         _OPEN.reset(token)
+
+
+class AnswerUnusable(DecisionInvalid):
+    """Answers of a model that cannot be carried out, the corrected one neither: a step is spent."""
+
+    def __init__(self, reason: str, usage: Usage | None = None) -> None:
+        """Take what is wrong with the last answer, and what all of them took."""
+        super().__init__(reason)
+        self.usage = usage or Usage()
+
+
+def usage_in(error: DecisionInvalid) -> Usage:
+    """Return the usage that an error carries."""
+    return error.usage if isinstance(error, AnswerUnusable) else Usage()

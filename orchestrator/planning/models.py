@@ -1,15 +1,14 @@
-"""What planners are told and what they answer: plans, step contexts and decisions."""
+"""Plans, step contexts and decisions: the input and output of planners."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.budget import Money, Usage
 from orchestrator.core.limits import Allowance, Limits
-from orchestrator.core.plan_origin import LegNeed, PlanOrigin
-from orchestrator.core.record import JsonObject, OneOfSeveral, Record
+from orchestrator.core.plan_origin import PlanOrigin
+from orchestrator.core.record import BodyRef, JsonObject, OneOfSeveral, Record
 from orchestrator.core.wall import Wall
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import OutcomeKind
@@ -18,7 +17,10 @@ DoubtKind = Literal["not_carried_out", "left_over", "ambiguous", "impossible", "
 
 
 class Doubt(Record):
-    """A part of a goal that rules do not carry out as it stands: asked before the first effect."""
+    """A part of a goal that rules cannot carry out exactly.
+
+    A person is asked about it before the first effect.
+    """
 
     kind: DoubtKind
     about: str = Field(description="in the words of the goal")
@@ -26,34 +28,34 @@ class Doubt(Record):
     choices: tuple[str, ...] = Field(
         default=(), description="what was found, as a person reads it; no raw ids"
     )
-    suggestion: str = Field(
-        default="", description="the goal in plain steps, where that is mechanical"
-    )
 
 
 CHAINING: Final = "chaining"
-"""The planner by rules."""
+"""The rule planner."""
 LLM: Final = "llm"
-"""The planner over a model."""
+"""The model planner."""
 RULES: Final = "rules"
-"""What a leg says of who decides its steps, where the planner by rules does."""
+"""The name of the rule planner in a leg's `planned_by`."""
 OwnPlanner = Literal["chaining", "llm"]
+USUAL_LIMITS: Final = {"steps": 40, "tool_calls": 32}
+"""Limits of one leg of an agent whose profile sets none."""
 ANYBODY: Final = "*"
-"""Among those to whom an agent hands parts over: every other agent."""
+"""Stands for every other agent in `hands_over_to`."""
 
 
 class AgentProfile(Record):
-    """Who handles a leg: its name, instructions, what it may touch, model and task queue.
+    """The agent of a leg: its name, instructions, permitted tools, model and task queue.
 
-    `domains` and `tools` are one wall: a tool is inside when its domain is listed, or its name.
-    With neither, every tool is inside.
+    `domains` and `tools` are one wall: a tool is inside if its domain or its name is listed. With
+    neither, every tool is inside.
     """
 
     name: str
     instructions: str = ""
     domains: tuple[str, ...] = Field(default=(), description="whose tools it may use")
     tools: tuple[str, ...] = Field(
-        default=(), description="that it may use beside those of its domains: names, or `message_*`"
+        default=(),
+        description="that it may use next to those of its domains: names, or `message_*`",
     )
     prefers: tuple[str, ...] = Field(
         default=(),
@@ -71,10 +73,6 @@ class AgentProfile(Record):
         "own; None: a model where one is set, else chaining",
     )
     task_queue: str | None = Field(default=None, description="None: the mission's own")
-    max_steps: int = Field(default=40, ge=1, description="planner decisions per leg")
-    max_tool_calls: int = Field(
-        default=32, ge=1, description="calls of tools per leg; discovery and questions are free"
-    )
     hands_over_to: tuple[str, ...] = Field(
         default=(),
         description="agents to which its model may hand parts of its leg, or `*`: legs of their "
@@ -88,8 +86,8 @@ class AgentProfile(Record):
     )
     limits: Limits = Field(
         default_factory=Limits,
-        description="what one leg of it may use up; its steps and tool calls, where they are said "
-        "here, take the place of `max_steps` and `max_tool_calls`",
+        description="what one leg of it may use up; 40 decisions and 32 calls of tools where they "
+        "are not said; discovery and questions are no calls",
     )
     max_repeats: int = Field(
         default=3,
@@ -113,34 +111,30 @@ class AgentProfile(Record):
 
     @property
     def leg_limits(self) -> Limits:
-        """What one leg of it may use up, its steps and calls of tools always among it."""
-        usual = {"steps": self.max_steps, "tool_calls": self.max_tool_calls}
-        said = {n: most for n, most in usual.items() if getattr(self.limits, n) is None}
-        return self.limits.model_copy(update=said)
+        """The limits of one leg of this agent, which always include steps and tool calls."""
+        usual = {n: most for n, most in USUAL_LIMITS.items() if getattr(self.limits, n) is None}
+        return self.limits.model_copy(update=usual)
 
     def within(self, limits: Limits) -> "AgentProfile":
-        """This agent, allowed no more than these limits."""
-        both = self.leg_limits.beside(limits)
-        if both == self.leg_limits:
-            return self
-        steps = {"max_steps": both.steps, "max_tool_calls": both.tool_calls}
-        return self.model_copy(update={**steps, "limits": both})
+        """Return this agent, allowed no more than these limits."""
+        both = self.leg_limits.intersect(limits)
+        return self if both == self.leg_limits else self.model_copy(update={"limits": both})
 
     @property
     def wall(self) -> Wall:
-        """What travels with its calls: its name, and what it may touch."""
+        """The wall that travels with the agent's calls: its name, and its permitted tools."""
         return Wall(agent=self.name, domains=self.domains, tools=self.tools)
 
 
 class OneCall(Record):
-    """The one call that a mission consists of, where no goal is to be read."""
+    """The one call that a mission consists of, if no goal is to be read."""
 
     tool: str
     arguments: JsonObject = Field(default_factory=dict, description="personal ones as handles")
 
 
 class LegPlan(Record):
-    """One part of a mission, for one agent: a workflow of its own."""
+    """A part of a mission, for one agent."""
 
     leg_id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="unique in its mission")
     goal: str = Field(description="what the router reads at each step, in the user's own words")
@@ -157,9 +151,6 @@ class LegPlan(Record):
     handed_over_by: str = Field(
         default="", description="the leg that handed it over while it ran; empty: it was planned"
     )
-    needs: tuple[LegNeed, ...] = Field(
-        default=(), description="what it is to be told by the legs that it depends on"
-    )
     call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
     planned_by: str = Field(
         default="",
@@ -169,12 +160,12 @@ class LegPlan(Record):
 
     @property
     def is_planned_by_rules(self) -> bool:
-        """Whether no model and nothing of a user's own decides its steps: it takes no second."""
+        """True if no model and no user's own planner decides its steps, so that it is quick."""
         return self.planned_by == RULES and not self.agent.model
 
 
 class MissionPlan(Record):
-    """The legs of a mission; `depends_on` orders them, the rest may run side by side."""
+    """The legs of a mission; `depends_on` orders them, all others may run in parallel."""
 
     legs: tuple[LegPlan, ...]
     uncovered: tuple[str, ...] = Field(
@@ -190,7 +181,7 @@ class MissionPlan(Record):
 
     @property
     def has_orders(self) -> bool:
-        """True if it intends a consequence."""
+        """True if the plan intends a consequence."""
         return any(leg.orders for leg in self.legs)
 
     @property
@@ -200,7 +191,7 @@ class MissionPlan(Record):
 
 
 class GoalBrief(Record):
-    """What a planner is told of a mission before it splits it into legs."""
+    """A mission as a planner sees it before it splits the goal into legs."""
 
     mission_id: str
     goal: str
@@ -227,7 +218,7 @@ class GoalBrief(Record):
 
 
 class Fact(Record):
-    """What one successful call taught: the arguments it was made with, and its answer."""
+    """A successful call of an earlier leg: its arguments and its answer."""
 
     source: str = Field(description="leg and step, e.g. 1-flights.2")
     tool: str
@@ -247,25 +238,25 @@ MOST_COLUMNS: Final = 5
 MOST_ROWS: Final = 10
 
 HAND_OVER: Final = "hand_over"
-"""What an observation names in the place of a tool where a part was handed to another agent."""
+"""The tool name of an observation about a part handed to another agent."""
 
 FINISH: Final = "finish"
-"""What an observation names in the place of a tool when an ending was not taken as it was."""
+"""The tool name of an observation about a refused ending."""
 ANSWER: Final = "answer"
-"""What it names there when no answer of the planner could be carried out."""
+"""The tool name of an observation about answers of the planner that could not be carried out."""
 
 
 class Observation(Record):
-    """What one step of this leg did, and what came of it.
+    """A step of this leg, and its outcome.
 
-    Calls that were made at once are a part each of their step, in the order of the answer. The
-    outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
-    when no clear answer came. One that was not sent is `refused` by a person, a policy or the
-    profile of the agent, or `invalid` by the contract of its tool. A search for tools is
-    `discovered`, and its body the names of those that were found. A part that another agent did is
-    `handed_over`. What a planner wanted beside what was done is `dropped`. An ending that nothing
-    proves is `refused` once, under the name of FINISH. Answers that cannot be carried out are
-    `unusable`, under the name of ANSWER.
+    Calls that were made in parallel are separate parts of their step, in the order of the answer.
+    The outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown` if
+    no clear answer came. A call that was not sent is `refused` by a person, a policy or the profile
+    of the agent, or `invalid` by the contract of its tool. A search for tools is `discovered`, and
+    its body the names of the tools found. A part that another agent did is `handed_over`. A call
+    that a planner wanted in addition is `dropped`. An ending that nothing proves is `refused` once,
+    under the name of FINISH. Answers that cannot be carried out are `unusable`, under the name of
+    ANSWER.
     """
 
     step: int
@@ -279,8 +270,6 @@ class Observation(Record):
     side_effect: bool = False
     body: JsonValue = None
     error: str | None = None
-    contract_breach: str | None = None
-    """What of a good answer is not as its document says: the body may lack what is looked for."""
     price: Money | None = None
     at: datetime | None = Field(default=None, description="when it was answered")
     refused_by: str = Field(default="", description="the person who refused it; empty: nobody did")
@@ -309,15 +298,15 @@ class Colleague(Record):
 
 
 class StepContext(Record):
-    """All that a planner may use to decide one step of one leg.
+    """The input of a planner that decides one step of one leg.
 
-    Values of personal fields are in none of it: calls take handles (`pii:traveler_id`), which are
-    replaced when the call is sent.
+    Values of personal fields are in no part of it: calls take handles (`pii:traveler_id`), which
+    are replaced when the call is sent.
     """
 
     mission_id: str
     leg_id: str
-    step: int = Field(description="from 1; the agent's `max_steps` is the last")
+    step: int = Field(description="from 1; the last one is limited by its agent")
     mission_goal: str
     leg_goal: str
     agent: AgentProfile
@@ -358,7 +347,7 @@ class StepContext(Record):
 
     @property
     def last_error(self) -> str | None:
-        """What the last step failed with; None after a success or at the start."""
+        """The error of the last step; None after a success or at the start."""
         made = (seen for seen in reversed(self.observations) if seen.outcome != "dropped")
         return next((seen.error for seen in made), None)
 
@@ -367,7 +356,7 @@ class CallTool(OneOfSeveral):
     """Call this tool with these arguments.
 
     A call that needs a confirmation waits for a person; references and idempotency keys are filled
-    in. What it came to is the last observation of the next step.
+    in. The outcome is the last observation of the next step.
     """
 
     kind: Literal["call_tool"] = "call_tool"
@@ -379,15 +368,15 @@ class CallTool(OneOfSeveral):
 
 
 MOST_CALLS: Final = 8
-"""How many calls are made at once."""
+"""The maximum number of calls that are made in parallel."""
 MOST_DROPPED: Final = 16
-"""How much of what a planner wanted beside its decision is told, each on its own."""
+"""The maximum number of dropped calls of a planner that are reported one by one."""
 
 
 class CallTools(OneOfSeveral):
-    """Call these tools at once; none of them changes anything, or needs a confirmation.
+    """Call these tools in parallel; none changes anything or needs a confirmation.
 
-    Each passes what a single call passes, and is an observation of its own, in this order.
+    Each call is checked like a single call, and gets an observation, in this order.
     """
 
     kind: Literal["call_tools"] = "call_tools"
@@ -395,7 +384,7 @@ class CallTools(OneOfSeveral):
 
 
 class Dropped(Record):
-    """What a planner wanted beside what is done: it is not done, and the planner is told."""
+    """A call that a planner wanted in addition: it is not made, and the planner learns why."""
 
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
@@ -404,7 +393,7 @@ class Dropped(Record):
 
 
 class DiscoverTools(OneOfSeveral):
-    """Look for tools that were not forwarded; not counted as a tool call."""
+    """Search for tools that were not forwarded; not counted as a tool call."""
 
     kind: Literal["discover_tools"] = "discover_tools"
     query: str
@@ -413,8 +402,8 @@ class DiscoverTools(OneOfSeveral):
 class AskUser(OneOfSeveral):
     """Ask the person who started the mission for values that nothing else can supply.
 
-    The leg waits for the answer, which is in `inputs` from the next step on; nobody answering in
-    time ends it.
+    The leg waits for the answer, which is in `inputs` from the next step on; without an answer in
+    time the leg ends.
     """
 
     kind: Literal["ask_user"] = "ask_user"
@@ -426,13 +415,13 @@ class AskUser(OneOfSeveral):
 
 
 class AnswerTable(Record):
-    """Things that were found, as a small table: data of providers, none of it markup."""
+    """A small table of found items: data of providers, none of it markup."""
 
     columns: tuple[str, ...] = Field(max_length=MOST_COLUMNS, description="their headings")
     rows: tuple[tuple[str, ...], ...] = Field(
         max_length=MOST_ROWS, description="one for each thing, a text for each column"
     )
-    more: int = Field(default=0, ge=0, description="how many things were found beside these")
+    more: int = Field(default=0, ge=0, description="how many more things were found")
 
 
 class Finish(OneOfSeveral):
@@ -452,16 +441,16 @@ class Finish(OneOfSeveral):
 
 
 class GiveUp(OneOfSeveral):
-    """The leg cannot reach its goal: the mission fails, and what it has done is rolled back."""
+    """The leg cannot reach its goal: the mission fails, and its effects are rolled back."""
 
     kind: Literal["give_up"] = "give_up"
     reason: str
 
 
 class HandOver(OneOfSeveral):
-    """Have another agent do a part of this leg's goal, as a leg of its own inside its own walls.
+    """Have another agent do a part of this leg's goal, as a leg inside that agent's walls.
 
-    The leg waits until that one has ended; what it found is among the facts of the next step.
+    The leg waits until the other one has ended; the facts of the next step include its results.
     """
 
     kind: Literal["hand_over"] = "hand_over"

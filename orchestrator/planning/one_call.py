@@ -1,23 +1,17 @@
-"""Missions of exactly one call: planned without a model and without reading the words of a goal."""
+"""Missions of exactly one call, planned without a model and without reading the goal."""
 
 import re
-from collections.abc import Iterator, Sequence
-
-from pydantic import JsonValue
+from collections.abc import Sequence
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import NothingAllowed
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import with_definitions
 from orchestrator.language.intent import IntentFrame
 from orchestrator.planning.models import (
-    MOST_COLUMNS,
-    MOST_ROWS,
     RULES,
     AgentProfile,
-    AnswerTable,
     AskUser,
     CallTool,
     Finish,
@@ -29,11 +23,11 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.walls import is_inside
+from orchestrator.planning.rules.items import read_items
+from orchestrator.planning.rules.result_text import table_of
+from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.orders import Order
-
-_LONGEST_CELL = 80
 
 
 def plan_of_call(
@@ -43,12 +37,12 @@ def plan_of_call(
 
     Raises:
         ToolNotFound: the catalog has no such tool.
-        NothingAllowed: no agent may use it.
+        PlanError: no agent may use it.
     """
     tool = catalog.tool(call.tool)
     able = [agent for agent in agents if is_inside(tool, (agent.wall,))]
     if agents and not able:
-        raise NothingAllowed(text=brief.goal, tool=tool.name, domain=tool.domain)
+        raise none_may(brief.goal, tool)
     agent = able[0] if able else AgentProfile(name="generalist")
     ordered = (Order(tools=(tool.name,), clause=brief.goal),) if tool.is_side_effect else ()
     leg = LegPlan(
@@ -63,7 +57,7 @@ def plan_of_call(
 
 
 def selection_of_call(call: OneCall, catalog: Catalog) -> Selection:
-    """Return the selection of a leg that makes one call: that tool and no other."""
+    """Return the selection of a leg that makes one call: only that tool."""
     return Selection(
         tools=(call.tool,),
         k=1,
@@ -79,7 +73,9 @@ def step_of_call(call: OneCall, context: StepContext, catalog: Catalog) -> StepD
     tool = catalog.tool(call.tool)
     made = [seen for seen in context.observations if seen.tool == call.tool]
     if made and made[-1].outcome == "succeeded":
-        return Finish(summary=f"{tool.title}: done.", table=_table(made[-1].body))
+        things = read_items(made[-1].body, tool=tool)
+        listed = [one for one in things if one.label] or things
+        return Finish(summary=f"{tool.title}: done.", table=table_of(listed))
     if made:
         return GiveUp(reason=f"{tool.name}: {made[-1].error or made[-1].outcome}")
     missing = _missing(tool, call)
@@ -94,7 +90,7 @@ def step_of_call(call: OneCall, context: StepContext, catalog: Catalog) -> StepD
 
 
 def _missing(tool: Tool, call: OneCall) -> list[str]:
-    """Return the required inputs that the call leaves open; references are filled when prepared."""
+    """Return the required inputs that the call leaves open; references are filled later."""
     filled = {*call.arguments, *tool.reference_inputs, *tool.pii_fields}
     return [name for name in tool.required_inputs if name not in filled]
 
@@ -105,29 +101,3 @@ def _field(tool: Tool, name: str) -> JsonObject:
 
 def _leg_id(name: str) -> str:
     return f"1-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}"[:64]
-
-
-def _table(body: JsonValue) -> AnswerTable | None:
-    """Return the plain values of an answer, or of the things that it lists, as a small table."""
-    things = [*_things(body)]
-    names = list(dict.fromkeys(name for thing in things for name in thing))[:MOST_COLUMNS]
-    if not names:
-        return None
-    rows = [tuple(thing.get(name, "") for name in names) for thing in things]
-    return AnswerTable(
-        columns=tuple(name.replace("_", " ") for name in names),
-        rows=tuple(rows[:MOST_ROWS]),
-        more=max(0, len(rows) - MOST_ROWS),
-    )
-
-
-def _things(body: JsonValue) -> Iterator[dict[str, str]]:
-    held = body.values() if isinstance(body, dict) else [body]
-    lists = [one for one in held if isinstance(one, list)]
-    for one in lists[0] if len(lists) == 1 else [body]:
-        if isinstance(one, dict):
-            yield {n: _cell(v) for n, v in one.items() if not isinstance(v, dict | list | None)}
-
-
-def _cell(value: JsonValue) -> str:
-    return str(value)[:_LONGEST_CELL]

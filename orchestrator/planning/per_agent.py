@@ -1,19 +1,21 @@
-"""Each leg goes to the planner its agent names: over a model, by rules, or the user's own."""
+"""Each leg goes to the planner that its agent names: over a model, by rules, or the user's own.
 
-from collections.abc import Callable, Mapping, Sequence
+A profile decides first, then the mission, then the worker: the operator of the worker decides which
+provider sees the data of its agents, and no mission does.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Final, Protocol
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
-    LanguageUnread,
+    GoalUnread,
     ModelRefused,
     ModelUnavailable,
-    NothingFits,
+    ModelUnusable,
     PlanInvalid,
-    RequestUnread,
     UsageError,
 )
 from orchestrator.core.plan_origin import PlanOrigin
@@ -26,83 +28,63 @@ from orchestrator.planning.models import (
     LegPlan,
     MissionPlan,
     StepContext,
-    StepDecision,
 )
-from orchestrator.planning.planner import (
-    MeteredPlanner,
-    ModelChooser,
-    PlannedStep,
-    Planner,
-    StepPlanner,
-    as_planned,
-)
-from orchestrator.planning.who_plans import asks_model, chosen, who_decides, with_choice
+from orchestrator.planning.planner import PlannedStep, Planner, StepPlanner, as_planned
 from orchestrator.routing.selection import Selection
 
-_GENERALIST: Final = "generalist"
-LegPlanner = StepPlanner | MeteredPlanner
-_NONE: Final[Mapping[str, LegPlanner]] = MappingProxyType({})
+_GENERALIST: Final = AgentProfile(name="generalist")
+_NO_PLANNERS: Final[Mapping[str, StepPlanner]] = MappingProxyType({})
 
 
 def _any_model(name: str | None) -> None:
-    """Take every model for one that can be asked."""
-
-
-class Tried(Protocol):
-    """What came of asking a model for a plan: the plan, or why there is none."""
-
-    @property
-    def plan(self) -> MissionPlan | None:
-        """The plan, checked."""
-        ...
-
-    @property
-    def origin(self) -> PlanOrigin:
-        """What was asked, and what was wrong with the answers."""
-        ...
+    """Accept every model as one that can be asked."""
 
 
 class Splitter(Protocol):
-    """Splits goals by a model."""
+    """Splits goals with a model."""
 
     async def split(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], model: str
-    ) -> Tried:
-        """Return the plan that a model gives for a goal, or why it gives none."""
+    ) -> MissionPlan | PlanOrigin:
+        """Return the plan that a model gives for a goal, or why it gives none.
+
+        Raises:
+            ModelUnavailable, ModelRefused: the model does not answer.
+        """
         ...
 
 
 class PerAgentPlanner:
-    """Asks a model for the legs whose agent has one, or all when a default is set.
+    """Asks a model for the legs whose agent has one, or for all if a default is set.
 
-    An agent may have a planner of its own: of those that were loaded when the worker began,
-    and of no others, for a leg brings the name of one from outside.
+    An agent may have a user's own planner: only one of those that were loaded when the worker
+    started, because a leg brings the name of its planner from outside.
 
-    A goal is split by a model where one is set, else by rules. Rules never split for a model: where
-    its plan does not hold, or nothing is to be split, one agent has the whole goal, as one leg
-    without orders.
+    A goal is split by a model if one is set, else by rules. Rules never split for a model: if its
+    plan is invalid, or nothing is to be split, one agent gets the whole goal, as one leg without
+    orders.
     """
 
     def __init__(
         self,
         by_rules: Planner,
-        over_model: Callable[[], MeteredPlanner],
+        over_model: Callable[[], StepPlanner],
         *,
         default_model: str | None = None,
-        own: Mapping[str, LegPlanner] = _NONE,
+        own: Mapping[str, StepPlanner] = _NO_PLANNERS,
         check_model: Callable[[str | None], None] = _any_model,
         splitter: Callable[[], Splitter] | None = None,
     ) -> None:
-        """Take both planners; the one over models is made when the first leg needs it.
+        """Store both planners; the one over models is created when the first leg needs it.
 
         Args:
             by_rules: plans without a model, and splits goals.
-            over_model: gives the planner over models.
-            default_model: plans for agents of which neither profile nor mission says who does.
-            own: planners of the user's own, by the names that profiles give them.
-            check_model: raises UsageError for one that cannot be asked from here; of None, where
-                none is named.
-            splitter: splits goals by a model; None: a goal for models is one leg.
+            over_model: returns the planner over models.
+            default_model: plans for agents whose profile and mission name no planner.
+            own: the user's own planners, by the names that profiles give them.
+            check_model: raises UsageError for a model that this worker cannot ask; its argument is
+                None if no model is named.
+            splitter: splits goals with a model; None: a goal for models is one leg.
         """
         self._splitter = splitter
         self._by_rules = by_rules
@@ -114,14 +96,17 @@ class PerAgentPlanner:
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
-        """The legs of a mission.
+        """Return the legs of a mission, each with the agent that decides its steps.
 
         Raises:
-            UsageError: nobody here can decide the steps of a leg as its agent or its mission says.
+            UsageError: this worker cannot use the planner or model of an agent or the mission.
         """
         plan = with_choice(await self._split(brief, catalog, agents), brief)
         for leg in plan.legs:
-            self._check(leg.agent)
+            if asks_model(leg.agent, self._default):
+                self._check_model(leg.agent.model)
+            elif leg.agent.planner not in (None, CHAINING):
+                self._own_planner(leg.agent)
         legs = tuple(
             leg.model_copy(update={"planned_by": who_decides(leg.agent, self._default) or RULES})
             for leg in plan.legs
@@ -133,25 +118,22 @@ class PerAgentPlanner:
     ) -> MissionPlan:
         models = self._splitting_models(brief, agents)
         if not models:
-            return await self._by_rules_or_whole(brief, catalog, agents)
-        made = PlanOrigin(model=models[0], fallback=brief.model_away)
+            return await self._split_by_rules(brief, catalog, agents)
+        made: MissionPlan | PlanOrigin = PlanOrigin(model=models[0], fallback=brief.model_away)
         if self._splitter is not None and not brief.model_away:
-            tried = await _first_answer(self._splitter(), brief, catalog, agents, models)
-            if tried.plan is not None:
-                return self._in_its_words(tried.plan, brief)
-            made = tried.origin
+            made = await _first_answer(self._splitter(), brief, catalog, agents, models)
+        if isinstance(made, MissionPlan):
+            return self._in_its_words(made, brief)
         agent = self._whole_goal_to(agents, brief)
         if agent is None:
-            why = made.fallback or "no goal is split here"
             raise PlanInvalid(
-                f"{why}, and no agent may have the whole goal; give one agent every tool that it "
-                "needs, or say the goal in fewer words"
+                f"{made.fallback or 'no goal is split here'}, and no agent may have the whole "
+                "goal; give one agent every tool that it needs, or say the goal in fewer words"
             )
-        made = made.model_copy(update={"planner": "one leg"})
-        return _one_leg(brief, agent).model_copy(update={"made_by": made})
+        return _one_leg(brief, agent, made)
 
     def _in_its_words(self, plan: MissionPlan, brief: GoalBrief) -> MissionPlan:
-        """Return a model's plan whose legs for rules say the goal's own words."""
+        """Return a model's plan in which legs for rules use the goal's own words."""
         legs = (
             leg
             if self._finds_alone(chosen(leg.agent, brief)) or not leg.serves
@@ -160,16 +142,16 @@ class PerAgentPlanner:
         )
         return plan.model_copy(update={"legs": tuple(legs)})
 
-    async def _by_rules_or_whole(
+    async def _split_by_rules(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
         try:
             plan = await self._by_rules.split_goal(brief, catalog, agents)
-        except (LanguageUnread, NothingFits, RequestUnread):
+        except GoalUnread:
             agent = self._whole_goal_to(agents, brief)
             if agent is None:
                 raise
-            return _one_leg(brief, agent)
+            return _one_leg(brief, agent, PlanOrigin())
         return plan.model_copy(update={"made_by": PlanOrigin(planner="rules")})
 
     def _splitting_models(
@@ -177,66 +159,45 @@ class PerAgentPlanner:
     ) -> tuple[str, ...]:
         """Return the models that may split a goal, in the order in which they are asked.
 
-        There are none where the mission is to go by rules, and where all its agents do.
+        There are none if the mission or all its agents use rules.
         """
-        if brief.planner == CHAINING:
+        able = [chosen(agent, brief) for agent in agents or (_GENERALIST,)]
+        if brief.planner == CHAINING or not any(map(self._finds_alone, able)):
             return ()
-        able = [chosen(agent, brief) for agent in agents or (AgentProfile(name=_GENERALIST),)]
-        asking = [agent for agent in able if asks_model(agent, self._default)]
-        if not any(self._finds_alone(agent) for agent in able):
-            return ()
-        fallback = asking[0].fallback if asking else ()
-        own = asking[0].model if asking else None
-        first = brief.model or self._default or own
-        return tuple(dict.fromkeys(one for one in (first, *fallback) if one))
+        asking = next((agent for agent in able if asks_model(agent, self._default)), _GENERALIST)
+        first = brief.model or self._default or asking.model
+        return tuple(dict.fromkeys(one for one in (first, *asking.fallback) if one))
 
     def splits_by_rules(self, agents: Sequence[AgentProfile]) -> bool:
-        """Whether no agent has a model, so that none is asked to split a goal either."""
+        """Return True if no agent has a model, so that no model splits a goal either."""
         return not any(asks_model(agent, self._default) for agent in agents) and not self._default
-
-    def _whole_goal_to(
-        self, agents: Sequence[AgentProfile], brief: GoalBrief
-    ) -> AgentProfile | None:
-        return self._generalist([chosen(agent, brief) for agent in agents], brief)
-
-    def _check(self, agent: AgentProfile) -> None:
-        """Refuse a leg whose steps nobody here could decide, before anything is begun."""
-        if asks_model(agent, self._default):
-            self._check_model(agent.model)
-        elif agent.planner not in (None, CHAINING):
-            self._own_planner(agent)
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step of one leg."""
-        return as_planned(await self.plan_metered(context, selection, catalog)).decision
-
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> PlannedStep | tuple[StepDecision, Usage | None]:
-        """The next step of one leg, and what deciding it took."""
+    ) -> PlannedStep:
+        """Return the next step of one leg, decided by the planner of its agent."""
         agent = context.agent
+        planner: StepPlanner
         if asks_model(agent, self._default):
-            return await self._over_model().plan_metered(context, selection, catalog)
-        if agent.planner in (None, CHAINING):
-            return await self._by_rules.plan_step(context, selection, catalog), None
-        planner = self._own_planner(agent)
-        if isinstance(planner, MeteredPlanner):
-            return await planner.plan_metered(context, selection, catalog)
-        return await planner.plan_step(context, selection, catalog), None
+            planner = self._over_model()
+        elif agent.planner in (None, CHAINING):
+            planner = self._by_rules
+        else:
+            planner = self._own_planner(agent)
+        return as_planned(await planner.plan_step(context, selection, catalog))
 
     def model_problem(self, name: str) -> str:
-        """Why a model cannot be asked from here; empty when it can be."""
+        """Return why this worker cannot ask a model; empty if it can."""
         try:
-            planner = self._over_model()
+            self._check_model(name)
+        except ModelUnusable as error:
+            return error.reason
         except UsageError as error:
             return str(error)
-        told = "the planner of this worker takes no model by its name"
-        return planner.model_problem(name) if isinstance(planner, ModelChooser) else told
+        return ""
 
-    def _own_planner(self, agent: AgentProfile) -> LegPlanner:
-        """The planner of its own that an agent names.
+    def _own_planner(self, agent: AgentProfile) -> StepPlanner:
+        """Return the user's own planner that an agent names.
 
         Raises:
             UsageError: this worker has none of that name.
@@ -250,29 +211,70 @@ class PerAgentPlanner:
             )
         return planner
 
-    def _generalist(self, agents: Sequence[AgentProfile], brief: GoalBrief) -> AgentProfile | None:
-        """The agent with a model to which a whole goal can be given; None when there is none.
+    def _whole_goal_to(
+        self, agents: Sequence[AgentProfile], brief: GoalBrief
+    ) -> AgentProfile | None:
+        """Return the agent with a model that can be given a whole goal; None if there is none.
 
-        One that may touch every tool, or the only one there is. None is made up beside profiles
-        whose walls it would pass, and none is chosen among several of them: nobody knows which
-        tools the goal needs.
+        It is an agent that may use every tool, or the only agent there is. No agent is made up that
+        would pass the walls of profiles, and none is chosen among several agents with walls: it is
+        unknown which tools the goal needs.
         """
-        if not agents:
-            made_up = chosen(AgentProfile(name=_GENERALIST), brief)
-            return made_up if self._finds_alone(made_up) else None
-        free = [agent for agent in agents if agent.wall.is_open]
-        able = (agent for agent in free or agents if self._finds_alone(agent))
-        return next(able, None) if free or len(agents) == 1 else None
+        able = [chosen(agent, brief) for agent in agents or (_GENERALIST,)]
+        free = [agent for agent in able if agent.wall.is_open]
+        if not free and len(able) > 1:
+            return None
+        return next(filter(self._finds_alone, free or able), None)
 
     def _finds_alone(self, agent: AgentProfile) -> bool:
-        """Whether what decides its steps can find tools that the words of a goal do not name."""
+        """Return True if its planner can find tools that the words of a goal do not name."""
         return asks_model(agent, self._default) or agent.planner not in (None, CHAINING)
 
 
-def _one_leg(brief: GoalBrief, agent: AgentProfile) -> MissionPlan:
-    """The whole goal for one agent."""
+def chosen(agent: AgentProfile, brief: GoalBrief) -> AgentProfile:
+    """Return the agent for legs of this mission, which completes its profile."""
+    if agent.planner not in (None, LLM) or agent.model is not None:
+        return agent
+    planner = agent.planner or brief.planner
+    model = None if planner == CHAINING else brief.model
+    return agent.model_copy(update={"planner": planner, "model": model})
+
+
+def with_choice(plan: MissionPlan, brief: GoalBrief) -> MissionPlan:
+    """Return the plan with the mission's choice of planner in the profiles of its legs."""
+    legs = tuple(leg.model_copy(update={"agent": chosen(leg.agent, brief)}) for leg in plan.legs)
+    return plan.model_copy(update={"legs": legs})
+
+
+def asks_model(agent: AgentProfile, default_model: str | None) -> bool:
+    """Return True if a model decides the steps of this agent, given this default of the worker."""
+    if agent.planner is not None:
+        return agent.planner == LLM
+    return (agent.model or default_model) is not None
+
+
+def who_decides(agent: AgentProfile, default_model: str | None = None) -> str:
+    """Return who decides the steps of this agent, for people; empty if nothing names it.
+
+    Args:
+        agent: as it handles legs of a mission.
+        default_model: of the worker, if it is known.
+    """
+    if asks_model(agent, default_model):
+        return agent.model or default_model or "a model"
+    return RULES if agent.planner == CHAINING else agent.planner or ""
+
+
+def own_planners(agents: Iterable[AgentProfile]) -> tuple[str, ...]:
+    """Return the user's own planners that these agents name, each once."""
+    named = (agent.planner for agent in agents)
+    return tuple(dict.fromkeys(one for one in named if one not in (None, CHAINING, LLM)))
+
+
+def _one_leg(brief: GoalBrief, agent: AgentProfile, origin: PlanOrigin) -> MissionPlan:
+    """Return the plan that gives the whole goal to one agent."""
     leg = LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent)
-    return MissionPlan(legs=(leg,), made_by=PlanOrigin(planner="one leg"))
+    return MissionPlan(legs=(leg,), made_by=origin.model_copy(update={"planner": "one leg"}))
 
 
 async def _first_answer(
@@ -281,11 +283,11 @@ async def _first_answer(
     catalog: Catalog,
     agents: Sequence[AgentProfile],
     models: Sequence[str],
-) -> Tried:
-    """What came of the first of these models that answers at all.
+) -> MissionPlan | PlanOrigin:
+    """Return the answer of the first of these models that gives one.
 
     Raises:
-        ModelUnavailable, ModelRefused: of the last one, where none does.
+        ModelUnavailable, ModelRefused: of the last one, if none answers.
     """
     *others, last = models
     for model in others:

@@ -36,136 +36,106 @@ from orchestrator.saga.orders import Order
 NO_PROFILES: Final = Walls()
 
 
-class Planner(Protocol):
-    """Turns a goal into legs, and a leg's situation into its next step.
-
-    Both methods run in activities, never in a workflow: they may wait, ask a network, read a clock
-    and differ from one call to the next, for what they return is recorded and replayed. They must
-    return within 120 seconds to split a goal, within 10 minutes to plan a step, and not block the
-    event loop meanwhile. One object serves all the missions of a worker, several at a time, and
-    the next step of a leg may be planned by another worker: all that is decided must follow from
-    the arguments, what is kept is but a cache.
-
-    Errors of a step: `DecisionInvalid`, and a decision that `check_decision` refuses, spends the
-    step, up to the agent's `max_bad_answers`. `ModelUnavailable` and any other exception that is
-    not an `OrchestratorError` are tried again a few times; then, as with `ModelRefused` at once,
-    the leg waits for its model to be back, and nothing is undone. Any other `OrchestratorError`
-    ends the mission, which is rolled back. A planner that retries as well only multiplies these.
-    To end a leg for a reason it knows it returns `GiveUp`.
-    """
-
-    async def split_goal(
-        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
-    ) -> MissionPlan:
-        """The legs of a mission; called once, before anything is done.
-
-        Args:
-            brief: the goal, and the values given with it.
-            catalog: the tools, pinned for the whole mission.
-            agents: the worker's profiles; a leg may have one of them, or one made for it under a
-                name of its own. Under the name of one of them it may be allowed less, never more.
-
-        Returns:
-            A plan that `check_plan` accepts.
-
-        Raises:
-            LanguageUnread: a part of the goal is in no language that the planner reads; nor then.
-            NothingFits: a part of the goal that no tool can do; nothing of the goal is begun then.
-            NothingAllowed: a part of the goal needs a tool that none of the agents may touch.
-        """
-        ...
-
-    async def plan_step(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step of one leg; called again after each until the leg ends.
-
-        Args:
-            context: the leg's goal, its inputs and facts, and what its steps came to.
-            selection: the tools that the router forwarded for this step, best first.
-            catalog: the tools by name; those not in the selection are to be discovered first.
-
-        Returns:
-            A decision that `check_decision` accepts.
-        """
-        ...
-
-
-class StepPlanner(Protocol):
-    """What decides the steps of the legs that it is given, and splits no goal."""
-
-    async def plan_step(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step of one leg; see `Planner`."""
-        ...
-
-
 class PlannedStep(Record):
-    """A decision, with what deciding it took and left."""
+    """A decision, with the usage of models for it and the calls that were dropped."""
 
     decision: StepDecision
     usage: Usage | None = Field(default=None, description="None: it took nothing")
     dropped: tuple[Dropped, ...] = Field(
         default=(),
         max_length=MOST_DROPPED,
-        description="what was wanted beside the decision, and is not done",
+        description="what was wanted in addition, and is not done",
     )
     conversation: str = Field(
         default="", description="where what was said to decide it is kept; empty: nowhere"
     )
 
 
-@runtime_checkable
-class MeteredPlanner(Protocol):
-    """What decides steps at a cost; a planner that is one is not asked by `plan_step`."""
+def as_planned(answer: PlannedStep | StepDecision) -> PlannedStep:
+    """Return the answer of a planner as a planned step."""
+    if isinstance(answer, PlannedStep):
+        return answer
+    return PlannedStep.model_construct(decision=answer)
 
-    async def plan_metered(
+
+class StepPlanner(Protocol):
+    """Decides the steps of the legs that it is given, and splits no goal."""
+
+    async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> PlannedStep | tuple[StepDecision, Usage | None]:
-        """The next step of one leg, and what deciding it took; None when it took nothing."""
+    ) -> StepDecision | PlannedStep:
+        """Return the next step of one leg; called again after each step until the leg ends.
+
+        Args:
+            context: the leg's goal, its inputs and facts, and the outcomes of its steps.
+            selection: the tools that the router forwarded for this step, best first.
+            catalog: the tools by name; those not in the selection have to be discovered first.
+
+        Returns:
+            A decision that `check_decision` accepts; in a `PlannedStep`, with its usage.
+        """
         ...
 
 
-def as_planned(
-    answer: PlannedStep | tuple[StepDecision, Usage | None] | StepDecision,
-) -> PlannedStep:
-    """What a planner answers, in whichever form it does."""
-    if isinstance(answer, PlannedStep):
-        return answer
-    decision, usage = answer if isinstance(answer, tuple) else (answer, None)
-    return PlannedStep.model_construct(decision=decision, usage=usage)
+class Planner(StepPlanner, Protocol):
+    """Splits a goal into legs, and decides the next step of a leg from its situation.
+
+    Both methods run in activities, never in a workflow: they may wait, ask a network, read a clock
+    and differ from one call to the next, because their results are recorded and replayed. They must
+    return within 120 seconds to split a goal, within 10 minutes to plan a step, and not block the
+    event loop meanwhile. One object serves all missions of a worker, several at a time, and the
+    next step of a leg may be planned by another worker: every decision must follow from the
+    arguments, and any state is only a cache.
+
+    Errors of a step: `DecisionInvalid`, and a decision that `check_decision` refuses, spends the
+    step, up to the agent's `max_bad_answers`. `ModelUnavailable` and any other exception that is
+    not an `OrchestratorError` are retried a few times; then, and after `ModelRefused` at once, the
+    leg waits until its model is available again, and nothing is cancelled. Any other
+    `OrchestratorError` ends the mission, which is rolled back. A planner that retries as well only
+    multiplies these attempts. To end a leg for a known reason it returns `GiveUp`.
+    """
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """Return the legs of a mission; called once, before anything is done.
+
+        Args:
+            brief: the goal, and the values given with it.
+            catalog: the tools, pinned for the whole mission.
+            agents: the worker's profiles; a leg may have one of them, or a new one under a new
+                name. Under the name of a profile an agent may be allowed less, never more.
+
+        Returns:
+            A plan that `check_plan` accepts.
+
+        Raises:
+            GoalUnread: the planner does not read the language of a part of the goal, or no tool
+                can do that part; nothing of the goal is begun then.
+            PlanError: a part of the goal needs a tool that none of the agents may use.
+        """
+        ...
 
 
 @runtime_checkable
 class ModelChooser(Protocol):
-    """A planner that goes by `AgentProfile.model`: people may give a leg another one."""
+    """A planner that reads `AgentProfile.model`: people may give a leg another model."""
 
     def model_problem(self, name: str) -> str:
-        """Why a model cannot be asked from here; empty when it can be, as far as that is known."""
+        """Return why this worker cannot ask a model; empty if it can, as far as known."""
         ...
-
-
-@runtime_checkable
-class GoalSplitter(Protocol):
-    """A planner that knows beforehand whether it will ask a model for a plan."""
 
     def splits_by_rules(self, agents: Sequence[AgentProfile]) -> bool:
-        """Whether it asks none, where a mission names none."""
+        """Return True if no model is asked for a plan unless the mission names one."""
         ...
-
-
-def plans_by_rules(planner: Planner, agents: Sequence[AgentProfile]) -> bool:
-    """Whether a planner is known to split goals without a model, which takes it no second."""
-    return isinstance(planner, GoalSplitter) and planner.splits_by_rules(agents)
 
 
 def check_plan(plan: MissionPlan) -> None:
-    """Refuse a plan that cannot be run; a plan that is refused ends the mission before it began.
+    """Refuse a plan that cannot be run; a refused plan ends the mission before it began.
 
     Raises:
         PlanInvalid: it is no plan; there is no leg; two legs have one id, or a leg is called
-            `rollback`; a leg depends on one that is not there; or legs wait for each other in a
+            `rollback`; a leg depends on one that does not exist; or legs wait for each other in a
             circle.
     """
     if not isinstance(plan, MissionPlan):
@@ -188,12 +158,12 @@ def check_plan(plan: MissionPlan) -> None:
 
 
 def check_orders(plan: MissionPlan, catalog: Catalog, *, read_only: bool = False) -> None:
-    """Refuse a plan whose orders nobody could serve; nothing of it was done.
+    """Refuse a plan with orders that no leg could serve; nothing of it was done.
 
     Raises:
         PlanInvalid: the mission is read-only, and a leg orders something; an order names no tool,
-            one that is not there or only reads, or none that the leg's agent may use; or it has
-            more effects than its agent carries out in one leg.
+            an unknown or read-only tool, or none that the leg's agent may use; or it has more
+            effects than its agent carries out in one leg.
     """
     for leg in plan.legs:
         for order in leg.orders:
@@ -224,32 +194,35 @@ def check_decision(
     catalog: Catalog,
     walls: Walls = NO_PROFILES,
 ) -> None:
-    """Refuse a decision that cannot be carried out: the planner is told, and the step is spent.
+    """Refuse a decision that cannot be carried out: the planner learns why; the step is spent.
 
-    With `walls`, it is held to the worker's profile of that agent as well.
+    With `walls`, the worker's profile of that agent is enforced as well.
 
-    The values of a call's arguments are not looked at here: a call that breaks the contract of its
+    The values of a call's arguments are not checked here: a call that breaks the contract of its
     tool is not sent, and the planner sees why in an observation with the outcome `invalid`.
 
     Raises:
         ToolNotFound: the catalog has no such tool.
-        OutsideWall: a call of a tool that the agent may not touch, shown to it or not.
+        OutsideWall: a call of a tool that the agent may not use, shown to it or not.
         PlanInvalid: it is no decision at all.
-        DecisionInvalid: a call of a tool that was neither selected nor
-            discovered nor is a core tool that the agent's prompts list, or with an input that the
-            tool does not have, or beside other calls though it does more than read, or with a
-            personal input that is not given as its handle; a question that names no field, only
-            fields that were answered, or a personal one; a question, search or ending whose text
-            is blank.
+        DecisionInvalid: a call of a tool that was neither selected nor discovered nor is a core
+            tool that the agent's prompts list; with an input that the tool does not have, or a
+            personal one that is not given as its handle; or together with other calls though it
+            does more than read. A question that names no field, only fields that were answered, or
+            a personal one. A question, search or ending whose text is blank.
     """
     match decision:
         case CallTool():
-            _check_wall(decision, context, catalog, walls)
+            # First of all: a tool outside the wall is not discovered, so no other remedy can be
+            # named.
+            if (tool := catalog.tools.get(decision.tool)) is not None:
+                walls.check(context.agent.wall, tool)
             _check_call(decision, selection, context, catalog)
         case CallTools(calls=calls):
             for call in calls:
                 check_decision(call, selection, context, catalog, walls)
-                _check_reads(catalog.tool(call.tool))
+                if not only_reads(catalog.tool(call.tool)):
+                    raise DecisionInvalid(f"{call.tool} does more than read: call it alone")
         case DiscoverTools(query=query):
             _check_text("a search for tools needs words to search for", query)
         case AskUser():
@@ -261,17 +234,10 @@ def check_decision(
         case GiveUp(reason=reason):
             _check_text("giving up needs a reason", reason)
         case _:
-            # A program at fault, not a model: it would give the same the next time.
+            # A bug in a program, not in a model: it would give the same answer the next time.
             raise PlanInvalid(
                 f"the planner gives a {type(decision).__name__}, which is no decision"
             )
-
-
-def _check_wall(decision: CallTool, context: StepContext, catalog: Catalog, walls: Walls) -> None:
-    """Before all else: what is outside is not discovered, so there is no other remedy to name."""
-    tool = catalog.tools.get(decision.tool)
-    if tool is not None:
-        walls.check(context.agent.wall, tool)
 
 
 def _check_call(
@@ -287,34 +253,25 @@ def _check_call(
         raise DecisionInvalid(
             f"{tool.name} has no input {', '.join(unknown)}; it takes {', '.join(tool.properties)}"
         )
-    _check_handles(decision, tool)
-
-
-def only_reads(tool: Tool) -> bool:
-    """Whether a call of the tool can be made beside others: it changes nothing, nobody is asked."""
-    return not (tool.is_side_effect or tool.needs_confirmation)
-
-
-def _check_reads(tool: Tool) -> None:
-    if not only_reads(tool):
-        raise DecisionInvalid(f"{tool.name} does more than read: call it alone")
-
-
-def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
-    """Whether the tool is in every prompt of this agent."""
-    tool = catalog.tools.get(name)
-    if tool is None or tool.load_policy != "core":
-        return False
-    return bool(listed([tool], context.agent))
-
-
-def _check_handles(decision: CallTool, tool: Tool) -> None:
     for field in tool.pii_fields:
         value = decision.arguments.get(field)
         if value is not None and not is_handle(value):
             raise DecisionInvalid(
                 f"{field} of {tool.name} is personal: give the handle {handle_for(field)}, no value"
             )
+
+
+def only_reads(tool: Tool) -> bool:
+    """Return True if calls can be made in parallel: the tool changes nothing, nobody is asked."""
+    return not (tool.is_side_effect or tool.needs_confirmation)
+
+
+def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
+    """Return True if the tool is in every prompt of this agent."""
+    tool = catalog.tools.get(name)
+    if tool is None or tool.load_policy != "core":
+        return False
+    return bool(listed([tool], context.agent))
 
 
 def _check_question(decision: AskUser, context: StepContext, catalog: Catalog) -> None:

@@ -1,8 +1,8 @@
-"""Answers projected by their schemas: of a document's objects, only what the document names.
+"""Projects answers by their schemas: objects retain only properties that the document names.
 
-What a provider sends beside it has no meaning that anybody declared: no planner needs it, and it is
-where text for a model hides that no reader of the document expects. An object of which the document
-names nothing is whole: its keys are data.
+Any other property that a provider sends has no declared meaning: no planner needs it, and it could
+hide text for a model that no reader of the document expects. An object without named properties
+stays whole: its keys are data.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,11 +27,11 @@ _NAMING: Final = ("properties", "patternProperties", "additionalProperties")
 _ANYTHING: Final[JsonObject] = {}
 _ANY_OBJECT: Final[Sequence[JsonValue]] = (True, {}, {"type": "object"})
 _MOST_SCHEMAS: Final = 200
-"""That are about one value: alternatives may hold alternatives, and those themselves again."""
+"""Maximum number of schemas for one value, because alternatives may nest without end."""
 
 
 def shown_to_models(context: StepContext, catalog: Catalog) -> StepContext:
-    """A step's context whose answers hold only what their documents name."""
+    """Return a step's context whose answers contain only properties that their documents name."""
     known: dict[str, _Projection] = {}
 
     def of(told: Told) -> Told:
@@ -49,37 +49,37 @@ def shown_to_models(context: StepContext, catalog: Catalog) -> StepContext:
 
 
 def projected(body: JsonValue, schema: JsonObject) -> JsonValue:
-    """The parts of an answer that its schema names, at every depth.
+    """Return the parts of an answer that its schema names, at every depth.
 
-    Example: `projected({"id": "B7", "note_to_ai": "..."}, schema)` is `{"id": "B7"}` where the
-    schema has the property `id`.
+    Example: `projected({"id": "B7", "note_to_ai": "..."}, schema)` is `{"id": "B7"}` if the schema
+    has the property `id`.
     """
     return _Projection(schema).of(body)
 
 
 @dataclass(frozen=True)
 class _Named:
-    """What schemas that are about one value say of its parts."""
+    """The parts of one value that its schemas name."""
 
     parts: tuple[JsonObject, ...]
-    """The schemas, and all that they apply to the same value: alternatives and conditions."""
+    """The schemas, and those that they apply to the same value: alternatives and conditions."""
     properties: Mapping[str, _Schemas]
     by_pattern: tuple[JsonObject, ...]
-    """Of the parts, those that name properties by patterns."""
+    """The parts that name properties by patterns."""
     is_whole: bool
-    """They tell no keys apart, or take objects of any kind."""
+    """True if the schemas name no keys, or accept objects of any kind."""
 
 
 class _Projection:
-    """Of answers by one compiled schema, whose references lead to its own definitions."""
+    """Projects answers by one schema, whose references lead to its own definitions."""
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
         self._known: dict[tuple[int, ...], tuple[_Schemas, _Named]] = {}
-        """By identity, for answers hold many things of one kind; the schemas are held with it."""
+        """Parts by the ids of schemas, which stay referenced: answers repeat schemas."""
 
     def of(self, value: JsonValue, schemas: _Schemas | None = None) -> JsonValue:
-        """A value that any of these schemas may be about; the whole answer without any."""
+        """Return the named parts of a value by these schemas; by default, of the whole answer."""
         schemas = schemas or (self._root,)
         if isinstance(value, list):
             return [self.of(held, self._of_item(n, schemas)) for n, held in enumerate(value)]
@@ -114,7 +114,7 @@ class _Projection:
             waiting += [inner for inner in subschemas(part, _APPLIED) if isinstance(inner, dict)]
 
     def _of_property(self, name: str, named: _Named) -> _Schemas:
-        """What is said of a property; nothing where nobody names it."""
+        """Return the schemas of a property; empty if none names it."""
         found = named.properties.get(name, ())
         for part in named.by_pattern:
             found = (*found, *_by_pattern(name, part))
@@ -126,12 +126,12 @@ class _Projection:
 
 
 def _names_something(schema: JsonObject) -> bool:
-    """Whether a schema tells the keys of its objects apart, or says what they all hold."""
+    """Return True if a schema names the keys of its objects, or describes all their values."""
     return any(schema.get(keyword) for keyword in _NAMING)
 
 
 def _is_free(schema: JsonObject) -> bool:
-    """Whether a schema, or an alternative of it, takes objects of any kind."""
+    """Return True if a schema, or an alternative of it, accepts objects of any kind."""
     branches = [*subschemas(schema, ("anyOf", "oneOf"))]
     return any(branch in _ANY_OBJECT for branch in branches)
 
@@ -139,13 +139,13 @@ def _is_free(schema: JsonObject) -> bool:
 def _by_pattern(name: str, schema: JsonObject) -> Iterator[JsonObject]:
     patterns = schema.get("patternProperties")
     for pattern, inner in patterns.items() if isinstance(patterns, Mapping) else ():
-        with suppress(ValueError):  # what no engine can decide names nothing
+        with suppress(ValueError):  # a pattern that no engine can decide names nothing
             if matches_pattern(pattern, name):
                 yield inner if isinstance(inner, dict) else _ANYTHING
 
 
 def _of_others(schema: JsonObject) -> Iterator[JsonObject]:
-    """What is said of keys without a name, where the document says that there are such."""
+    """Yield the schemas of unnamed keys, if the document says that there are any."""
     for keyword in ("additionalProperties", "unevaluatedProperties"):
         inner = schema.get(keyword)
         if inner is True:

@@ -1,4 +1,4 @@
-"""What the router may know of a step beside the text of its leg."""
+"""The router's view of a step: its text, its context, and the tools that its leg orders."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -10,13 +10,13 @@ from orchestrator.planning.models import StepContext
 from orchestrator.routing.selection import RouteContext, Selection
 
 _MOST_FEEDING: Final = 2
-"""Tools that are forwarded to feed an ordered one, the nearest."""
+"""The maximum number of feeding tools that are forwarded with an ordered one, nearest first."""
 
 
 def route_context(context: StepContext, *more: Wall) -> RouteContext:
-    """The mission's goal, the names of known values, earlier tools, the last first, and errors.
+    """Return the goal, the names of known values, earlier tools (last first) and last error.
 
-    The agent's own wall holds, and `more`.
+    The agent's own wall applies, and `more`.
     """
     known = set(context.inputs)
     for fact in context.facts:
@@ -34,10 +34,9 @@ def route_context(context: StepContext, *more: Wall) -> RouteContext:
 
 
 def route_text(context: StepContext, catalog: Catalog) -> str:
-    """Return what the router reads of a step: the words of its leg.
+    """Return the text of a step for the router: the words of its leg.
 
-    Where those are in a language that it does not read, they are the titles of the tools that the
-    leg orders.
+    If the router does not read their language, it gets the titles of the tools that the leg orders.
     """
     names = (name for order in context.orders for name in order.tools[:1])
     titles = dict.fromkeys(catalog.tools[name].title for name in names if name in catalog.tools)
@@ -56,7 +55,7 @@ def with_ordered(
     Args:
         selection: of the leg's words.
         context: of the step.
-        feeders: the tools whose answers supply what a tool needs, the nearest first.
+        feeders: returns the tools whose answers supply a tool's inputs, the nearest first.
     """
     ordered = [name for order in context.orders for name in order.tools[:1]]
     fed = [name for one in ordered for name in feeders(one)[:_MOST_FEEDING]]

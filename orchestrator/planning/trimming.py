@@ -1,4 +1,4 @@
-"""How much of answers and texts is kept: histories and prompts have limits, providers have none."""
+"""Cuts answers and texts: histories and prompts have limits, providers have none."""
 
 import json
 import math
@@ -8,20 +8,22 @@ from pydantic import JsonValue
 
 MOST_CHARACTERS: Final = 24_000
 TOKENS_PER_BYTE: Final = 0.3
-"""An estimate that is a little high for JSON and English (o200k measures 0.23 on tool schemas), and
-holds for other scripts, whose characters are several bytes each."""
+"""A slightly high estimate for JSON and English (o200k measures 0.23 on tool schemas).
+
+It also holds for other scripts, whose characters are several bytes each.
+"""
 _LONGEST_TEXT: Final = 2_000
 _MOST_PROPERTIES: Final = 200
 _LONGEST_NAME: Final = 200
-"""Of objects too large: a map of thousands of keys would otherwise stay whole at any limit."""
+"""Longer names of large objects are dropped: maps of thousands of keys would stay whole."""
 _MOST_ITEMS: Final = 25
 
 
 def trim_body(body: JsonValue, *, most: int = MOST_CHARACTERS) -> JsonValue:
-    """A body whose JSON has at most about `most` characters.
+    """Return a body whose JSON has at most about `most` characters.
 
     Long lists lose their ends and long texts their tails, alike at every depth, until it fits;
-    objects keep their properties, so identifiers at the top are never lost, up to a number that
+    objects retain their properties, so identifiers at the top are never lost, up to a number that
     no document comes near.
     """
     if len(json.dumps(body)) > most:
@@ -34,18 +36,18 @@ def trim_body(body: JsonValue, *, most: int = MOST_CHARACTERS) -> JsonValue:
 
 
 def cut_text(text: str, size: int) -> str:
-    """The text in at most `size` characters, an ellipsis where it was cut."""
+    """Return the text in at most `size` characters, with an ellipsis where it was cut."""
     bare = text.strip()
     return bare if len(bare) <= size else f"{bare[: max(0, size - 1)].rstrip()}…"
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is, rounded up; never below what 0.3 per byte gives."""
+    """Return the approximate number of tokens of a text, rounded up; at least 0.3 per byte."""
     return math.ceil(TOKENS_PER_BYTE * len(text.encode("utf-8", errors="replace")))
 
 
 def _with_fewer_names(value: JsonValue) -> JsonValue:
-    """The first properties of each object, without those whose names are texts."""
+    """Return the first properties of each object, without those with very long names."""
     if isinstance(value, list):
         return [_with_fewer_names(inner) for inner in value]
     if not isinstance(value, dict):

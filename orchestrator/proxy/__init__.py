@@ -1,4 +1,4 @@
-"""The pruner on the wire: a proxy in front of any model, and an httpx transport that does the same.
+"""The pruner on the wire: a proxy in front of any model, and an equivalent httpx transport.
 
-What is chosen, and why, is computed in `orchestrator.pruning`; here requests are passed on.
+`orchestrator.pruning` chooses the tools; this package forwards requests.
 """

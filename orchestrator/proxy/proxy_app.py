@@ -1,4 +1,4 @@
-"""The proxy as a Starlette app: requests to models go on with those tools that fit."""
+"""The proxy as a Starlette app, which forwards requests to models with the tools that fit."""
 
 import asyncio
 import secrets
@@ -18,7 +18,6 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from orchestrator.proxy.pruners import warm_up
-from orchestrator.proxy.report_page import report_page
 from orchestrator.proxy.upstream import (
     Headers,
     Upstream,
@@ -27,56 +26,48 @@ from orchestrator.proxy.upstream import (
     request_of,
     token_of,
 )
+from orchestrator.proxy.usage_report import Exchange, report_page
 from orchestrator.pruning.answer_reader import AnswerReader
-from orchestrator.pruning.apis import api_of
-from orchestrator.pruning.model_request import ModelApi
+from orchestrator.pruning.model_apis import api_of
+from orchestrator.pruning.model_request import IDENTITY, MOST_BYTES, ModelApi
 from orchestrator.pruning.pruner import Mode, Pruned, Pruner, fallen_open, read_mode
-from orchestrator.routing.deadline import PROXY_LIMIT_S
-from orchestrator.routing.learning.usage import ProxyUsage
+from orchestrator.routing.learning.trace import ProxyUsage
+from orchestrator.routing.profile import PROXY_LIMIT_S
 
-MOST_BYTES: Final = 20_000_000
-"""A request of more is passed on as it comes, unread."""
 _MUCH: Final = 1_000_000
+FIRST_LIMIT_S: Final = 0.3
+"""Minimum time limit for the first request with a list of tools, which must read the list."""
 _METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-_TOKEN_WANTED: Final = "the proxy's token is wanted"
+_TOKEN_MISSING: Final = "present the proxy's token"
 _CLOSED: Final = 499
-"""The caller went away; nobody reads this status."""
+"""The caller disconnected, so nobody reads this status."""
 
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
-class Exchange:
-    """What one request to a model came to, once its answer has passed."""
-
-    pruned: Pruned
-    called: tuple[str, ...]
-    overhead_s: float
-
-
 @dataclass
 class Proxy:
-    """What the app serves with."""
+    """The configuration of the app."""
 
     upstream: Upstream
     pruner: Pruner
     mode: Mode = "prune"
     token: str = ""
-    """What callers must present; empty: nothing."""
+    """The token that callers must present; empty: none."""
     limit_s: float = PROXY_LIMIT_S
-    """How long choosing may take; longer, and all tools go on."""
+    """Time limit for choosing tools, after which all tools are forwarded."""
     timeout_s: float = 600
     """How long the provider may stay silent."""
     seen: Callable[[Exchange], None] = lambda exchange: None
-    """Told of each answer that has passed."""
+    """Called with each exchange."""
     usage: Callable[[], ProxyUsage] = ProxyUsage
-    """The figures of what has passed so far."""
+    """Returns the current figures."""
     client: httpx.AsyncClient = field(init=False)
 
 
 def create_proxy(proxy: Proxy) -> Starlette:
-    """An app that passes every request on to the provider."""
+    """Return an app that forwards every request to the provider."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -90,7 +81,7 @@ def create_proxy(proxy: Proxy) -> Starlette:
     def figures(request: Request) -> Response:
         if not _is_caller(proxy, token_of(request.headers.items())):
             asks = {"www-authenticate": 'Basic realm="the token of the proxy, as the password"'}
-            return _refusal(None, 401, "authentication_error", _TOKEN_WANTED, asks)
+            return _refusal(None, 401, "authentication_error", _TOKEN_MISSING, asks)
         usage = proxy.usage()
         if request.url.path.endswith(".json"):
             return JSONResponse(usage.model_dump(mode="json"))
@@ -105,56 +96,60 @@ def create_proxy(proxy: Proxy) -> Starlette:
 
 
 def _is_caller(proxy: Proxy, presented: str) -> bool:
-    """Whether the token is the one that callers present, where one is wanted."""
-    # As bytes: of texts only ASCII ones can be compared.
+    # As bytes: as text, only ASCII strings can be compared.
     return not proxy.token or secrets.compare_digest(presented.encode(), proxy.token.encode())
 
 
 async def _answer(proxy: Proxy, request: Request) -> Response:
+    if request.headers.get("upgrade", "").lower() == "websocket":
+        text = "this proxy takes no WebSocket; send the request by POST"
+        return _refusal(None, 426, "upgrade_required", text, {"upgrade": "HTTP/1.1"})
     api = api_of(request.url.path) if request.method == "POST" else None
     received = [(name, value) for name, value in request.headers.items()]
     if not _is_caller(proxy, token_of(received)):
-        return _refusal(api, 401, "authentication_error", _TOKEN_WANTED)
+        return _refusal(api, 401, "authentication_error", _TOKEN_MISSING)
     target = _target(request)
     if not target.startswith("/"):
-        return _refusal(api, 400, "invalid_request_error", "a path is wanted, not an address")
+        return _refusal(api, 400, "invalid_request_error", "send a path, not an address")
     if api is None:
         return await _passed(proxy, request.method, target, received, _pieces(request))
     try:
         body = await _body(request)
     except ClientDisconnect:
         return Response(status_code=_CLOSED)
-    if not isinstance(body, bytes):
-        return await _passed(proxy, request.method, target, received, body)
     mode = read_mode(request.headers.get("x-orqen-mode"), proxy.mode)
+    if not isinstance(body, bytes):
+        unread = Pruned(body=b"", mode=mode, routing="unread")
+        return await _passed(proxy, request.method, target, received, body, unread.headers)
     began = time.perf_counter()
-    if request.headers.get("content-encoding", "identity") == "identity":
-        pruned = await _pruned(proxy, api, body, mode)
-    else:
-        pruned = Pruned(body=body, mode=mode)
+    coding = ",".join(request.headers.getlist("content-encoding")) or IDENTITY
+    pruned = await _pruned(proxy, api, Pruned(body=body, mode=mode, coding=coding))
     return await _forward(proxy, request, target, received, api, pruned, began)
 
 
-async def _pruned(proxy: Proxy, api: ModelApi, body: bytes, mode: Mode) -> Pruned:
-    """The request with the tools that fit; as it came if that fails or takes too long.
+async def _pruned(proxy: Proxy, api: ModelApi, as_it_came: Pruned) -> Pruned:
+    """Return the request with the tools that fit; unchanged on a failure or timeout.
 
-    What takes longer than a routing, a list of tools that is new or a body of megabytes, is read
-    beside the loop, and what a list came to is kept whether its request waited for it or not.
+    A new list of tools, a compressed body and one of megabytes, which take longer than a routing,
+    are read in a thread; the list is cached even if its request did not wait for it.
     """
-    request, pruner = None, proxy.pruner
+    request, pruner, body = None, proxy.pruner, as_it_came.body
     try:
-        reading = partial(pruner.read, api, body)
-        request = await _soon(reading, proxy.limit_s, at_once=len(body) < _MUCH)
+        reading = partial(pruner.read, api, body, as_it_came.coding)
+        is_quick = as_it_came.coding == IDENTITY and len(body) < _MUCH
+        request = await _soon(reading, proxy.limit_s, at_once=is_quick)
         if request is None:
-            return Pruned(body=body, mode=mode)
-        chosen = partial(pruner.choose, request, mode)
-        return await _soon(chosen, proxy.limit_s, at_once=pruner.is_ready(request))
+            return as_it_came
+        is_ready = pruner.is_ready(request)
+        limit_s = proxy.limit_s if is_ready else max(proxy.limit_s, FIRST_LIMIT_S)
+        chosen = partial(pruner.choose, request, as_it_came.mode, limit_s)
+        return await _soon(chosen, limit_s, at_once=is_ready)
     except Exception as error:
-        return fallen_open(body, request, mode, error)
+        return fallen_open(as_it_came, request, error)
 
 
 async def _soon(work: Callable[[], _T], limit_s: float, *, at_once: bool) -> _T:
-    """What work comes to, beside the loop unless it takes but a moment, within the limit."""
+    """Return the result of some work within the limit, in a thread unless it is quick."""
     if at_once:
         return work()
     working = asyncio.get_running_loop().run_in_executor(None, work)
@@ -170,13 +165,15 @@ async def _forward(
     pruned: Pruned,
     began: float,
 ) -> Response:
-    """The provider's answer to a request to a model."""
+    """Return the provider's answer to a request to a model."""
     url = proxy.upstream.url(target)
+    if pruned.coding == IDENTITY:
+        received = [pair for pair in received if pair[0] != "content-encoding"]
     headers = proxy.upstream.headers(received, reads_answer=True)
     sent = request_of(proxy.client, request.method, url, headers, pruned.body)
     overhead = time.perf_counter() - began
-    told = {**pruned.headers, "x-orqen-overhead-ms": f"{overhead * 1000:.1f}"}
-    answer = await _sent(proxy, request, sent, api, told)
+    added = {**pruned.headers, "x-orqen-overhead-ms": f"{overhead * 1000:.1f}"}
+    answer = await _sent(proxy, request, sent, api, added)
     if not isinstance(answer, httpx.Response):
         return answer
     coding = answer.headers.get("content-encoding", "identity")
@@ -187,18 +184,23 @@ async def _forward(
         proxy.pruner.learn(pruned, reader)
         proxy.seen(Exchange(pruned, tuple(reader.called), overhead))
 
-    return _PassedAnswer(answer, told, reader, over)
+    return _PassedAnswer(answer, added, reader, over)
 
 
 async def _passed(
-    proxy: Proxy, method: str, target: str, received: Headers, content: AsyncIterator[bytes]
+    proxy: Proxy,
+    method: str,
+    target: str,
+    received: Headers,
+    content: AsyncIterator[bytes],
+    added: Mapping[str, str] | None = None,
 ) -> Response:
-    """The provider's answer to any other request, or to one that is too large to be read."""
+    """Return the provider's answer to any other request, or to one that is too large."""
     headers = proxy.upstream.headers(received, reads_answer=False)
     url = proxy.upstream.url(target)
     sent = request_of(proxy.client, method, url, headers, content)
-    answer = await _sent(proxy, None, sent, None, {})
-    return _PassedAnswer(answer, {}) if isinstance(answer, httpx.Response) else answer
+    answer = await _sent(proxy, None, sent, None, added or {})
+    return _PassedAnswer(answer, added or {}) if isinstance(answer, httpx.Response) else answer
 
 
 async def _sent(
@@ -206,9 +208,9 @@ async def _sent(
     request: Request | None,
     sent: httpx.Request,
     api: ModelApi | None,
-    told: Mapping[str, str],
+    added: Mapping[str, str],
 ) -> httpx.Response | Response:
-    """The provider's answer as it begins; an error in the provider's form where there is none."""
+    """Return the provider's answer as it begins, else an error in the provider's format."""
     sending = asyncio.ensure_future(proxy.client.send(sent, stream=True))
     leaving = asyncio.ensure_future(_left(request)) if request else None
     waiting = {sending, leaving} if leaving else {sending}
@@ -219,10 +221,10 @@ async def _sent(
         return sending.result()
     except httpx.TimeoutException:
         text = f"the provider did not answer within {proxy.timeout_s:g} s"
-        return _refusal(api, 504, "upstream_timeout", text, told)
+        return _refusal(api, 504, "upstream_timeout", text, added)
     except httpx.HTTPError as error:
         text = f"the provider cannot be reached: {type(error).__name__}"
-        return _refusal(api, 502, "upstream_unreachable", text, told)
+        return _refusal(api, 502, "upstream_unreachable", text, added)
     finally:
         for task in waiting:
             if not task.done():
@@ -232,33 +234,33 @@ async def _sent(
 
 
 async def _left(request: Request) -> None:
-    """Return when the caller has gone away."""
+    """Return when the caller has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         continue
 
 
 class _PassedAnswer(StreamingResponse):
-    """An answer byte for byte as it comes; the next piece is taken when this one has gone on."""
+    """An answer forwarded byte for byte; each piece is read after the previous one was sent."""
 
     def __init__(
         self,
         answer: httpx.Response,
-        told: Mapping[str, str],
+        added: Mapping[str, str],
         reader: AnswerReader | None = None,
         over: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(self._pieces(answer, reader), status_code=answer.status_code)
-        kept = [*answer_headers(answer.headers.multi_items()), *told.items()]
+        kept = [*answer_headers(answer.headers.multi_items()), *added.items()]
         self.raw_headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in kept]
         self._answer = answer
         self._over = over
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; whether it ended, failed or nobody reads on, the provider's end is closed."""
+        """Send the answer, and always close the connection to the provider."""
         try:
             await super().__call__(scope, receive, send)
         finally:
-            # A caller that goes away cancels every await that is not shielded.
+            # A disconnecting caller cancels every await that is not shielded.
             with anyio.CancelScope(shield=True):
                 await self._answer.aclose()
             self._over()
@@ -272,7 +274,7 @@ class _PassedAnswer(StreamingResponse):
 
 
 async def _body(request: Request) -> bytes | AsyncIterator[bytes]:
-    """The whole body; where it is too large to be read, its pieces as they come."""
+    """Return the whole body; if it is too large, its pieces as they arrive."""
     pieces = _pieces(request)
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > MOST_BYTES:
@@ -298,7 +300,7 @@ async def _pieces(request: Request) -> AsyncIterator[bytes]:
 
 
 def _target(request: Request) -> str:
-    """Path and query as they came."""
+    """Return path and query unchanged."""
     path = request.scope.get("raw_path") or request.url.path.encode()
     query = request.scope.get("query_string", b"")
     return (path.split(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
@@ -310,10 +312,10 @@ def _is_stream(answer: httpx.Response) -> bool:
 
 
 def _refusal(
-    api: ModelApi | None, status: int, kind: str, text: str, told: Mapping[str, str] | None = None
+    api: ModelApi | None, status: int, kind: str, text: str, added: Mapping[str, str] | None = None
 ) -> Response:
-    """An error of the proxy's own, in the form that the caller's client reads."""
+    """Return an error of the proxy itself, in the format that the caller's client reads."""
     content: Mapping[str, Any] = (
         api.error(text, kind) if api else {"error": {"message": text, "type": kind}}
     )
-    return JSONResponse(content, status_code=status, headers=dict(told or {}))
+    return JSONResponse(content, status_code=status, headers=dict(added or {}))

@@ -1,4 +1,4 @@
-"""Makes pruners with the embedder and profile of the settings, and prunes in one call."""
+"""Creates pruners with the embedder and profile of the settings, and prunes in one call."""
 
 import json
 import secrets
@@ -10,24 +10,23 @@ from typing import Any
 
 from orchestrator.adapters.embedding.built_in import similarity_in_process
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.pruning.apis import api_named, api_of_tools
+from orchestrator.language.detect import foreign_in
 from orchestrator.pruning.conversation_memory import ConversationMemory
+from orchestrator.pruning.model_apis import api_named, api_of_tools
 from orchestrator.pruning.pruner import Pruner
 from orchestrator.pruning.tool_list import ToolLists
-from orchestrator.routing.cards.card_cache import CardCache
-from orchestrator.routing.deadline import PROXY_LIMIT_S, STEP_LIMIT_S
-from orchestrator.routing.function_routers import FunctionRouters
-from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.cards.capability_card import CardCache
+from orchestrator.routing.profile import PROXY_LIMIT_S, STEP_LIMIT_S, RoutingProfile
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import CardSimilarity
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedTools:
-    """The tools that fit a conversation, and the headers that tell of the choice."""
+    """The tools that fit a conversation, and the headers that describe the choice."""
 
     tools: list[Any]
-    """As they were given, in their order."""
+    """The given entries, in their order."""
     headers: dict[str, str]
 
 
@@ -36,31 +35,30 @@ def make_pruner(
     profile: RoutingProfile | None = None,
     limit_s: float = PROXY_LIMIT_S,
 ) -> Pruner:
-    """A pruner that keeps what it has read.
+    """Return a pruner that caches the lists of tools that it has read.
 
     Args:
-        similarity: what gives vectors to a list of tools; None: words alone decide.
+        similarity: gives vectors to a list of tools; None: only words decide.
         profile: feature weights and thresholds; the fitted defaults when None.
-        limit_s: how long a routing may take; longer, and all tools go on.
+        limit_s: time limit of a routing, after which all tools are forwarded.
     """
     cards = CardCache()
 
     def router(catalog: Catalog) -> Router:
-        seen = similarity(catalog) if similarity else None
         return Router(
             catalog,
             profile=profile,
             clock=time.monotonic,
             timeout_s=limit_s,
-            similarity=seen,
+            similarity=similarity(catalog) if similarity else None,
             cards=cards,
         )
 
-    return Pruner(ToolLists(FunctionRouters(router)), ConversationMemory(secrets.token_bytes(32)))
+    return Pruner(ToolLists(router), ConversationMemory(secrets.token_bytes(32)))
 
 
 def warm_up(pruner: Pruner) -> None:
-    """Read what every routing needs, word lists and vectors, so that no caller waits for it."""
+    """Load word lists and vectors, so that no caller waits for them."""
     tools = [
         {"name": "find_flights", "description": "Find flights.", "input_schema": {}},
         {"name": "send_mail", "description": "Send a mail to somebody.", "input_schema": {}},
@@ -68,6 +66,7 @@ def warm_up(pruner: Pruner) -> None:
     turn = {"role": "user", "content": "send a mail to Ana about the flights of next week"}
     body = json.dumps({"tools": tools, "messages": [turn]}).encode()
     pruner.prune(api_named("messages"), body)
+    foreign_in("Das Wetter ist heute leider schlecht.")
 
 
 def prune(
@@ -78,7 +77,7 @@ def prune(
     tool_choice: Any = None,
     pruner: Pruner | None = None,
 ) -> PrunedTools:
-    """The tools of a request that fit it, for programs that make their own requests.
+    """Return the tools of a request that fit it, for programs that make their own requests.
 
     ```python
     import orchestrator
@@ -88,14 +87,14 @@ def prune(
     ```
 
     Args:
-        tools: in the form of OpenAI's chat completions or responses, or of Anthropic's messages.
-        messages: the conversation in the same form; a text is one turn of the user.
-        api: `chat`, `responses` or `messages`; None: told by the form of the tools.
-        tool_choice: as the request has it.
-        pruner: one of `make_pruner`; None: one for all such calls, with the built-in embedder.
+        tools: in the format of OpenAI's chat completions or responses, or of Anthropic's messages.
+        messages: the conversation in the same format; a text is one turn of the user.
+        api: `chat`, `responses` or `messages`; None: read from the format of the tools.
+        tool_choice: the value in the request.
+        pruner: from `make_pruner`; None: one for all such calls, with the built-in embedder.
 
     Returns:
-        All tools whenever something goes wrong, with `x-orqen-routing: fail_open`.
+        All tools after any error, with `x-orqen-routing: fail_open`.
 
     Raises:
         UsageError: there is no such API.
@@ -113,9 +112,10 @@ def prune(
 
 @cache
 def shared_pruner() -> Pruner:
-    """The one of this process for callers that bring none.
+    """Return the pruner of this process.
 
-    They wait for it in their own process, before a call of seconds: as long as a mission's step.
+    Its callers wait in their own process, before a call of seconds, so it has the time limit of a
+    mission's step.
     """
     made = make_pruner(similarity_in_process(), limit_s=STEP_LIMIT_S)
     warm_up(made)

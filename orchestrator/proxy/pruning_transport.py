@@ -1,4 +1,4 @@
-"""httpx transports that prune inside a client: what the proxy does, without a process more."""
+"""httpx transports that prune inside a client, equivalent to the proxy without its process."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import cast
@@ -7,8 +7,8 @@ import httpx
 
 from orchestrator.proxy.pruners import shared_pruner
 from orchestrator.pruning.answer_reader import AnswerReader
-from orchestrator.pruning.apis import api_of
-from orchestrator.pruning.model_request import ModelApi
+from orchestrator.pruning.model_apis import api_of
+from orchestrator.pruning.model_request import IDENTITY, ModelApi
 from orchestrator.pruning.pruner import Mode, Pruned, Pruner, read_mode
 
 
@@ -27,22 +27,24 @@ class PruningTransport(httpx.BaseTransport):
         mode: Mode = "prune",
         pruner: Pruner | None = None,
     ) -> None:
-        """Pass requests to this transport (httpx's own when None), pruned by this pruner."""
+        """Take the transport to prune for (httpx's own when None), and a pruner."""
         self._inner = transport or httpx.HTTPTransport()
         self._mode = mode
         self._pruner = pruner or shared_pruner()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer to a request with the tools that fit it."""
+        """Send a request with the tools that fit it."""
         api = _api(request)
         if api is None:
             return self._inner.handle_request(request)
-        pruned = self._pruner.prune(api, request.read(), _mode(request, self._mode))
+        pruned = self._pruner.prune(
+            api, request.read(), _mode(request, self._mode), _coding(request)
+        )
         answer = self._inner.handle_request(_with_body(request, pruned))
         return _read_on_its_way(answer, self._pruner, api, pruned)
 
     def close(self) -> None:
-        """Close the transport that requests are passed to."""
+        """Close the inner transport."""
         self._inner.close()
 
 
@@ -56,27 +58,29 @@ class AsyncPruningTransport(httpx.AsyncBaseTransport):
         mode: Mode = "prune",
         pruner: Pruner | None = None,
     ) -> None:
-        """Pass requests to this transport (httpx's own when None), pruned by this pruner."""
+        """Take the transport to prune for (httpx's own when None), and a pruner."""
         self._inner = transport or httpx.AsyncHTTPTransport()
         self._mode = mode
         self._pruner = pruner or shared_pruner()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer to a request with the tools that fit it."""
+        """Send a request with the tools that fit it."""
         api = _api(request)
         if api is None:
             return await self._inner.handle_async_request(request)
-        pruned = self._pruner.prune(api, await request.aread(), _mode(request, self._mode))
+        pruned = self._pruner.prune(
+            api, await request.aread(), _mode(request, self._mode), _coding(request)
+        )
         answer = await self._inner.handle_async_request(_with_body(request, pruned))
         return _read_on_its_way(answer, self._pruner, api, pruned)
 
     async def aclose(self) -> None:
-        """Close the transport that requests are passed to."""
+        """Close the inner transport."""
         await self._inner.aclose()
 
 
 class _ReadStream(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """An answer's bytes as they come, read as they pass."""
+    """The bytes of an answer, read as they pass."""
 
     def __init__(
         self,
@@ -131,13 +135,20 @@ def _mode(request: httpx.Request, otherwise: Mode) -> Mode:
     return read_mode(request.headers.get("x-orqen-mode"), otherwise)
 
 
+def _coding(request: httpx.Request) -> str:
+    coding: str = request.headers.get("content-encoding", IDENTITY)
+    return coding
+
+
 def _with_body(request: httpx.Request, pruned: Pruned) -> httpx.Request:
-    """The request with another body, and without what was said to the pruner alone."""
+    """Return the request with another body, and without the headers for the pruner."""
+    dropped = {"content-length", "transfer-encoding"}
+    if pruned.coding == IDENTITY:
+        dropped.add("content-encoding")
     headers = [
         pair
         for pair in request.headers.multi_items()
-        if not pair[0].startswith("x-orqen-")
-        and pair[0] not in ("content-length", "transfer-encoding")
+        if not pair[0].startswith("x-orqen-") and pair[0] not in dropped
     ]
     return httpx.Request(
         request.method,

@@ -1,35 +1,67 @@
-"""Serves the proxy on a real socket."""
+"""Serves ASGI apps on a real socket: the proxy, and the codec server."""
 
 import asyncio
 import gc
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from orchestrator.proxy.proxy_app import Proxy, create_proxy
 
 _GRACE_S = 10
-"""How long answers that pass may take to end once the proxy is told to stop."""
+"""How long pending answers may take to finish after a signal to stop."""
 _COLLECTED_AFTER = (50_000, 20, 50)
-"""New objects, and collections of the young and of the middle generation, between two."""
+"""Garbage collection thresholds: new objects, and collections of the young and middle
+generations."""
 
 
 def serve(proxy: Proxy, host: str, port: int, *, ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM.
+    """Serve the proxy until SIGINT or SIGTERM; see `serve_app`."""
+
+    def begin(url: str) -> None:
+        # Hide word lists and vectors from the garbage collector, and run it less often: a few new
+        # lists of tools are enough objects for a full collection, which takes longer than choosing
+        # tools.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_COLLECTED_AFTER)
+        ready(url)
+
+    serve_app(create_proxy(proxy), host, port, ready=begin)
+
+
+def serve_app(
+    app: ASGIApp,
+    host: str,
+    port: int,
+    *,
+    ready: Callable[[str], None],
+    certificate: Path | None = None,
+    private_key: Path | None = None,
+) -> None:
+    """Serve an app until SIGINT or SIGTERM.
 
     Args:
-        proxy: what to serve.
+        app: the app.
         host: address to listen on.
         port: 0 takes a free one.
-        ready: told the address once requests are accepted.
+        ready: called with the address once requests are accepted.
+        certificate: PEM file; None: http only.
+        private_key: PEM file of the certificate's key, if that is not in the same file.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is taken, or a file cannot be read.
     """
     listener = listen(host, port)
-    server = _Server(proxy, lambda: ready(address_of(listener)), is_guest=False)
+    address = address_of(listener)
+    if certificate is not None:
+        address = address.replace("http://", "https://", 1)
+    config = _config(app, ssl_certfile=certificate, ssl_keyfile=private_key)
+    server = _Server(config, lambda: ready(address), is_guest=False)
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done
         asyncio.run(server.serve(sockets=[listener]))
 
@@ -38,13 +70,13 @@ def serve(proxy: Proxy, host: str, port: int, *, ready: Callable[[str], None]) -
 async def running_proxy(
     proxy: Proxy, *, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[str]:
-    """Serve in this event loop until the block ends; gives the base URL.
+    """Serve in this event loop until the block ends; yield the base URL.
 
     Raises:
         OSError: the port is taken.
     """
     listener, ready = listen(host, port), asyncio.Event()
-    server = _Server(proxy, ready.set, is_guest=True)
+    server = _Server(_config(create_proxy(proxy)), ready.set, is_guest=True)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     starting = asyncio.create_task(ready.wait())
     try:
@@ -58,21 +90,30 @@ async def running_proxy(
         await serving
 
 
-class _Server(uvicorn.Server):
-    """A server that says when it takes requests, and leaves signals to whom it is a guest of."""
+def _config(
+    app: ASGIApp, ssl_certfile: Path | None = None, ssl_keyfile: Path | None = None
+) -> uvicorn.Config:
+    # No log of requests, as their paths and headers belong to the callers.
+    return uvicorn.Config(
+        app,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=_GRACE_S,
+        ssl_certfile=ssl_certfile,
+        ssl_keyfile=ssl_keyfile,
+    )
 
-    def __init__(self, proxy: Proxy, ready: Callable[[], object], *, is_guest: bool) -> None:
-        # No log of requests, whose paths and headers are the callers'.
-        config = uvicorn.Config(
-            create_proxy(proxy),
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            timeout_graceful_shutdown=_GRACE_S,
-        )
+
+class _Server(uvicorn.Server):
+    """A server that calls back when it accepts requests; in a host loop it leaves signals alone."""
+
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], object], *, is_guest: bool
+    ) -> None:
         super().__init__(config)
         self._ready = ready
         self._is_guest = is_guest
@@ -85,30 +126,17 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            if not self._is_guest:
-                _spare_the_collector()
             self._ready()
 
 
-def _spare_the_collector() -> None:
-    """Hide word lists and vectors from the garbage collector, and have it come less often.
-
-    A list of tools is tens of thousands of objects that live on: a few lists that are new call for
-    a full collection, which takes longer than choosing does.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_COLLECTED_AFTER)
-
-
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens.
+    """Return a listening socket.
 
     Raises:
-        OSError: the port is taken, or the address is none of this machine.
+        OSError: the port is taken, or the address does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, or asyncio leaves Nagle's delay on: 40 ms an answer.
+    # Declared as TCP; otherwise asyncio leaves Nagle's delay on: 40 ms per answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -121,6 +149,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """The base URL of what listens, without a slash at its end."""
+    """Return the base URL of a listening socket, without a trailing slash."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,4 +1,4 @@
-"""The model's provider: where requests go on to, with which headers, and what fails on the way."""
+"""The model's provider: its address, and the headers of requests to it and of its answers."""
 
 import base64
 from collections.abc import AsyncIterable, Iterable
@@ -20,27 +20,27 @@ _HOP_BY_HOP: Final = frozenset(
 )
 _OURS: Final = "x-orqen-"
 _READABLE: Final = "gzip, deflate"
-"""Content codings that the answer reader undoes."""
+"""Content codings that the answer reader decodes."""
 _CREDENTIALS: Final = ("authorization", "x-api-key", "api-key")
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A provider by the base URL that its own clients are given.
+    """A provider, by the base URL that its own clients take.
 
-    A `/v1` at its end is where the proxy's own `/v1` leads.
+    The proxy's `/v1` maps to a `/v1` at the end of that URL.
     """
 
     base: str
     key: str = ""
-    """Sent in place of the caller's; empty: the caller's own is passed on."""
+    """Sent in place of the caller's key; empty: the caller's key is forwarded."""
 
     @classmethod
     def at(cls, url: str, *, key: str = "") -> "Upstream":
-        """The provider at a base URL.
+        """Return the provider at a base URL.
 
         Raises:
-            UsageError: it is no http or https address, or holds a query or a password.
+            UsageError: the text is no http or https address, or contains a query or a password.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -50,20 +50,16 @@ class Upstream:
         return cls(url.rstrip("/").removesuffix(_VERSION), key)
 
     def url(self, target: str) -> httpx.URL:
-        """Where a request goes on to.
-
-        Args:
-            target: its path and query as they came, beginning with a slash.
-        """
+        """Return the provider's URL of a path with its query, beginning with a slash."""
         return httpx.URL(f"{self.base}{target}")
 
     def headers(self, received: Iterable[tuple[str, str]], *, reads_answer: bool) -> Headers:
-        """The headers that a request goes on with.
+        """Return the headers of a request to the provider.
 
         Args:
-            received: the caller's.
-            reads_answer: whether the answer is read on its way: it then comes in no coding that
-                cannot be undone here.
+            received: the caller's headers.
+            reads_answer: True if the answer is read on its way, so that only decodable codings are
+                accepted.
         """
         kept = _end_to_end(received, without=("host", "content-length"))
         if self.key:
@@ -79,35 +75,34 @@ class Upstream:
 
 
 def answer_headers(received: Iterable[tuple[str, str]]) -> Headers:
-    """The headers that an answer goes back with."""
+    """Return the headers of an answer to the caller."""
     return _end_to_end(received)
 
 
 def token_of(received: Iterable[tuple[str, str]]) -> str:
-    """The token that a caller presents, in whichever header its client puts it."""
+    """Return the token that a caller presents, in the header that its client uses."""
     found = {name.lower(): value for name, value in received}
     for name in _CREDENTIALS:
         if value := found.get(name):
-            kind, _, told = value.partition(" ")
+            kind, _, encoded = value.partition(" ")
             if kind.lower() == "basic":
-                return _password(told)
+                return _password(encoded)
             return value.removeprefix("Bearer ").strip()
     return ""
 
 
-def _password(told: str) -> str:
-    """The password of a browser's basic authentication; empty where there is none."""
+def _password(encoded: str) -> str:
+    """Return the password of basic authentication; empty if there is none."""
     try:
-        return base64.b64decode(told, validate=True).decode().partition(":")[2]
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
     except ValueError:
         return ""
 
 
 def open_client(timeout_s: float) -> httpx.AsyncClient:
-    """A client for one provider: as many connections as there are conversations, no redirects.
+    """Return a client without redirects or a limit of connections.
 
-    Args:
-        timeout_s: how long a provider may stay silent; connecting may take ten seconds.
+    A provider may stay silent for `timeout_s`; connecting may take ten seconds.
     """
     return httpx.AsyncClient(
         timeout=httpx.Timeout(timeout_s, connect=min(10, timeout_s), pool=None),
@@ -124,7 +119,7 @@ def request_of(
     headers: Headers,
     content: bytes | AsyncIterable[bytes],
 ) -> httpx.Request:
-    """A request with these headers alone: none is added but its length and its host."""
+    """Return a request with exactly these headers, apart from its length and its host."""
     request = client.build_request(method, url, headers=headers, content=content)
     added = {"user-agent", "accept", "accept-encoding", "connection"} - {n for n, _ in headers}
     for name in added:
@@ -133,7 +128,7 @@ def request_of(
 
 
 def _end_to_end(received: Iterable[tuple[str, str]], without: Iterable[str] = ()) -> Headers:
-    """Headers that concern more than one connection, their names in lower case."""
+    """Return the end-to-end headers, with names in lower case."""
     pairs = [(name.lower(), value) for name, value in received]
     named = {one.strip().lower() for n, v in pairs if n == "connection" for one in v.split(",")}
     dropped = _HOP_BY_HOP | named | set(without)

@@ -1,5 +1,5 @@
-"""The router in front of any model: from a request with all its tools to one with the few that fit.
+"""The router in front of any model: reduces a request with all tools to the few that fit.
 
-Three wire forms are read, each by a module of its own: OpenAI's chat completions and responses, and
-Anthropic's messages. Nothing here speaks HTTP; `orchestrator.proxy` does.
+It reads the formats of OpenAI's chat completions and responses and of Anthropic's messages. Nothing
+here uses HTTP; `orchestrator.proxy` does.
 """

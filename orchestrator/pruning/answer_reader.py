@@ -1,4 +1,4 @@
-"""Reads which tools an answer calls, while it passes by: whole, or as server-sent events."""
+"""Reads the tools that an answer calls while it passes: whole, or as server-sent events."""
 
 import json
 import re
@@ -9,26 +9,26 @@ from typing import Any, Final
 from orchestrator.pruning.model_request import ModelApi
 
 _MOST_KEPT: Final = 4_000_000
-"""An answer, or an event, of more bytes than this is let pass unread."""
+"""Maximum bytes of an answer or an event; larger ones pass unread."""
 _MOST_SAID: Final = 20_000
 _DATA: Final = b"data:"
 # "I do not have a tool for that", "there is no function which ...", "I lack the tools to ...".
-_LACKS: Final = re.compile(
+_MISSING: Final = re.compile(
     r"(?:n['\u2019]t|\b(?:not|no|cannot|lack|without|missing))\b[^.?!\n]{0,60}\b(?:tool|function)s?\b",
     re.IGNORECASE,
 )
 
 
 class AnswerReader:
-    """Is fed an answer's bytes in their order; keeps names of tools and nothing that was said."""
+    """Takes an answer's bytes in order; stores names of tools and none of the text."""
 
     def __init__(self, api: ModelApi, *, is_stream: bool, coding: str = "identity") -> None:
-        """Read answers of this API.
+        """Read an answer of an API.
 
         Args:
-            api: says where the names stand.
-            is_stream: whether an answer comes as server-sent events.
-            coding: the content coding of the bytes; of one that is not known nothing is read.
+            api: the format.
+            is_stream: True if the answer arrives as server-sent events.
+            coding: the content coding of the bytes; with an unknown one nothing is read.
         """
         self._unpack = _unpacker(coding)
         self._api = api
@@ -37,12 +37,12 @@ class AnswerReader:
         self._said = ""
         self._is_lost = False
         self.called: list[str] = []
-        """Names of the tools that were called so far, in their order."""
+        """Names of the tools called so far, in order."""
         self.ids: list[str] = []
         """Ids of the answer."""
 
     def feed(self, piece: bytes) -> None:
-        """Read on; never raises."""
+        """Read the next bytes; never raises."""
         if self._is_lost:
             return
         try:
@@ -57,15 +57,15 @@ class AnswerReader:
         self._is_lost = len(self._rest) > _MOST_KEPT
 
     def finish(self) -> None:
-        """The answer is over."""
+        """Read the rest at the end of the answer."""
         if not self._is_stream and not self._is_lost:
             self._read(bytes(self._rest))
         self._rest.clear()
 
     @property
-    def lacks_a_tool(self) -> bool:
-        """Whether what was said is that a tool is missing, and none was called."""
-        return not self.called and _LACKS.search(self._said) is not None
+    def misses_a_tool(self) -> bool:
+        """True if the text says that a tool is missing, and no tool was called."""
+        return not self.called and _MISSING.search(self._said) is not None
 
     def _read(self, text: bytes) -> None:
         try:
@@ -85,7 +85,7 @@ class AnswerReader:
 
 
 def _unpacker(coding: str) -> Callable[[bytes], bytes]:
-    """What undoes a content coding; of an unknown one nothing comes."""
+    """Return the decoder of a content coding; an unknown one decodes to nothing."""
     if coding == "identity":
         return lambda piece: piece
     if coding in ("gzip", "deflate"):

@@ -1,7 +1,7 @@
-"""Where the members of a JSON text stand, so that some are replaced and the rest stays as it is.
+"""Positions of the members of a JSON text, to replace some and leave the rest unchanged.
 
-Writing a parsed document anew changes more than was meant: the order of keys that stand twice, the
-digits of numbers, the escapes of texts. Here what is not touched is kept to the letter.
+Writing a parsed document again changes more than intended: the order of keys that occur twice, the
+digits of numbers, the escapes of texts.
 """
 
 import json
@@ -14,7 +14,7 @@ _DECODER: Final = json.JSONDecoder()
 
 
 class Span(NamedTuple):
-    """A value, and where its text begins and ends."""
+    """A value, and the start and end of its text."""
 
     value: Any
     start: int
@@ -22,7 +22,7 @@ class Span(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A member of an object: where its name begins, and its value."""
+    """A member of an object: its name, the start of the name, and its value."""
 
     name: str
     start: int
@@ -30,7 +30,7 @@ class Member(NamedTuple):
 
 
 def members(text: str) -> list[Member]:
-    """The members of the object that a text is, in their order.
+    """Return the members of a JSON object, in order.
 
     Raises:
         ValueError: the text is not one JSON object.
@@ -39,20 +39,20 @@ def members(text: str) -> list[Member]:
 
     def member(start: int) -> int:
         if text[start : start + 1] != '"':
-            raise ValueError(f"a name is wanted at character {start}")
+            raise ValueError(f"expected a name at character {start}")
         name = _span(text, start)
-        colon = _wanted(text, _after_space(text, name.end), ":")
+        colon = _expect(text, _after_space(text, name.end), ":")
         found.append(Member(name.value, start, _span(text, _after_space(text, colon))))
         return found[-1].span.end
 
     end = _after_space(text, _each(text, _after_space(text, 0), "{}", member))
     if end != len(text):
-        raise ValueError(f"there is more after the object, at character {end}")
+        raise ValueError(f"unexpected text after the object, at character {end}")
     return found
 
 
 def elements(text: str, array: Span) -> list[Span]:
-    """The elements of an array of a text, in their order."""
+    """Return the elements of an array of a text, in their order."""
     found: list[Span] = []
 
     def element(start: int) -> int:
@@ -64,7 +64,7 @@ def elements(text: str, array: Span) -> list[Span]:
 
 
 def replaced(text: str, changes: Mapping[tuple[int, int], str]) -> str:
-    """The text with other texts in the place of some spans, none of which overlap."""
+    """Return the text with some spans, which must not overlap, replaced by other texts."""
     pieces, at = [], 0
     for (start, end), new in sorted(changes.items()):
         pieces += [text[at:start], new]
@@ -73,27 +73,23 @@ def replaced(text: str, changes: Mapping[tuple[int, int], str]) -> str:
 
 
 def _each(text: str, at: int, brackets: str, item: Callable[[int], int]) -> int:
-    """Where an object or array ends; `item` is told where each of its items begins.
+    """Return the end of an object or array that begins at `at`.
 
-    Args:
-        text: holds it.
-        at: where it begins.
-        brackets: that open and close it.
-        item: says where the item ends.
+    `item` is called with the start of each of its items and returns the item's end.
     """
-    at = _after_space(text, _wanted(text, at, brackets[0]))
+    at = _after_space(text, _expect(text, at, brackets[0]))
     if text[at : at + 1] == brackets[1]:
         return at + 1
     while True:
         at = _after_space(text, item(at))
         if text[at : at + 1] == brackets[1]:
             return at + 1
-        at = _after_space(text, _wanted(text, at, ","))
+        at = _after_space(text, _expect(text, at, ","))
 
 
-def _wanted(text: str, at: int, character: str) -> int:
+def _expect(text: str, at: int, character: str) -> int:
     if text[at : at + 1] != character:
-        raise ValueError(f"{character!r} is wanted at character {at}")
+        raise ValueError(f"expected {character!r} at character {at}")
     return at + 1
 
 

@@ -1,146 +1,187 @@
-"""What a request to a model says, whatever API it is written for: its tools and its turns."""
+"""Requests to models, independent of their API: tools, conversation, and the API protocol."""
 
+import json
+import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+import zstandard
+
 JsonValue = Any
-CORE_POLICY: Final = "core"
-"""What `x-orchet-load-policy` says of a tool that is always forwarded."""
-_MOST_BEFORE: Final = 2_000
 SPEAKERS: Final = ("user", "assistant")
+INSTRUCTORS: Final = ("system", "developer")
 OWN_KEYWORDS: Final = ("x-orqen-examples", "x-orchet-load-policy")
-"""What callers tell the router of a tool; the model's provider never sees it."""
+"""Keywords of a tool for the router, which the model's provider never sees."""
+IDENTITY: Final = "identity"
+MOST_BYTES: Final = 20_000_000
+"""Maximum size of a request; larger ones are not read."""
+_ZLIB: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_CORE_POLICY: Final = "core"
+_MOST_BEFORE: Final = 2_000
+_FAILURE_BEGINS: Final = re.compile(r"\s*(?:error|exception|traceback)\b", re.IGNORECASE)
+_FAILURE_FIELDS: Final = ("error", "errors", "isError", "is_error")
+_MOST_READ: Final = 4_000
+# In scripts without spaces a name may stand between letters, so words consist of ASCII alone.
+_WORDS: Final = [
+    re.compile(pattern, re.ASCII) for pattern in (r"\w+", r"\w+(?:-+\w+)*", r"\w+(?:[.:/-]+\w+)*")
+]
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool of a request, at its place among the others."""
+    """A tool of a request."""
 
     name: str
-    """Empty where it has none: a provider's own tool."""
+    """Empty for a provider's own tool, which has no name."""
     function: Mapping[str, Any] | None
-    """What the router reads; None: it is the provider's own, and always stays."""
+    """The function in the form that the router reads; None for a provider's tool, never omitted."""
     is_core: bool = False
-    """The caller marked it so, or has deferred it: it is always forwarded."""
+    """True if the caller marked it as core or deferred it, so that it is always forwarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """What a request says of which tools may be called."""
+    """The tools that a request allows to be called."""
 
     is_none: bool = False
     names: frozenset[str] = frozenset()
-    """The tools that it names; they must be among those forwarded."""
+    """The tools that it names, which must be forwarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What the turns of a request tell."""
+    """The turns of a request."""
 
     request: str = ""
-    """The text of the last turn of the user that has one."""
+    """The text of the user's last turn that has one."""
     goal: str = ""
-    """That of the first."""
+    """The text of the user's first turn."""
     before: str = ""
-    """The text of the user's turn before that, and what the assistant has said since."""
+    """The text of the user's turn before the last, and of the assistant's turns since."""
+    instructions: str = ""
+    """The texts of the system and of developers."""
     called: tuple[str, ...] = ()
-    """Names of the tools that were called, the last first, each once."""
+    """Names of the tools that were called, most recent first, each once."""
     last_error: str | None = None
-    """What the last tool that answered failed with, if it did."""
+    """The failure of the last tool that answered."""
     follows: str = ""
-    """The id of an earlier answer that it goes on from, where the provider keeps those."""
+    """The id of an earlier answer that it continues, if the provider stores answers."""
 
 
 class ModelApi(Protocol):
-    """How requests to one API are written, and what its answers say."""
+    """The format of requests to one API and of its answers."""
 
     name: str
     path: str
-    """What the paths of its requests end in."""
+    """The end of the path of its requests."""
     turns_member: str
     """The name of the member that holds the turns."""
     can_defer: bool
-    """Whether tools may be sent as such that the model has to search for."""
+    """True if tools may be sent as deferred, for the model to search."""
 
     def tools_member(self, body: Mapping[str, Any]) -> str:
-        """The name of the member that holds the tools."""
+        """Return the name of the member that holds the tools."""
         ...
 
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
-        """What an entry of that member offers."""
+        """Return the tool of an entry of that member."""
         ...
 
     def choice(self, body: Mapping[str, Any]) -> ToolChoice:
-        """Which tools may be called."""
+        """Return the tools that may be called."""
         ...
 
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
-        """What the turns tell."""
+        """Return the turns."""
         ...
 
     def search_tool(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """The tool to add so that deferred ones are found; None if there is one already."""
+        """Return the tool that finds deferred tools; None if the request already has one."""
         ...
 
     def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
-        """Names of the tools that an answer, or an event of a stream, calls."""
+        """Yield names of the tools that an answer, or an event of a stream, calls."""
         ...
 
     def said(self, document: Mapping[str, Any]) -> Iterator[str]:
-        """Texts that an answer, or an event of a stream, says."""
+        """Yield the texts of an answer, or of an event of a stream."""
         ...
 
     def answer_id(self, document: Mapping[str, Any]) -> str:
-        """The id by which a later request may refer to an answer; empty without one."""
+        """Return the id by which a later request may refer to an answer; empty without one."""
         ...
 
     def error(self, message: str, kind: str) -> Mapping[str, Any]:
-        """An error in the form that clients of this API read."""
+        """Return an error in the format that clients of this API read."""
         ...
 
 
 def objects(value: JsonValue) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list; nothing of anything else."""
+    """Yield the objects of a list; none for other values."""
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, Mapping))
 
 
 def member(value: JsonValue, *names: str) -> JsonValue:
-    """What stands under names within names; None where there is nothing."""
+    """Return the value under nested names; None if there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
+def string_in(value: JsonValue, *names: str) -> str:
+    """Return the string under nested names; empty if there is none."""
+    found = member(value, *names)
+    return found if isinstance(found, str) else ""
+
+
 def text_of(content: JsonValue, *kinds: str) -> str:
-    """The text of a turn: a string, or the parts of these kinds."""
+    """Return the text of a turn: a string, or its parts of these kinds."""
     if isinstance(content, str):
         return content
     parts = (part.get("text") for part in objects(content) if part.get("type") in kinds)
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
-def name_in(value: JsonValue, *names: str) -> str:
-    """A name that stands under names within names; empty where there is none."""
-    found = member(value, *names)
-    return found if isinstance(found, str) else ""
+def failure_in(answer: str) -> str | None:
+    """Return the failure that a tool's answer reports, for APIs without a field for it."""
+    found: Any = {}
+    if answer.lstrip().startswith("{"):
+        try:
+            found = json.loads(answer)
+        except (ValueError, RecursionError):
+            found = {}
+    is_failure = _FAILURE_BEGINS.match(answer) or found.get("ok") is False
+    if is_failure or any(found.get(field) for field in _FAILURE_FIELDS):
+        return answer[:_MOST_READ]
+    return None
+
+
+def words_in(text: str) -> frozenset[str]:
+    """Return the words of a text that may be tool names, with and without hyphens and dots."""
+    return frozenset(word for pattern in _WORDS for word in pattern.findall(text))
 
 
 def conversation_of(
     said: Iterable[tuple[object, str]],
     called: Iterable[str],
     last_error: str | None,
+    instructions: str = "",
     follows: str = "",
 ) -> Conversation:
-    """What turns tell: roles with their texts, and the names of the calls, in their order."""
-    texts = [(role, text) for role, text in said if text.strip()]
+    """Return a conversation from texts with roles and names of calls, in order."""
+    turns = [(role, text) for role, text in said if text.strip()]
+    texts = [(role, text) for role, text in turns if role in SPEAKERS]
+    instructed = (text for role, text in turns if role in INSTRUCTORS)
     asked = [place for place, (role, _) in enumerate(texts) if role == "user"]
     last, first = asked[-1:] or [0], asked[-2:-1] or [0]
     return Conversation(
         request=texts[asked[-1]][1] if asked else "",
         goal=texts[asked[0]][1] if asked else "",
         before="\n".join(text for _, text in texts[first[0] : last[0]])[-_MOST_BEFORE:],
+        instructions="\n".join(filter(None, (instructions, *instructed))),
         called=tuple(dict.fromkeys(reversed([name for name in called if name]))),
         last_error=last_error,
         follows=follows,
@@ -148,11 +189,45 @@ def conversation_of(
 
 
 def offered(entry: Mapping[str, Any], function: JsonValue) -> OfferedTool:
-    """A tool of an entry whose function stands in itself, or in a member of it."""
-    name = name_in(function, "name")
+    """Return the tool of an entry; its function is the entry itself or a member of it."""
+    name = string_in(function, "name")
     if not isinstance(function, Mapping) or not name:
         return OfferedTool(name="", function=None)
     policy = entry.get("x-orchet-load-policy", function.get("x-orchet-load-policy"))
-    told = {**function, **{key: entry[key] for key in OWN_KEYWORDS if key in entry}}
-    is_core = policy == CORE_POLICY or entry.get("defer_loading") is True
-    return OfferedTool(name=name, function=told, is_core=is_core)
+    described = {**function, **{key: entry[key] for key in OWN_KEYWORDS if key in entry}}
+    is_core = policy == _CORE_POLICY or entry.get("defer_loading") is True
+    return OfferedTool(name=name, function=described, is_core=is_core)
+
+
+class UnreadCoding(ValueError):
+    """A request cannot be decompressed; the text says why."""
+
+
+def decoded(body: bytes, coding: str) -> bytes:
+    """Return a request without its content codings, the last of which was applied last.
+
+    Raises:
+        UnreadCoding: a coding is unknown here, is broken, or holds more than `MOST_BYTES`.
+    """
+    names = [name.strip().lower() for name in coding.split(",")]
+    for name in reversed([name for name in names if name not in ("", IDENTITY)]):
+        try:
+            body = _decoded(body, name)
+        except (zlib.error, zstandard.ZstdError) as error:
+            raise UnreadCoding(f"it is not valid {name}") from error
+        if len(body) > MOST_BYTES:
+            raise UnreadCoding(f"it holds more than {MOST_BYTES:,} bytes")
+    return body
+
+
+def _decoded(body: bytes, name: str) -> bytes:
+    if name == "zstd":
+        with zstandard.ZstdDecompressor().stream_reader(body, read_across_frames=True) as reader:
+            return reader.read(MOST_BYTES + 1)
+    if name not in _ZLIB:
+        raise UnreadCoding(f"{name!r} is not read here")
+    unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+    plain = unpacked.decompress(body, MOST_BYTES + 1)
+    if unpacked.unused_data or not (unpacked.eof or unpacked.unconsumed_tail):
+        raise UnreadCoding(f"it is not one whole {name}")
+    return plain

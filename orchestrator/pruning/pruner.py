@@ -1,4 +1,4 @@
-"""The pruner: which of a request's tools go on to the model, and the request with those alone."""
+"""The pruner: reduces a request's tools to those that fit."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -6,63 +6,87 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal, get_args
 
+from orchestrator.language.detect import foreign_in
 from orchestrator.pruning.answer_reader import AnswerReader
 from orchestrator.pruning.conversation_memory import ConversationMemory, Remembered, TurnPlace
 from orchestrator.pruning.json_spans import Member, Span, elements, members, replaced
-from orchestrator.pruning.model_request import Conversation, ModelApi, OfferedTool, ToolChoice
+from orchestrator.pruning.model_request import (
+    IDENTITY,
+    Conversation,
+    ModelApi,
+    OfferedTool,
+    ToolChoice,
+    UnreadCoding,
+    decoded,
+    words_in,
+)
 from orchestrator.pruning.tool_list import ToolEntry, ToolList, ToolLists, list_key
 from orchestrator.routing.selection import RouteContext, Selection
 
 Mode = Literal["prune", "defer", "sticky", "shadow"]
 MODES: Final = get_args(Mode)
-Routing = Literal["semantic", "nothing_fits", "fail_open", "passed_on"]
-"""How the tools of a request were chosen; `passed_on`: there was nothing to choose."""
-_WIDENED: Final = 8
-"""So many of the best go on after an answer that lacked a tool; after the second one all do."""
+Routing = Literal["semantic", "nothing_fits", "fail_open", "passed_on", "unread"]
+"""How tools were chosen.
 
-_LACKING: Final = "a tool was missing"
+`passed_on`: there was nothing to choose; `unread`: its compression cannot be read here."""
+_WIDENED: Final = 8
+"""The number of best tools after an answer that missed one; after a second miss, all are sent."""
+
+_MISSING: Final = "a tool was missing"
 _SHORT: Final = 120
-"""A longer text says by itself what it asks for."""
+"""Length up to which a text may need the previous turns to be understood."""
+_MOST_READ: Final = 2_000
+"""Characters of a request that language detection reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """A request whose tools may be chosen from."""
+    """A request whose tools may be chosen."""
 
     api: ModelApi
+    raw: bytes
+    """The body as received."""
+    coding: str
+    """The content coding of `raw`."""
     text: str
     tools: Span
     choice: ToolChoice
     conversation: Conversation
+    named: frozenset[str]
+    """Words of the instructions that may be tool names."""
     list_key: bytes
     place: TurnPlace
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """A request as it goes on, and what was chosen."""
+    """A request to forward, and the choice of its tools."""
 
     body: bytes
     mode: Mode = "prune"
+    coding: str = IDENTITY
+    """The content coding of the body."""
     offered: int = 0
     forwarded: int = 0
     routing: Routing = "passed_on"
     reason: str = ""
     kept: tuple[int, ...] = ()
-    """The places of the tools that fit or stay, among those offered."""
+    """The positions of the tools that fit or stay, among those offered."""
     names: frozenset[str] = frozenset()
-    """The tools of the caller that the model is told of, deferred ones not among them."""
+    """The caller's tools that the model sees, without deferred ones."""
     left_out: frozenset[str] = frozenset()
-    """The others."""
+    """The caller's other tools."""
     saved_characters: int = 0
-    """Of the tools that the model is not told of."""
+    """The size of the tools that the model does not see, in characters."""
     selection: Selection | None = None
     place: TurnPlace | None = None
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the caller is told, as x-orqen-* headers."""
-        told = {
+        """The x-orqen-* headers for the caller."""
+        if self.routing == "unread":
+            return {"x-orqen-routing": self.routing, "x-orqen-mode": self.mode}
+        headers = {
             "x-orqen-tools-input": str(self.offered),
             "x-orqen-tools-output": str(self.forwarded),
             "x-orqen-prune-ratio": f"{self.forwarded}/{self.offered}",
@@ -70,25 +94,30 @@ class Pruned:
             "x-orqen-mode": self.mode,
         }
         if self.selection is not None:
-            told["x-orqen-band"] = self.selection.band
-        return told
+            headers["x-orqen-band"] = self.selection.band
+        return headers
 
 
 class Pruner:
     """Chooses the tools of requests to models; safe to share between threads.
 
-    Whatever goes wrong inside, the request goes on as it came.
+    After any internal error, the request is forwarded unchanged.
     """
 
     def __init__(self, lists: ToolLists, memory: ConversationMemory) -> None:
-        """Take what reads lists of tools, and what remembers conversations."""
+        """Take the lists of tools and the memory of conversations."""
         self._lists = lists
         self._memory = memory
 
-    def read(self, api: ModelApi, body: bytes) -> ReadRequest | None:
-        """What a request says; None where there is nothing to choose from, or no JSON object."""
+    def read(self, api: ModelApi, body: bytes, coding: str = IDENTITY) -> ReadRequest | None:
+        """Read a request; None if it has no tools to choose from, or is no JSON object.
+
+        Raises:
+            UnreadCoding: the request cannot be decompressed.
+        """
+        plain = decoded(body, coding)
         try:
-            text = body.decode()
+            text = plain.decode()
             found = members(text)
         except (ValueError, RecursionError):
             return None
@@ -100,20 +129,30 @@ class Pruner:
         array, conversation = spans[0], api.conversation(said)
         return ReadRequest(
             api=api,
+            raw=body,
+            coding=coding,
             text=text,
             tools=array,
             choice=api.choice(said),
             conversation=conversation,
+            named=words_in(conversation.instructions),
             list_key=list_key(api, text[array.start : array.end]),
             place=self._place(api, text, found, conversation),
         )
 
     def is_ready(self, request: ReadRequest) -> bool:
-        """Whether its list of tools was read before, so that choosing takes a moment."""
+        """Return True if its list of tools is cached, so that choosing is quick."""
         return self._lists.known(request.list_key) is not None
 
-    def choose(self, request: ReadRequest, mode: Mode = "prune") -> Pruned:
-        """The request with the tools that fit it.
+    def choose(
+        self, request: ReadRequest, mode: Mode = "prune", limit_s: float | None = None
+    ) -> Pruned:
+        """Return the request with the tools that fit it.
+
+        Args:
+            request: the result of `read`.
+            mode: the treatment of the other tools.
+            limit_s: time limit of routing; None: the router's own limit.
 
         Raises:
             DocumentInvalid: a tool cannot be read, or two have one name.
@@ -123,25 +162,27 @@ class Pruner:
         )
         if request.choice.is_none or not request.conversation.request:
             return replace(_sent(request, tools, mode, tools.entries), routing="passed_on")
-        return self._chosen(request, tools, mode)
+        return self._chosen(request, tools, mode, limit_s)
 
-    def prune(self, api: ModelApi, body: bytes, mode: Mode = "prune") -> Pruned:
-        """A request's bytes with the tools that fit it; as they came if anything goes wrong."""
-        request = None
+    def prune(
+        self, api: ModelApi, body: bytes, mode: Mode = "prune", coding: str = IDENTITY
+    ) -> Pruned:
+        """Return a request's bytes with the tools that fit it; unchanged after any error."""
+        request, as_it_came = None, Pruned(body=body, mode=mode, coding=coding)
         try:
-            request = self.read(api, body)
-            return self.choose(request, mode) if request else Pruned(body=body, mode=mode)
+            request = self.read(api, body, coding)
+            return self.choose(request, mode) if request else as_it_came
         except Exception as error:
-            return fallen_open(body, request, mode, error)
+            return fallen_open(as_it_came, request, error)
 
     def learn(self, pruned: Pruned, answer: AnswerReader) -> None:
-        """Remember what an answer tells for the next request of its conversation."""
+        """Remember an answer for the next request of its conversation."""
         if pruned.place is None or pruned.mode == "shadow":
             return
         missed = not pruned.left_out.isdisjoint(answer.called) or (
-            bool(pruned.left_out) and answer.lacks_a_tool
+            bool(pruned.left_out) and answer.misses_a_tool
         )
-        # What was deferred is found by the model itself.
+        # The model finds deferred tools itself.
         is_miss = missed and pruned.mode != "defer"
         self._memory.answered(pruned.place, answer.ids, answer.called, is_miss=is_miss)
 
@@ -156,10 +197,13 @@ class Pruner:
         ]
         return self._memory.place(api.name, texts, conversation.follows)
 
-    def _chosen(self, request: ReadRequest, tools: ToolList, mode: Mode) -> Pruned:
+    def _chosen(
+        self, request: ReadRequest, tools: ToolList, mode: Mode, limit_s: float | None
+    ) -> Pruned:
         known = self._memory.of(request.place)
         context = _context(request.conversation, known)
-        selection = tools.router.route(_asked(request.conversation, tools), context)
+        asked = _asked(request.conversation, tools)
+        selection = _read(tools.router.route(asked, context, limit_s=limit_s), asked)
         staying = [entry for entry in tools.entries if _stays(entry.tool, request)]
         names = _names(tools, selection, known, mode)
         names |= {entry.tool.name for entry in staying if entry.tool.name}
@@ -174,10 +218,18 @@ class Pruner:
         )
 
 
+def _read(selection: Selection, asked: str) -> Selection:
+    """Return the selection; one in which nothing fits if the router cannot read the language."""
+    if not selection.fits or foreign_in(asked[:_MOST_READ]) is None:
+        return selection
+    unread = {"fits": False, "band": "nothing_fits", "reason": "the request is not in English"}
+    return selection.model_copy(update=unread)
+
+
 def _names(tools: ToolList, selection: Selection, known: Remembered, mode: Mode) -> set[str]:
-    """Names of the caller's tools that fit, and of those that the conversation keeps."""
+    """Return names of the caller's tools that fit, and of those that the conversation retains."""
     everything = {e.tool.name for e in tools.entries if e.tool.function is not None}
-    if selection.band == "fail_open" or known.misses > 1:
+    if selection.band == "fail_open" or not selection.fits or known.misses > 1:
         return everything
     names = set(selection.tools)
     if known.misses:
@@ -187,13 +239,14 @@ def _names(tools: ToolList, selection: Selection, known: Remembered, mode: Mode)
     return names or everything
 
 
-def fallen_open(body: bytes, request: ReadRequest | None, mode: Mode, error: Exception) -> Pruned:
-    """A request as it came, since choosing its tools failed."""
+def fallen_open(as_it_came: Pruned, request: ReadRequest | None, error: Exception) -> Pruned:
+    """Return a request unchanged, as choosing its tools failed."""
+    if isinstance(error, UnreadCoding):
+        return replace(as_it_came, routing="unread", reason=str(error))
     late = isinstance(error, TimeoutError)
     offered = len(request.tools.value) if request else 0
-    return Pruned(
-        body=body,
-        mode=mode,
+    return replace(
+        as_it_came,
         offered=offered,
         forwarded=offered,
         routing="fail_open",
@@ -204,7 +257,7 @@ def fallen_open(body: bytes, request: ReadRequest | None, mode: Mode, error: Exc
 
 
 def _asked(conversation: Conversation, tools: ToolList) -> str:
-    """The request; with the turns before it where it is an agreement that names no tool."""
+    """Return the request, with the turns before it if it only agrees and names no tool."""
     text = conversation.request
     if not conversation.before or len(text) > _SHORT or tools.router.route(text).fits:
         return text
@@ -213,15 +266,16 @@ def _asked(conversation: Conversation, tools: ToolList) -> str:
 
 def _context(conversation: Conversation, known: Remembered) -> RouteContext:
     goal = conversation.goal if conversation.goal != conversation.request else ""
-    error = conversation.last_error or (_LACKING if known.misses else None)
+    error = conversation.last_error or (_MISSING if known.misses else None)
     return RouteContext(goal=goal, earlier=conversation.called, last_error=error)
 
 
 def _stays(tool: OfferedTool, request: ReadRequest) -> bool:
-    """Whether a tool goes on however little it fits."""
+    """Return True if a tool is always sent, however little it fits."""
     if tool.function is None or tool.is_core:
         return True
-    return tool.name in request.choice.names or tool.name in request.conversation.called
+    called = request.conversation.called
+    return tool.name in request.choice.names or tool.name in called or tool.name in request.named
 
 
 def _routing(selection: Selection) -> Routing:
@@ -231,21 +285,23 @@ def _routing(selection: Selection) -> Routing:
 
 
 def _sent(request: ReadRequest, tools: ToolList, mode: Mode, kept: Collection[ToolEntry]) -> Pruned:
-    """The request with these of its tools: the others left out, deferred, or sent all the same."""
+    """Return the request with these tools; others are omitted, deferred, or in shadow mode sent."""
     loaded = {id(entry) for entry in kept}
     names = {entry.tool.name for entry in kept if entry.tool.name}
     offered = {entry.tool.name for entry in tools.entries if entry.tool.name}
     sent = tools.entries if mode == "shadow" else kept
     defers = mode == "defer" and request.api.can_defer and len(kept) < len(tools.entries)
-    texts = _deferred(tools, kept) if defers else _texts(sent, tools)
-    if len(texts) == len(tools.entries) and not tools.is_rewritten and not defers:
-        body = request.text
+    if len(sent) == len(tools.entries) and not tools.is_rewritten:
+        body, coding = request.raw, request.coding
     else:
+        texts = _deferred(tools, loaded) if defers else _marked(tools, [*sent])
         place = (request.tools.start, request.tools.end)
-        body = replaced(request.text, {place: f"[{','.join(texts)}]"})
+        body = replaced(request.text, {place: f"[{','.join(texts)}]"}).encode()
+        coding = IDENTITY
     return Pruned(
-        body=body.encode(),
+        body=body,
         mode=mode,
+        coding=coding,
         offered=len(tools.entries),
         forwarded=len(sent),
         kept=tuple(index for index, entry in enumerate(tools.entries) if id(entry) in loaded),
@@ -256,31 +312,40 @@ def _sent(request: ReadRequest, tools: ToolList, mode: Mode, kept: Collection[To
     )
 
 
-def _texts(sent: Collection[ToolEntry], tools: ToolList) -> list[str]:
-    """The texts of the tools that are sent; the end of what a provider caches stays marked."""
+def _deferred(tools: ToolList, loaded: Collection[int]) -> list[str]:
+    """Return the texts of all tools, marking as deferred those that are not loaded."""
+    search = (tools.search_tool,) if tools.search_tool else ()
+    sent = [e if id(e) in loaded or e.is_deferred else _later(e) for e in tools.entries]
+    return _marked(tools, [*sent, *search])
+
+
+def _later(entry: ToolEntry) -> ToolEntry:
+    """Return a tool as deferred, without the cache mark, which Anthropic refuses on such a tool."""
+    text = entry.text
+    if entry.cache_control:
+        kept = {k: v for k, v in json.loads(text).items() if k != "cache_control"}
+        text = json.dumps(kept)
+    text = _with_member(text, "defer_loading", "true")
+    return replace(entry, text=text, cache_control="", is_deferred=True)
+
+
+def _marked(tools: ToolList, sent: Sequence[ToolEntry]) -> list[str]:
+    """Return the texts of the tools to send; the last loaded one carries the cache mark."""
     texts = [entry.text for entry in sent]
-    marks = [entry.cache_control for entry in tools.entries if entry.cache_control]
-    if marks and texts and not any(entry.cache_control for entry in sent):
-        texts[-1] = _with_member(texts[-1], "cache_control", marks[-1])
+    marks = [entry for entry in tools.entries if entry.cache_control]
+    at = max((n for n, entry in enumerate(sent) if not entry.is_deferred), default=None)
+    has_moved = bool(marks) and not any(marks[-1] is entry for entry in sent)
+    if has_moved and at is not None and not sent[at].cache_control:
+        texts[at] = _with_member(texts[at], "cache_control", marks[-1].cache_control)
     return texts
 
 
-def _deferred(tools: ToolList, kept: Collection[ToolEntry]) -> list[str]:
-    """The texts of all tools, those that are not kept marked as such that have to be searched."""
-    loaded = {id(entry) for entry in kept}
-    texts = [
-        entry.text if id(entry) in loaded else _with_member(entry.text, "defer_loading", "true")
-        for entry in tools.entries
-    ]
-    return [*texts, tools.search_tool] if tools.search_tool else texts
-
-
 def _with_member(text: str, name: str, value: str) -> str:
-    """The text of an object that is not empty, with a member more at its beginning."""
+    """Return the text of a non-empty object, with another member at its start."""
     return f"{{{json.dumps(name)}:{value},{text.lstrip()[1:]}"
 
 
 def read_mode(value: str | None, otherwise: Mode) -> Mode:
-    """A mode by its name; another one where it is none."""
+    """Return a mode by its name, or `otherwise` if there is none of that name."""
     known: Mapping[str, Mode] = {mode: mode for mode in MODES}
     return known.get(value or "", otherwise)

@@ -1,1 +1,1 @@
-"""From a request to the few tools the planner should see: frame, score, adaptive K."""
+"""Select the few tools that the planner should see for a request: frame, score, adaptive K."""

@@ -1,50 +1,62 @@
-"""Discovery: tools found by a few words, exact matches first; else by descriptions and vectors."""
+"""Discovery: finds tools by a few words, first by their names, then by descriptions and vectors.
+
+Words are compared with the catalog's by spelling (Jaro-Winkler) and by sound (Metaphone), so that
+typos and errors of speech recognition still find the tool.
+"""
 
 import re
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
+import jellyfish
 import numpy as np
 from numpy.typing import NDArray
+from rank_bm25 import BM25Okapi
 from rapidfuzz import process
 from rapidfuzz.distance import JaroWinkler
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.wall import Wall, admitted
-from orchestrator.language.words import content_stems, stem, tokens
-from orchestrator.routing.indexes.bm25 import SparseBm25
-from orchestrator.routing.indexes.terms import Floats, TermIndex
-from orchestrator.routing.phonetic import JARO_WINKLER_FLOOR, PhoneticIndex, PhoneticMatch
+from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
 from orchestrator.routing.scoring.embedding import CardSimilarity, closeness
+from orchestrator.routing.sparse_index import K1, B, Floats
 
 EXACT: Final = 1.0
 SUBSTRING: Final = 0.97
 OVERLAP_RANGE: Final = (0.86, 0.96)
 DOMAIN_RANGE: Final = (0.80, 0.85)
-K1: Final = 1.5
-B: Final = 0.75
+JARO_WINKLER_FLOOR: Final = 0.93
+"""Similarity from which two words count as the same word, misspelt."""
 JARO_WINKLER_BOOST: Final = 0.35
 DOMAIN_BOOST: Final = 0.1
 VECTOR_BOOST: Final = 1.5
-"""Of the nearest tool by vectors, where there are any; 0 for one in the middle of the catalog."""
+"""Boost of the nearest tool by vectors; 0 for a tool in the middle of the catalog."""
 FALLBACK_RANGE: Final = (0.05, 0.79)
-"""Below the deterministic tier's floor, so that scores of both tiers can be compared."""
+"""Below the deterministic tier's floor, so that scores of both tiers are comparable."""
 
 _SEPARATORS = re.compile(r"[\W_]+")
 _SHORTEST_SUBSTRING = 3
 _INFLECTED = 0.9
-"""What a word counts that is in the name in another form: `book` for `booking`, or a slip."""
+"""Weight of a word that the name has in another form: `book` for `booking`, or a misspelling."""
 _OUTLIER = 3.0
-"""Deviations above the catalog's middle from which nearness alone is a match: embedders differ in
-how near they see what has nothing in common, so the other tools are the measure."""
+"""Deviations above the catalog's median from which similarity of meaning alone is a match."""
 _EQUAL = 1e-6
 _NORMAL = 1.4826
-"""What makes the median of absolute deviations a standard deviation, were they normal."""
-_KEPT_INDEXES = 8
+"""Ratio of the standard deviation to the median absolute deviation of a normal distribution."""
+
+_SOUND_FLOOR: Final = 0.65
+"""Similarity from which two words that sound alike count as the same: `right` and `write`."""
+_SHORTEST: Final = 3
+"""Minimum length in letters; shorter words resemble too many others."""
+_MOST_ALTERNATIVES: Final = 3
+_UNKNOWN: Final = 0.9
+"""Weight of an alternative to a word that is nowhere in the catalog."""
+_KNOWN: Final = 0.5
+"""Weight of an alternative to a word in some description, which may be meant literally."""
 
 Tier = Literal["deterministic", "bm25"]
 _Flags = NDArray[np.bool_]
@@ -52,11 +64,22 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Match:
-    """A tool that was found; `score` is in [0.05, 1]."""
+    """A tool that a search found; `score` is in [0.05, 1]."""
 
     name: str
     score: float
     tier: Tier
+
+
+class _Entry(NamedTuple):
+    """A tool in the form that the first tier searches."""
+
+    name: str
+    domain: str
+    joined: str
+    words: tuple[str, ...]
+    stems: frozenset[str]
+    domain_stems: frozenset[str]
 
 
 class DiscoveryIndex:
@@ -70,21 +93,20 @@ class DiscoveryIndex:
     def __init__(self, catalog: Catalog) -> None:
         """Index every tool of the catalog, core ones included."""
         tools = list(catalog.tools.values())
-        self._names = [tool.name for tool in tools]
-        self._domains = [tool.domain for tool in tools]
-        self._joined = [_joined(tool.name) for tool in tools]
-        named = [tuple(dict.fromkeys(tokens(tool.name))) for tool in tools]
-        domains = [tokens(tool.domain) for tool in tools]
+        self._entries = [_entry(tool) for tool in tools]
         documents = [_document(tool) for tool in tools]
-        self._size = len(tools)
-        self._named = np.array([len(words) for words in named], dtype=np.int64)
-        self._name_words = _postings(named)
-        self._name_stems = _postings(map(stem, words) for words in named)
-        self._domain_stems = _postings(map(stem, words) for words in domains)
-        self._likeness = _Likeness(named)
-        self._bm25 = SparseBm25(documents, k1=K1, b=B)
+        self._terms = [frozenset(document) for document in documents]
+        self._bm25 = BM25Okapi(documents, k1=K1, b=B) if any(documents) else None
+        # A name without words gets the empty word, which resembles no other, so that no span is
+        # empty.
+        padded = [entry.words or ("",) for entry in self._entries]
+        self._name_words = sorted({word for words in padded for word in words})
+        number = {word: at for at, word in enumerate(self._name_words)}
+        self._flat = np.array([number[w] for words in padded for w in words], dtype=np.int32)
+        self._starts = np.cumsum([0, *map(len, padded)])[:-1]
+        domain_words = (word for tool in tools for word in tokens(tool.domain))
         self._phonetic = PhoneticIndex(
-            (word for words in (*named, *domains) for word in words), self._bm25.index.terms
+            (*self._name_words, *domain_words), (word for terms in self._terms for word in terms)
         )
 
     def search(
@@ -94,73 +116,56 @@ class DiscoveryIndex:
         walls: Sequence[Wall] = (),
         similarity: CardSimilarity | None = None,
     ) -> list[Match]:
-        """The tools that fit, best first; at most `limit`, none when nothing fits.
+        """Return at most `limit` tools that fit, best first; none if nothing fits.
 
         Ties go to the name that is closest to the query by Jaro-Winkler, then by name. A tool
-        outside one of the walls is not there, however well it fits. Where names say nothing,
-        `similarity`, an embedder's view of the same catalog, is asked beside the descriptions.
+        outside one of the walls is never returned. If no name matches, `similarity`, an embedder's
+        view of the same catalog, counts in addition to the descriptions.
         """
         joined, words = _joined(query), self._phonetic.match(tokens(query))
-        inside = self._inside(walls)
-        scores = np.where(inside, self._deterministic(joined, words), 0.0)
+        inside = np.array([admitted(walls, e.name, e.domain) for e in self._entries], dtype=bool)
+        rows = np.flatnonzero(inside)
+        scores = np.zeros(len(self._entries))
+        scores[rows] = [_name_score(self._entries[row], joined, words) for row in rows.tolist()]
         if scores.any():
             return self._best(joined, scores, "deterministic", limit)
         ranked = self._ranked(words, _nearness(similarity, query))
         return self._best(joined, np.where(inside, ranked, 0.0), "bm25", limit)
 
-    def _inside(self, walls: Sequence[Wall]) -> _Flags:
-        named = zip(self._names, self._domains, strict=True)
-        return np.array([admitted(walls, name, domain) for name, domain in named], dtype=bool)
-
     def _best(self, query: str, scores: Floats, tier: Tier, limit: int) -> list[Match]:
-        """The highest scores above 0, with ties at the end of the list resolved."""
+        """Return the highest scores above 0, resolving ties at the end of the list."""
         found = np.flatnonzero(scores)
         if len(found) > limit > 0:
             worst = np.partition(scores[found], -limit)[-limit]
             found = found[scores[found] >= worst]
-        matches = [Match(self._names[at], float(scores[at]), tier) for at in found]
-        # How like the name the whole query is; 0 below the floor, for that is no likeness.
         like = partial(JaroWinkler.similarity, query, score_cutoff=JARO_WINKLER_FLOOR)
-        closeness = {self._names[at]: like(self._joined[at]) for at in found}
-        matches.sort(key=lambda match: (-match.score, -closeness[match.name], match.name))
-        return matches[: max(0, limit)]
+        order = sorted(
+            found.tolist(),
+            key=lambda at: (-scores[at], -like(self._entries[at].joined), self._entries[at].name),
+        )
+        return [
+            Match(self._entries[at].name, float(scores[at]), tier) for at in order[: max(0, limit)]
+        ]
 
-    def _deterministic(self, query: str, words: Sequence[PhoneticMatch]) -> Floats:
-        """The score of the first tier's rules, the strictest that holds; 0 where none does."""
-        scores = self._by_words(words) if words else np.zeros(self._size)
-        for at, joined in enumerate(self._joined):
-            if query and query == joined:
-                scores[at] = EXACT
-            elif _is_substring(query, joined):
-                scores[at] = SUBSTRING
-        return scores
+    def _ranked(
+        self, words: Sequence["PhoneticMatch"], near: tuple[Floats, _Flags] | None
+    ) -> Floats:
+        """Return BM25 scores relative to the best, boosted and scaled; 0 for no match.
 
-    def _by_words(self, words: Sequence[PhoneticMatch]) -> Floats:
-        """The keyword overlap, and below it the domain match."""
-        held = np.array([_holding(self._name_stems, word.stems) for word in words])
-        said = np.array([_holding(self._name_words, (word.text,)) for word in words])
-        of_domain = np.array([_holding(self._domain_stems, word.stems) for word in words])
-        by_domain = _domain_share(held, of_domain)
-        scores = np.where(by_domain >= 0, _within(DOMAIN_RANGE, by_domain), 0.0)
-        overlap = _overlap(held, said, self._named)
-        return np.where(overlap >= 0, _within(OVERLAP_RANGE, overlap), scores)
-
-    def _ranked(self, words: Sequence[PhoneticMatch], near: tuple[Floats, _Flags] | None) -> Floats:
-        """BM25 over name, description and parameters, its best as 1, boosted; 0 for no match.
-
-        What is near by meaning is boosted too, and matches without a word in common.
+        Boosts are for similar names, the domain, and similarity of meaning. A tool whose meaning is
+        similar enough matches without a common word.
         """
-        if not words or not self._size:
-            return np.zeros(self._size)
+        if not words or not self._entries:
+            return np.zeros(len(self._entries))
         weights: dict[str, float] = {}
         for word in words:
             for term, weight in word.weights():
                 weights[term] = max(weight, weights.get(term, 0.0))
-        likeness = self._likeness.of([word.text for word in words])
-        in_domain = _holding(self._domain_stems, weights)
-        shares = _holding(self._bm25.densities, weights)
-        relevance = np.maximum(self._bm25.index.sums(weights), 0.0)
+        likeness = self._likeness([word.text for word in words])
+        relevance = np.maximum(self._relevance(weights), 0.0)
         relevance /= float(relevance.max()) or 1.0
+        in_domain = np.array([not e.domain_stems.isdisjoint(weights) for e in self._entries])
+        shares = np.array([not terms.isdisjoint(weights) for terms in self._terms])
         boosted = relevance + JARO_WINKLER_BOOST * likeness + DOMAIN_BOOST * in_domain
         best = 1 + JARO_WINKLER_BOOST + DOMAIN_BOOST
         matched = in_domain | shares | (likeness >= JARO_WINKLER_FLOOR)
@@ -168,90 +173,158 @@ class DiscoveryIndex:
             closest, stands_out = near
             boosted, best = boosted + VECTOR_BOOST * closest, best + VECTOR_BOOST
             matched = matched | stands_out
-        return np.where(matched, _within(FALLBACK_RANGE, boosted / best), 0.0)
+        low, high = FALLBACK_RANGE
+        scaled = low + (high - low) * np.clip(boosted / best, 0.0, 1.0)
+        return np.where(matched, scaled, 0.0)
 
+    def _relevance(self, weights: dict[str, float]) -> Floats:
+        total = np.zeros(len(self._entries))
+        if self._bm25 is not None:
+            for term, weight in weights.items():
+                if term in self._bm25.idf:
+                    total += weight * self._bm25.get_scores([term])
+        return total
 
-class DiscoveryIndexes:
-    """The indexes of the catalogs that were last searched, by digest."""
-
-    def __init__(self, most: int = _KEPT_INDEXES) -> None:
-        """Keep at most so many."""
-        self._most = most
-        self._kept: OrderedDict[str, DiscoveryIndex] = OrderedDict()
-
-    def of(self, catalog: Catalog) -> DiscoveryIndex:
-        """The index of the catalog; built once for each digest."""
-        index = self._kept.get(catalog.digest) or DiscoveryIndex(catalog)
-        self._kept[catalog.digest] = index
-        self._kept.move_to_end(catalog.digest)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
-        return index
-
-
-class _Likeness:
-    """Jaro-Winkler between the words of a query and those of all names, each pair of words once."""
-
-    def __init__(self, names: Sequence[Sequence[str]]) -> None:
-        # A name without words gets the empty word, which is like no other: no span is empty.
-        padded = [words or ("",) for words in names]
-        self._words = sorted({word for words in padded for word in words})
-        number = {word: at for at, word in enumerate(self._words)}
-        self._flat = np.array([number[w] for words in padded for w in words], dtype=np.int32)
-        lengths = [len(words) for words in padded]
-        self._starts = np.cumsum([0, *lengths[:-1]]) if lengths else np.zeros(0, dtype=np.intp)
-
-    def of(self, words: Sequence[str]) -> Floats:
-        """How like the words are to their closest in each name, on average; in [0, 1]."""
-        similar = process.cdist(words, self._words, scorer=JaroWinkler.similarity, dtype=np.float64)
+    def _likeness(self, words: Sequence[str]) -> Floats:
+        """Return the mean Jaro-Winkler similarity of the words to their closest in each name."""
+        similar = process.cdist(
+            words, self._name_words, scorer=JaroWinkler.similarity, dtype=np.float64
+        )
         closest: Floats = np.maximum.reduceat(similar[:, self._flat], self._starts, axis=1)
         mean: Floats = closest.mean(axis=0)
         return mean
 
 
-def _nearness(similarity: CardSimilarity | None, query: str) -> tuple[Floats, _Flags] | None:
-    """How near each tool is by meaning, 1 for the nearest, and which stand out by that alone.
+@dataclass(frozen=True)
+class PhoneticMatch:
+    """A word of a query and its possible meanings, as stems."""
 
-    None where vectors do not say.
+    text: str
+    own: str
+    alternatives: tuple[str, ...]
+    """Stems of similar words, by look or sound, in tool names and domains, likeliest first."""
+    is_known: bool
+    """True if the catalog has the word itself."""
+
+    @property
+    def stems(self) -> tuple[str, ...]:
+        """The word's own stem, followed by the alternatives if the word is unknown."""
+        return (self.own,) if self.is_known else (self.own, *self.alternatives)
+
+    def weights(self) -> Iterator[tuple[str, float]]:
+        """Yield every stem with its weight in a ranking."""
+        yield self.own, 1.0
+        for alternative in self.alternatives:
+            yield alternative, _KNOWN if self.is_known else _UNKNOWN
+
+
+class PhoneticIndex:
+    """Matches the words of queries with those of one catalog, by spelling and by sound.
+
+    Words of tool names and domains are used unstemmed.
+    """
+
+    def __init__(self, names: Iterable[str], stems: Iterable[str]) -> None:
+        """Index the words of tool names and domains, and the stems of all descriptions."""
+        self._names = sorted({name for name in names if len(name) >= _SHORTEST})
+        self._name_stems = frozenset(map(stem, self._names))
+        self._stems = frozenset(stems) | self._name_stems
+        self._by_sound: dict[str, list[str]] = defaultdict(list)
+        for name in self._names:
+            for sound in _sounds(name):
+                self._by_sound[sound].append(name)
+
+    def match(self, words: Iterable[str]) -> tuple[PhoneticMatch, ...]:
+        """Return the content words of a query, each once, in order."""
+        said = (word for word in self._joined(list(words)) if word not in STOP_WORDS)
+        return tuple({match.own: match for match in map(self._match, said)}.values())
+
+    def _match(self, word: str) -> PhoneticMatch:
+        own = stem(word)
+        is_named = own in self._name_stems
+        alternatives = () if is_named else tuple(dict.fromkeys(map(stem, self._alike(word))))
+        return PhoneticMatch(word, own, alternatives, is_known=own in self._stems)
+
+    def _alike(self, word: str) -> list[str]:
+        """Return words of names with a similar look or sound, most similar first."""
+        if len(word) < _SHORTEST:
+            return []
+        alike = self._looks_like(word)
+        for sound in _sounds(word):
+            for name in self._by_sound.get(sound, ()):
+                similarity = JaroWinkler.similarity(word, name)
+                if similarity >= _SOUND_FLOOR:
+                    alike[name] = similarity
+        return sorted(alike, key=lambda name: (-alike[name], name))[:_MOST_ALTERNATIVES]
+
+    def _looks_like(self, word: str) -> dict[str, float]:
+        found = process.extract(
+            word,
+            self._names,
+            scorer=JaroWinkler.similarity,
+            score_cutoff=JARO_WINKLER_FLOOR,
+            limit=_MOST_ALTERNATIVES,
+        )
+        return {name: similarity for name, similarity, _ in found}
+
+    def _joined(self, words: list[str]) -> Iterator[str]:
+        """Yield the words, joining pairs that form one word of a name: `fore cast`."""
+        at = 0
+        while at < len(words):
+            pair = "".join(words[at : at + 2])
+            if at + 1 < len(words) and self._is_split(words[at], words[at + 1], pair):
+                yield pair
+                at += 2
+            else:
+                yield words[at]
+                at += 1
+
+    def _is_split(self, left: str, right: str, pair: str) -> bool:
+        apart = {stem(left), stem(right)} <= self._stems
+        return not apart and (stem(pair) in self._name_stems or bool(self._looks_like(pair)))
+
+
+def _sounds(word: str) -> set[str]:
+    """Return Metaphone keys of the word and its stem: `flites` sounds like `flight` by stem."""
+    return {jellyfish.metaphone(form) for form in (word, stem(word))} - {""}
+
+
+def _name_score(entry: _Entry, query: str, words: Sequence[PhoneticMatch]) -> float:
+    """Return the score of the strictest matching rule of the first tier; 0 if none matches."""
+    if query and query == entry.joined:
+        return EXACT
+    if _is_substring(query, entry.joined):
+        return SUBSTRING
+    held = [word for word in words if not entry.stems.isdisjoint(word.stems)]
+    of_domain = [word for word in words if not entry.domain_stems.isdisjoint(word.stems)]
+    if not held and not of_domain:
+        return 0.0
+    wanted, named, common = len(words), len(entry.words), len(held)
+    # A single common word is no match ("book a table" shares one with every tool that books). The
+    # descriptions discriminate better, so the second tier decides.
+    if common and (common == wanted or common >= max(2, named)):
+        alike = sum(1.0 if word.text in entry.words else _INFLECTED for word in held)
+        return _within(OVERLAP_RANGE, alike / max(1, wanted + named - min(common, named)))
+    if of_domain and all(word in held or word in of_domain for word in words):
+        return _within(DOMAIN_RANGE, 1 - len(of_domain) / wanted)
+    return 0.0
+
+
+def _nearness(similarity: CardSimilarity | None, query: str) -> tuple[Floats, _Flags] | None:
+    """Return how similar each tool is in meaning, and which stand out by that alone.
+
+    Embedders differ in the similarity that they give to unrelated texts, so each tool is compared
+    with the other tools. None without vectors.
     """
     if similarity is None or not query.strip():
         return None
     try:
         cosines = similarity.of([query])[0]
-    except Exception:  # an embedder that fails takes nothing away from the words
+    except Exception:  # if an embedder fails, the words decide
         return None
     above = cosines - np.median(cosines)
     deviation = _NORMAL * float(np.median(np.abs(above)))
     return np.maximum(closeness(cosines), 0.0), above > max(_OUTLIER * deviation, _EQUAL)
-
-
-def _postings(documents: Iterable[Iterable[str]]) -> TermIndex:
-    """For each term, the tools that hold it."""
-    return TermIndex.of([dict.fromkeys(document, 1.0) for document in documents])
-
-
-def _holding(postings: TermIndex, terms: Iterable[str]) -> _Flags:
-    """Which of the tools hold one of the terms; shape (n_tools,)."""
-    return postings.sums(dict.fromkeys(terms, 1.0)) > 0
-
-
-def _overlap(held: _Flags, said: _Flags, named: NDArray[np.int64]) -> Floats:
-    """The share of words in common, when one side holds all words of the other; else -1.
-
-    A single common word is no match ("book a table" shares one with every tool that books): the
-    descriptions know better, so the second tier is asked.
-    """
-    wanted, common = len(held), held.sum(axis=0)
-    alike = np.where(said, 1.0, _INFLECTED * held).sum(axis=0)
-    is_match = (common > 0) & ((common == wanted) | (common >= np.maximum(2, named)))
-    share = alike / np.maximum(1, wanted + named - np.minimum(common, named))
-    return np.where(is_match, share, -1.0)
-
-
-def _domain_share(held: _Flags, of_domain: _Flags) -> Floats:
-    """The share of the query beside the domain, when the tool's name holds it all; else -1."""
-    is_match = of_domain.any(axis=0) & (held | of_domain).all(axis=0)
-    return np.where(is_match, 1 - of_domain.mean(axis=0), -1.0)
 
 
 def _is_substring(query: str, name: str) -> bool:
@@ -259,14 +332,25 @@ def _is_substring(query: str, name: str) -> bool:
     return len(shorter) >= _SHORTEST_SUBSTRING and shorter in longer
 
 
-def _within(bounds: tuple[float, float], share: Floats) -> Floats:
+def _within(bounds: tuple[float, float], share: float) -> float:
     low, high = bounds
-    scaled: Floats = low + (high - low) * np.clip(share, 0.0, 1.0)
-    return scaled
+    return low + (high - low) * min(max(share, 0.0), 1.0)
 
 
 def _joined(text: str) -> str:
     return _SEPARATORS.sub("_", " ".join(tokens(text))).strip("_")
+
+
+def _entry(tool: Tool) -> _Entry:
+    words = tuple(dict.fromkeys(tokens(tool.name)))
+    return _Entry(
+        name=tool.name,
+        domain=tool.domain,
+        joined=_joined(tool.name),
+        words=words,
+        stems=frozenset(map(stem, words)),
+        domain_stems=frozenset(map(stem, tokens(tool.domain))),
+    )
 
 
 def _document(tool: Tool) -> list[str]:

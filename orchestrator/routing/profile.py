@@ -1,20 +1,26 @@
-"""The numbers the router works with: feature weights and band thresholds."""
+"""The router's parameters: feature weights, band thresholds and time limits."""
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from orchestrator.core.record import Record
 
-DROPPED: Final = frozenset({"tags", "held", "spelling", "action", "slots"})
-"""Features that there were once; a profile that still weighs them is read without them."""
+PROXY_LIMIT_S: Final = 0.05
+"""Default time limit of one routing in seconds: the delay that a proxy may add to a call."""
+STEP_LIMIT_S: Final = 1.0
+"""Time limit of a mission step in seconds: a busy machine may need that long for a millisecond's
+work, and the call that follows takes longer."""
+STEP_VECTORS_S: Final = 0.3
+"""The part of that limit for which a step waits for the vectors of an external embedder."""
 
 
 class FeatureWeights(Record):
-    """What each feature adds to a fused score.
+    """The weight of each feature in a fused score.
 
-    The first three are BM25 scores and share one scale: together they make the evidence of the
-    words, 1 for the best card. The others lie in [-1, 1].
+    The first three are BM25 scores on one scale; together they are the evidence of the words, 1 for
+    the best card. The others lie in [-1, 1].
     """
 
     text: float = 1.0
@@ -25,21 +31,14 @@ class FeatureWeights(Record):
         description="the three as one field, in which a word counts once; 1 for the best",
     )
     near: float = Field(default=1.8, description="words that stand near each other in both")
-    order: float = Field(default=0.6, description="words that follow each other in both")
     name: float = 0.7
-    domain: float = 0.8
+    domain: float = 0.4
     effect: float = 1.0
     fit: float = Field(default=0.26, description="share of the required inputs that can be filled")
-    coverage: float = Field(
-        default=0.0, description="share of the request's words that it has; widths are read from it"
-    )
     agent: float = Field(
         default=0.6, description="tools of the domains that the agent prefers; it forbids nothing"
     )
     negated: float = Field(default=1.0, description="names that say what is not wanted")
-    own: float = Field(
-        default=0.8, description="views of what was booked, for or against: my flights, flights"
-    )
     embedding: float = Field(
         default=1.6, description="nearness of vectors, when an embedder is configured"
     )
@@ -49,22 +48,11 @@ class FeatureWeights(Record):
     )
     learned: float = Field(default=2.0, description="what `RoutingProfile.learned` counts")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _without_dropped(cls, content: Any) -> Any:
-        """The weights without those of dropped features; other unknown names are left to refuse."""
-        if not isinstance(content, dict):
-            return content
-        return {name: weight for name, weight in content.items() if name not in DROPPED}
-
 
 class RoutingProfile(Record):
     """Weights and thresholds; the defaults are fitted to public routing data."""
 
     weights: FeatureWeights = FeatureWeights()
-    related: float = Field(
-        default=0.4, ge=0, le=1, description="what a word of the same family counts: book, booking"
-    )
     synonym: float = Field(default=0.3, ge=0, le=1, description="what a synonym counts")
     crisp: float = Field(default=0.72, description="confidence from which one tool suffices")
     unsure: float = Field(
@@ -74,7 +62,7 @@ class RoutingProfile(Record):
         default=0.92, description="chance to have all that is needed from which no tool is added"
     )
     gain: float = Field(
-        default=0.05,
+        default=0.045,
         description="least gain of the root of the chance to have all that is needed that a tool "
         "is worth: lower forwards more",
     )
@@ -93,3 +81,34 @@ class RoutingProfile(Record):
     learned: dict[str, float] = Field(
         default_factory=dict, description="tool to what calibration adds to its score"
     )
+
+
+class OutOfTime(Exception):
+    """Routing exceeded its time limit; never leaves the router."""
+
+
+class Deadline:
+    """The deadline of one routing, checked between its stages.
+
+    Nothing is interrupted: a stage that hangs holds the request until it returns, and its result is
+    then discarded.
+    """
+
+    def __init__(self, clock: Callable[[], float] | None, timeout_s: float) -> None:
+        """Start the clock.
+
+        Args:
+            clock: seconds from any origin, monotonic; None: no deadline.
+            timeout_s: seconds from now.
+        """
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._end = clock() + timeout_s if clock else 0.0
+
+    def check(self, stage: str) -> None:
+        """Raise `OutOfTime`, naming the stage that has just ended, if the deadline has passed."""
+        if self._clock and self._clock() > self._end:
+            raise OutOfTime(f"took over {self._timeout_s * 1000:g} ms, up to {stage}")
+
+
+NO_DEADLINE: Final = Deadline(None, 0)

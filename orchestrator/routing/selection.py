@@ -1,4 +1,4 @@
-"""What the router answers: the tools forwarded to the planner, and why."""
+"""Selections: the tools forwarded to the planner, and the reasons."""
 
 from typing import Final, Literal
 
@@ -9,28 +9,26 @@ from orchestrator.core.wall import Wall
 from orchestrator.language.intent import IntentFrame
 
 USED: Final = "used"
-"""What a selection says of an embedder that answered."""
+"""Value of `Selection.embedder` for an embedder that answered."""
 
 Band = Literal["crisp", "moderate", "multi_step", "side_effect", "nothing_fits", "fail_open"]
 
 
 class RouteContext(Record):
-    """What the router may know beside the request's text."""
+    """The context of a request: goal, known values, earlier calls, and the agent."""
 
     goal: str = ""
     """The whole mission's goal, when the text is one leg of it."""
     known: tuple[str, ...] = ()
-    """Names of the values that the leg already holds: inputs, facts, earlier answers."""
+    """Names of the values that the leg has: inputs, facts, earlier answers."""
     last_error: str | None = None
-    """What the last tool call of the leg failed with."""
+    """The failure of the leg's last tool call."""
     earlier: tuple[str, ...] = ()
-    """Names of the tools that were called before, the last first: what "it" is about."""
+    """Names of the tools called before, most recent first: the antecedents of "it"."""
     domains: tuple[str, ...] = ()
-    """Those that the agent prefers: a tool of one of them needs less evidence."""
+    """Domains that the agent prefers: their tools need less evidence."""
     walls: tuple[Wall, ...] = ()
-    """What the agent may touch: a tool outside one of them is never forwarded."""
-    allow_empty: bool = False
-    """Whether no tool at all is forwarded when none fits; else as many as are for any request."""
+    """The agent's walls: a tool outside one of them is never forwarded."""
 
 
 class Selection(Record):
@@ -48,7 +46,7 @@ class Selection(Record):
         default=(), description="that the best 1, 2, 3 and 4 tools are all that is needed"
     )
     prerequisites: tuple[str, ...] = Field(
-        default=(), description="those of `tools` that are there to feed another"
+        default=(), description="those of `tools` that feed another"
     )
     padding: tuple[str, ...] = Field(
         default=(),

@@ -1,1 +1,1 @@
-"""Processes: the worker, the local installation, the demo."""
+"""Processes: the worker, the local installation and the demo."""

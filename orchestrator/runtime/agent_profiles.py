@@ -1,29 +1,27 @@
-"""The file of agent profiles, checked against the catalog and the models that can be asked."""
+"""Reads the file of agent profiles, checked against the catalog and the available models."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import ProfilesInvalid
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.profile_faults import ProfileFault, read_profiles
-from orchestrator.planning.profile_reach import catalog_faults
-from orchestrator.planning.who_plans import own_planners
+from orchestrator.planning.per_agent import own_planners
+from orchestrator.planning.profile_faults import ProfileFault, catalog_faults, read_profiles
 from orchestrator.runtime.extensions import planner_problem
-from orchestrator.settings import Settings, read_profiles_file
+from orchestrator.settings import Settings, profiles_invalid, read_profiles_file
 
 LLM_EXTRA = "pip install 'orchestrator-missions[llm]'"
 
 
 @dataclass(frozen=True)
 class ExaminedProfiles:
-    """The profiles of a file that can be read, and what is wrong with them."""
+    """The readable profiles of a file, and the faults found in it."""
 
     profiles: tuple[AgentProfile, ...]
     faults: tuple[ProfileFault, ...]
     missing: tuple[ProfileFault, ...] = ()
-    """What a worker would need besides, and is not set up here: no fault of the file."""
+    """Models that are not set up here, which is no fault of the file."""
 
 
 def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> ExaminedProfiles:
@@ -31,14 +29,14 @@ def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> Exam
 
     Args:
         path: YAML or JSON.
-        catalog: whose domains and tools they may name.
-        own_planner: whether a planner of the user's own plans, which may call models as it likes.
+        catalog: the domains and tools that profiles may name.
+        own_planner: True if the user's own planner plans, which may call any model.
 
     Raises:
         DocumentUnreadable: the file is missing, or is no list.
     """
     profiles, faults = read_profiles(read_profiles_file(path))
-    # What a catalog lacks may be in a file that cannot be read now, of which it is told apart.
+    # A name missing in the catalog may come from an unreadable file, which is reported separately.
     faults += () if catalog.unread else catalog_faults(profiles, catalog)
     faults += tuple(_planner_faults(profiles))
     if own_planner:
@@ -50,18 +48,18 @@ def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> Exam
 def load_profiles(
     settings: Settings, catalog: Catalog, *, own_planner: bool = False
 ) -> tuple[AgentProfile, ...]:
-    """The profiles of the settings' file; none when there is no file.
+    """Return the profiles of the settings' file; none if there is no file.
 
     Raises:
         DocumentUnreadable: the file is missing, or is no list.
-        ProfilesInvalid: it says what cannot be.
+        UsageError: the file contains invalid values.
     """
     if settings.agents is None:
         return ()
     own = own_planner or settings.planner is not None
     examined = examine_profiles(settings.agents, catalog, own_planner=own)
     if examined.faults:
-        raise ProfilesInvalid(str(settings.agents), tuple(map(str, examined.faults)))
+        raise profiles_invalid(settings.agents, examined.faults)
     return examined.profiles
 
 
@@ -74,7 +72,6 @@ def _planner_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
 
 
 def _models(profiles: Iterable[AgentProfile]) -> Iterator[tuple[AgentProfile, str, str]]:
-    """Each model that a profile names, with its key there."""
     for profile in profiles:
         if profile.model is not None:
             yield profile, "model", profile.model
@@ -85,7 +82,7 @@ def _models(profiles: Iterable[AgentProfile]) -> Iterator[tuple[AgentProfile, st
 def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
     for profile, key, name in _models(profiles):
         try:
-            from orchestrator.planning.llm.model_names import model_problem
+            from orchestrator.planning.llm.model_providers import model_problem
         except ImportError:
             yield _fault(profile, key, "planning with a model needs the llm extra", LLM_EXTRA)
         else:
@@ -94,9 +91,9 @@ def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
 
 
 def _not_set_up(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
-    """Models that can be, and cannot be asked from here: their key is where their worker runs."""
+    """Yield valid models that cannot be called from here: their worker has their key."""
     for profile, key, name in _models(profiles):
-        from orchestrator.planning.llm.model_names import missing_for
+        from orchestrator.planning.llm.model_providers import missing_for
 
         if (missing := missing_for(name)) is not None:
             yield _fault(profile, key, f"{name} cannot be asked from here", missing)

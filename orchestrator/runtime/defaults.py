@@ -1,7 +1,6 @@
-"""What a worker is made of where nobody gives it anything else: as the settings say."""
+"""The default parts of a worker, chosen by its settings."""
 
 import functools
-import gc
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,16 +11,20 @@ from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.adapters.storage.mission_files import MissionFiles
-from orchestrator.adapters.storage.observation_store import ObservationStore
+from orchestrator.adapters.storage.protocols import ObservationStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import LegPlanner, PerAgentPlanner, Splitter
-from orchestrator.planning.planner import Planner
-from orchestrator.planning.who_plans import asks_model, own_planners
-from orchestrator.routing.cards.card_cache import CardCache
-from orchestrator.routing.deadline import STEP_VECTORS_S
+from orchestrator.planning.per_agent import (
+    PerAgentPlanner,
+    Splitter,
+    asks_model,
+    own_planners,
+)
+from orchestrator.planning.planner import Planner, StepPlanner
+from orchestrator.routing.cards.capability_card import CardCache
+from orchestrator.routing.profile import STEP_VECTORS_S
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import LLM_EXTRA
@@ -35,37 +38,40 @@ if TYPE_CHECKING:  # an extra, and a database library
 
 
 def default_tools(
-    settings: Settings,
-    store: "Store | None" = None,
-    observations: ObservationStore | None = None,
+    settings: Settings, store: "Store | None" = None, catalog: Catalog | None = None
 ) -> ToolClient:
-    """A tool client with credentials from the environment, the vault and the files of a store.
+    """Return a tool client with credentials from the environment, and a store's vault and files.
 
-    Without one it is the store that the settings name; files may have a store of their own.
+    The default store is that of the settings; a catalog provides its functions.
     """
     store = store or store_of(settings)
     return ToolClient(
         secrets=EnvironmentSecrets(),
         pii=store.vault,
-        files=MissionFiles(observations or store.observations),
+        files=MissionFiles(store.observations),
         max_file_bytes=settings.max_file_bytes,
         server_variables=settings.server_variables,
         allowed_private_hosts=settings.allowed_private_hosts,
         only_hosts=settings.only_hosts,
-        proxy=settings.proxy,
+        proxy=_proxy_of(settings),
         sends_trace=settings.send_trace,
+        functions=catalog.functions if catalog is not None else {},
     )
 
 
+def _proxy_of(settings: Settings) -> str | None:
+    return settings.proxy.get_secret_value() if settings.proxy is not None else None
+
+
 def default_approval_keys(settings: Settings) -> ApprovalKeys | None:
-    """The keys that the settings name, by which decisions are proved; None when they name none.
+    """Return the keys in the settings that verify decisions; None if there are none.
 
     Raises:
-        UsageError: a URL that is not https, or a file without keys that can be used.
+        UsageError: a URL is not https, or a file has no usable keys.
     """
     if not settings.approval_keys:
         return None
-    keys = ApprovalKeys(settings.approval_keys, proxy=settings.proxy)
+    keys = ApprovalKeys(settings.approval_keys, proxy=_proxy_of(settings))
     keys.check()
     return keys
 
@@ -76,17 +82,17 @@ def default_planner(
     agents: Sequence[AgentProfile],
     observations: ObservationStore | None = None,
 ) -> Planner:
-    """The planner that the settings name, else the deterministic one, or a model where one is set.
+    """Return the planner in the settings, else the rule planner, or a model if one is set.
 
     Args:
-        settings: which planner and model.
-        routers: by catalog, for the deterministic one.
+        settings: name the planner and model.
+        routers: by catalog, for the rule planner.
         agents: the worker's profiles.
-        observations: where conversations with models are kept; by default in the settings' store.
+        observations: store of the conversations with models; by default in the settings' store.
 
     Raises:
-        UsageError: a model that an agent or the settings name cannot be asked from here, as when
-            its key or its library is missing; or a planner that one of them names cannot be had.
+        UsageError: a model of an agent or the settings cannot be called from here, for instance
+            because its key or its library is missing; or one of their planners is unavailable.
     """
     from orchestrator.planning.rules.rule_planner import RulePlanner
 
@@ -121,7 +127,7 @@ def default_planner(
             ranking=lambda goal, catalog: routers(catalog).rank(goal),
         )
 
-    own: dict[str, LegPlanner] = {}
+    own: dict[str, StepPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model
     ours = PerAgentPlanner(
         chaining,
@@ -133,11 +139,11 @@ def default_planner(
     )
     parts = PlannerParts(settings, tuple(agents), routers, ours)
     own |= {named: load_leg_planner(named, parts) for named in own_planners(agents)}
-    # All that is wrong with a model is told before the first mission, not at the leg that needs it.
+    # An invalid model is refused at the start, not at the first leg that needs it.
     if settings.planner_model or settings.planner == LLM:
         modelled().check(None)
     if settings.planner not in (None, CHAINING, LLM):
-        return load_planner(settings.planner, parts)  # which asks models as it likes
+        return load_planner(settings.planner, parts)  # it may call any model
     for agent in agents:
         _check_models(agent, default_model, modelled)
     return ours
@@ -158,15 +164,15 @@ def _check_models(
 def default_routers(
     settings: Settings, embedder: Embedder | None = None, store: "Store | None" = None
 ) -> Callable[[Catalog], Router]:
-    """Routers that forward every tool when they take too long, one for each catalog.
+    """Return the source of routers, one per catalog, that forward every tool on a timeout.
 
     Args:
-        settings: the limits, and what embeds when no embedder is given.
-        embedder: gives vectors, in place of the settings' own.
-        store: keeps the vectors of another embedder than the built-in one.
+        settings: the limits, and the embedder if none is given.
+        embedder: provides vectors, in place of the settings' own.
+        store: stores the vectors of embedders other than the built-in one.
 
     Raises:
-        UsageError: the embedder that is set is none, or its library is not installed.
+        UsageError: the configured embedder is invalid, or its library is not installed.
     """
     profile = load_routing_profile(settings.routing_profile)
     waits_s = settings.embedder_timeout_ms / 1000
@@ -177,13 +183,13 @@ def default_routers(
     )
     timeout_s = settings.routing_timeout_ms / 1000
     if similarity and not isinstance(embedder, BuiltInEmbedder):
-        # What is waited for vectors beyond the default comes on top.
+        # The time to wait for vectors beyond the default is added.
         timeout_s += max(0.0, waits_s - STEP_VECTORS_S)
     cards = CardCache()
 
     @functools.lru_cache(maxsize=8)
     def make(catalog: Catalog) -> Router:
-        router = Router(
+        return Router(
             catalog,
             profile=profile,
             clock=time.monotonic,
@@ -191,25 +197,12 @@ def default_routers(
             similarity=similarity(catalog) if similarity else None,
             cards=cards,
         )
-        _spare_the_collector()
-        return router
 
     making = threading.Lock()
 
     def router_of(catalog: Catalog) -> Router:
-        # Steps are routed in threads: the first ones of a catalog must not each build its router.
+        # Steps are routed in threads: the first steps of a catalog must not each build its router.
         with making:
             return make(catalog)
 
     return router_of
-
-
-def _spare_the_collector() -> None:
-    """Take what lives long out of the garbage collector's sight, what is garbage by now apart.
-
-    A full collection stops everything for tens of milliseconds with a thousand tools, and for more
-    than a router may take with several thousand.
-    """
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()

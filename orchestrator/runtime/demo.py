@@ -1,4 +1,4 @@
-"""The demo: three missions on real parts, each checked against what the providers really hold."""
+"""The demo: three missions on real parts, each checked against the providers' actual state."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ from orchestrator.sandbox import FaultRule, SandboxClient
 
 
 def day_in(days: int) -> str:
-    """A day to come, in ISO 8601: who plans for a day that is past is asked about it."""
+    """Return a future day in ISO 8601, as a person is asked about a plan for a past day."""
     return (datetime.now(UTC).date() + timedelta(days=days)).isoformat()
 
 
@@ -40,7 +40,7 @@ MayApprove = Callable[[ConfirmationCard], Awaitable[bool]]
 
 
 class TimelineEntry(Record):
-    """One thing that happened in a mission."""
+    """An event of a mission."""
 
     at: datetime
     leg: str
@@ -50,7 +50,7 @@ class TimelineEntry(Record):
 
 
 class DemoMission(Record):
-    """One mission of the demo, with what the sandbox recorded of it."""
+    """A mission of the demo, with the sandbox's record of it."""
 
     name: str
     mission_id: str
@@ -70,7 +70,7 @@ class DemoMission(Record):
 
 
 class DemoReport(Record):
-    """What the demo showed."""
+    """The results of the demo."""
 
     missions: tuple[DemoMission, ...]
     ui_url: str
@@ -82,12 +82,12 @@ class Demo:
     """Runs the three missions on a started stack."""
 
     def __init__(self, stack: Stack, tell: Tell) -> None:
-        """Take the stack, and whom to tell what is going on, one line at a time."""
+        """Take the stack, and the callback for each line of progress."""
         self._stack = stack
         self._tell = tell
 
     async def run(self) -> DemoReport:
-        """Success, rollback, killed worker; in this order, one after the other."""
+        """Run in this order: success, rollback, killed worker."""
         began = asyncio.get_running_loop().time()
         client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url) as sandbox:
@@ -112,8 +112,8 @@ class Demo:
     async def _rollback(
         self, client: MissionClient, sandbox: SandboxClient, success: DemoMission
     ) -> DemoMission:
-        """The same trip, with the provider of its second booking refusing for good."""
-        # By their place in the plan: legs that run side by side book in any order.
+        """Run the same trip, with the provider of its second booking refusing permanently."""
+        # By their place in the plan, as parallel legs book in any order.
         planned = sorted(success.ledger, key=lambda obligation: obligation.leg_id)
         doomed = planned[1].tool if len(planned) > 1 else "*"
         self._tell(f"[b]2. rollback[/b]: the same trip, and {doomed} is refused for good")
@@ -129,7 +129,7 @@ class Demo:
         return await _checked("rollback", result, sandbox, began, MissionStatus.ROLLED_BACK)
 
     async def _killed_worker(self, client: MissionClient, sandbox: SandboxClient) -> DemoMission:
-        """A dinner, and the worker dies by SIGKILL while its booking is on the wire."""
+        """Run a dinner whose worker dies by SIGKILL while the booking request is in flight."""
         self._tell("[b]3. killed worker[/b]: kill -9 while a booking is on its way, then a new one")
         began = asyncio.get_running_loop().time()
         await sandbox.set_faults([FaultRule(operation_id="*", kind="latency", delay_s=1.0)])
@@ -146,7 +146,6 @@ class Demo:
         return await _checked("killed worker", result, sandbox, began, MissionStatus.SUCCEEDED)
 
     async def _confirmed(self, mission: MissionHandle, may: MayApprove) -> MissionResult:
-        """The mission's result, its cards approved as they come up."""
         finish = asyncio.create_task(mission.result())
         try:
             async with asyncio.timeout(_MISSION_TIMEOUT_S):
@@ -161,7 +160,7 @@ class Demo:
         return finish.result()
 
     async def _approve_open(self, mission: MissionHandle, may: MayApprove) -> int:
-        """How many cards were approved."""
+        """Approve the open cards that `may` allows, and return their number."""
         cards = [card for card in await mission.confirmations() if await may(card)]
         for card in cards:
             await mission.approve(card, approver=APPROVER)
@@ -171,13 +170,13 @@ class Demo:
 
 
 async def _is_on_the_wire(mission: MissionHandle) -> bool:
-    """Whether a side effect was written to the ledger and its answer is still out."""
+    """Return True if the ledger has a side effect that was not answered yet."""
     ledger = (await mission.snapshot()).ledger
     return any(o.state is ObligationState.INTENDED for o in ledger.obligations)
 
 
 async def _poll(happened: Callable[[], Awaitable[object]], *, timeout_s: float) -> None:
-    """Ask until it happened or time is up; the checks at the end tell which."""
+    """Poll until the condition is true or time is up; the final checks report which."""
     deadline = asyncio.get_running_loop().time() + timeout_s
     while asyncio.get_running_loop().time() < deadline:
         if await happened():
@@ -192,7 +191,7 @@ async def _always(_card: ConfirmationCard) -> bool:
 async def _checked(
     name: str, result: MissionResult, sandbox: SandboxClient, began: float, wanted: MissionStatus
 ) -> DemoMission:
-    """The mission beside what the sandbox recorded, with everything that is not as it should be."""
+    """Compare the mission with the sandbox's record, and list every problem."""
     live = await sandbox.live(result.mission_id)
     duplicates = await sandbox.duplicates(result.mission_id)
     effects = await sandbox.ledger(result.mission_id)
@@ -242,13 +241,13 @@ def _problems(
 
 
 def timeline(result: MissionResult) -> tuple[TimelineEntry, ...]:
-    """What happened, in order of time."""
+    """Return the events of a mission, in order of time."""
     entries = [entry for leg in result.legs for entry in _leg_entries(leg)]
     entries += [
         TimelineEntry(
             at=obligation.settled_at,
             leg="rollback",
-            what=f"{obligation.tool} undone by {obligation.cancel_tool}",
+            what=f"{obligation.tool} cancelled by {obligation.cancel_tool}",
             outcome=f"{obligation.state.value} {obligation.note}".strip(),
         )
         for obligation in result.ledger.compensated()

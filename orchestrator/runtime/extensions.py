@@ -1,8 +1,8 @@
-"""Planners and embedders of a user's own, named in the settings.
+"""Loads the user's own planners and embedders that the settings name.
 
 A name is that of an entry point, in the group `orchestrator.planners` or `orchestrator.embedders`
-of an installed package, or the place itself, as `module:factory`. Either leads to a factory: called
-with one argument, it gives the planner or the embedder.
+of an installed package, or the location itself, as `module:factory`. Either identifies a factory:
+called with one argument, it returns the planner or the embedder.
 """
 
 import os
@@ -20,8 +20,7 @@ from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import OrchestratorError, UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import LegPlanner
-from orchestrator.planning.planner import MeteredPlanner, Planner, StepPlanner
+from orchestrator.planning.planner import Planner, StepPlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.settings import Settings
@@ -32,38 +31,37 @@ _PLACE = re.compile(r"[\w.]+:[\w.]+")
 
 @dataclass(frozen=True)
 class PlannerParts:
-    """What the factory of a planner is given."""
+    """The argument of a planner's factory."""
 
     settings: Settings
     agents: tuple[AgentProfile, ...]
     routers: Callable[[Catalog], Router]
     default: Planner
-    """The planner that these settings give without it, for what it leaves to that one."""
+    """The planner that the settings otherwise imply, to which the planner may delegate."""
 
 
 def load_planner(named: str, parts: PlannerParts) -> Planner:
-    """The planner of a setting.
+    """Return the planner that a setting names.
 
     Raises:
-        UsageError: there is none of that name, or it cannot be loaded, or it is no planner.
+        UsageError: no planner has that name, it cannot be loaded, or it is no planner.
     """
     return cast(Planner, _loaded("planner", Planner, named, parts))
 
 
-def load_leg_planner(named: str, parts: PlannerParts) -> LegPlanner:
-    """The planner of an agent's own, which decides the steps of its legs and splits no goal.
+def load_leg_planner(named: str, parts: PlannerParts) -> StepPlanner:
+    """Return an agent's own planner, which decides the steps of its legs and splits no goal.
 
     Raises:
-        UsageError: there is none of that name, or it cannot be loaded, or it decides no steps.
+        UsageError: no planner has that name, it cannot be loaded, or it decides no steps.
     """
     place, made = _made("planner", named, parts)
-    if not isinstance(made, MeteredPlanner):
-        _check(f"{place} gives", "planner of steps", StepPlanner, made)
-    return cast(LegPlanner, made)
+    _check(f"{place} gives", "planner of steps", StepPlanner, made)
+    return cast(StepPlanner, made)
 
 
 def planner_problem(named: str) -> str | None:
-    """Why no factory of a planner can be had by this name; nothing is made of it here."""
+    """Return why no planner factory has this name, without calling any."""
     try:
         _factory("planner", named)
     except UsageError as error:
@@ -72,10 +70,10 @@ def planner_problem(named: str) -> str | None:
 
 
 def load_embedder(named: str, settings: Settings) -> Embedder:
-    """The embedder of a setting: one of ours (`local:...`, `https://...`) or a user's own.
+    """Return the embedder of a setting: one of ours (`local:...`, `https://...`) or the user's own.
 
     Raises:
-        UsageError: there is none of that name, or it cannot be loaded, or it is no embedder.
+        UsageError: no embedder has that name, it cannot be loaded, or it is no embedder.
     """
     if named.startswith(LOCAL) or "://" in named:
         return make_embedder(named, EnvironmentSecrets())
@@ -83,10 +81,10 @@ def load_embedder(named: str, settings: Settings) -> Embedder:
 
 
 def check_given(planner: Planner | None, embedder: Embedder | None) -> None:
-    """Refuse what is none before a worker polls with it.
+    """Refuse invalid objects before a worker polls with them.
 
     Raises:
-        UsageError: one of them lacks what its protocol names, or is a class.
+        UsageError: one of them has missing members of its protocol, or is a class.
     """
     if planner is not None:
         _check("run_worker is given", "planner", Planner, planner)
@@ -101,38 +99,40 @@ def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
 
 
 def _factory(kind: str, named: str) -> tuple[str, Callable[[Any], Any]]:
-    """Where the factory of this name stands, and the factory."""
     place = _place_of(kind, named)
     try:
         factory = place.load()
     except (ImportError, AttributeError) as error:
         raise UsageError(f"the {kind} {place.value} cannot be loaded: {error}") from error
     except Exception as error:  # a module may raise anything while it is imported
-        raise UsageError(f"the {kind} {place.value} cannot be loaded: {_told(error)}") from error
+        raise UsageError(
+            f"the {kind} {place.value} cannot be loaded: {_one_line(error)}"
+        ) from error
     if not callable(factory):
         raise UsageError(f"{place.value} is no factory of a {kind}: it cannot be called")
     return place.value, factory
 
 
 def _made(kind: str, named: str, argument: object) -> tuple[str, object]:
-    """Where the factory stands, and what it gives for the argument.
+    """Return the factory's location, and its result for the argument.
 
     Raises:
-        UsageError: there is none of that name, or it fails.
+        UsageError: nothing has that name, or the factory fails.
     """
     place, factory = _factory(kind, named)
     try:
         return place, factory(argument)
     except OrchestratorError:
         raise
-    except Exception as error:  # and so may a factory
-        raise UsageError(f"{place} gives no {kind}: {_told(error)}") from error
+    except Exception as error:  # a factory may raise anything too
+        raise UsageError(f"{place} gives no {kind}: {_one_line(error)}") from error
 
 
 def _check(given: str, kind: str, protocol: type, made: object) -> None:
     if isinstance(made, type):
         raise UsageError(f"{given} the class {made.__name__!r}, not one made of it")
-    missing = [name for name in vars(protocol) if name[0] != "_" and not hasattr(made, name)]
+    named = (name for one in protocol.__mro__ for name in vars(one) if name[0] != "_")
+    missing = [name for name in named if not hasattr(made, name)]
     if missing:
         raise UsageError(
             f"{given} {type(made).__name__!r}, which is no {kind}: "
@@ -140,8 +140,8 @@ def _check(given: str, kind: str, protocol: type, made: object) -> None:
         )
 
 
-def _told(error: Exception) -> str:
-    """An error of a user's code in one line, with the line of that code where it was raised."""
+def _one_line(error: Exception) -> str:
+    """Return an error of the user's code in one line, with the line of that code that raised it."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     raised_in = traceback.extract_tb(error.__traceback__)[-1]
     if raised_in.filename == __file__ or raised_in.filename.startswith("<frozen"):
@@ -150,7 +150,6 @@ def _told(error: Exception) -> str:
 
 
 def _place_of(kind: str, named: str) -> EntryPoint:
-    """Where the factory of this name is."""
     group = f"orchestrator.{kind}s"
     entries = entry_points(group=group)
     places = sorted({entry.value for entry in entries.select(name=named)})
@@ -164,7 +163,7 @@ def _place_of(kind: str, named: str) -> EntryPoint:
             f"{named!r} is no {kind}: name {ours}module:factory, or one that is installed "
             f"({', '.join(sorted(entries.names)) or 'none is'})"
         )
-    # An installed command has the folder of its own file on the path, not the current one.
+    # An installed command has its own file's folder on the path, not the current one.
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     return EntryPoint(named, named, group)

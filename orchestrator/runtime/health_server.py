@@ -1,4 +1,4 @@
-"""A worker's HTTP for probes and scrapers: /healthz, /readyz and /metrics."""
+"""A worker's HTTP endpoints for probes and scrapers: /healthz, /readyz and /metrics."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.runtime.worker_state import WorkerState
 
 MetricsText = Callable[[], tuple[bytes, str]]
-"""The metrics as they are now, and their content type."""
+"""Returns the current metrics and their content type."""
 
 _log = logging.getLogger(__name__)
 _VARIABLE = "ORCHESTRATOR_HEALTH"
@@ -24,19 +24,19 @@ _CLOSES_WITHIN_S = 1
 
 
 def health_app(state: WorkerState, metrics: MetricsText | None = None) -> Starlette:
-    """The app; it shows counts, names of task queues and of the server, and nothing of missions.
+    """Return the app; it shows counts, task queues and the server, and nothing about missions.
 
     Args:
-        state: of the worker.
-        metrics: the text of /metrics; None: there are none, and 404 says so.
+        state: the state of the worker.
+        metrics: the text of /metrics; None: the path answers 404.
     """
 
     async def healthz(_: Request) -> Response:
-        """Whether the process can answer at all: a loop that is stuck cannot."""
+        """Answer if the process can answer at all, which a stuck event loop cannot."""
         return JSONResponse({"status": "alive", "phase": state.phase})
 
     async def readyz(_: Request) -> Response:
-        """Whether it does work now, or why not."""
+        """Answer if the worker can work now, or why not."""
         hindrance = await state.hindrance()
         shown = {
             "ready": hindrance is None,
@@ -66,12 +66,12 @@ def health_app(state: WorkerState, metrics: MetricsText | None = None) -> Starle
 async def served_health(
     address: str, state: WorkerState, metrics: MetricsText | None = None
 ) -> AsyncIterator[str]:
-    """Answer probes while the block runs; gives the URL.
+    """Answer probes while the block runs; yield the URL.
 
-    It runs in the loop of the worker, so that what stops that stops the answers too.
+    The server runs in the worker's event loop, so that a stuck loop stops the answers too.
 
     Raises:
-        UsageError: the address is none, or is taken.
+        UsageError: the address is invalid, or is taken.
     """
     host, port = read_address(address)
     with _listening(host, port) as listener:
@@ -97,10 +97,10 @@ async def served_health(
 
 
 def read_address(address: str) -> tuple[str, int]:
-    """Host and port of `127.0.0.1:8080` or `[::]:8080`.
+    """Return host and port of `127.0.0.1:8080` or `[::]:8080`.
 
     Raises:
-        UsageError: it is not written like that.
+        UsageError: the text has another form.
     """
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65_535:
@@ -125,7 +125,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """One that leaves the signals to the worker that it is a guest of."""
+    """A server that leaves the signals to the worker in whose process it runs."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

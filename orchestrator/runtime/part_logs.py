@@ -1,4 +1,4 @@
-"""What an installation's parts say: what is new in their logs, what came last, how they ended."""
+"""Logs and exit codes of an installation's parts, for people."""
 
 import shutil
 import signal
@@ -9,30 +9,30 @@ from typing import Final
 from orchestrator.core.shown_text import visible
 
 OUR_NAME: Final = "orchestrator: "
-"""How the commands of ours begin what they say; beside the name of a part it says nothing."""
+"""The prefix of our commands' messages, redundant next to the name of a part."""
 _MOST_BYTES: Final = 65_536
-"""Of what is new in a log: a part that prints more at once is not read in full."""
+"""Maximum bytes that are read of new log text; a part that prints more at once is truncated."""
 _FULL_BYTES: Final = 4 * 1024 * 1024
-"""With less room a database can no longer be written."""
+"""Minimum free bytes on the disk, below which a database cannot be written."""
 
 
 class PartLog:
-    """A log that a part appends to, read on from where it stood."""
+    """A log that a part appends to, read from the last position."""
 
     def __init__(self, path: Path) -> None:
-        """Begin at the end of what is there; there may be no file yet."""
+        """Start at the end of the existing text; the file need not exist yet."""
         self._path = path
         self._read = _size(path)
         self._kept = b""
 
     def new_lines(self, *, to_the_end: bool = False) -> list[str]:
-        """The lines that came since; one that is not complete waits for its end.
+        """Return the lines since the last read; an incomplete line waits for its end.
 
         Args:
-            to_the_end: the part has ended, so that its last line is complete.
+            to_the_end: True if the part has ended, so that its last line is complete.
         """
         size = _size(self._path)
-        if size < self._read:  # somebody has emptied it
+        if size < self._read:  # the file was truncated
             self._read, self._kept = 0, b""
         start = max(self._read, size - _MOST_BYTES)
         text = self._kept + _between(self._path, start, size)
@@ -46,15 +46,15 @@ class PartLog:
         return list(_shown(whole))
 
     def said_last(self, most: int) -> list[str]:
-        """The newest lines that nobody has read; the last of all is told with a full disk."""
+        """Return the newest unread lines; the last one also reports a full disk."""
         unread = self.new_lines(to_the_end=True)
         return [*unread[-most:-1], last_line(self._path)]
 
 
 def last_line(log: Path) -> str:
-    """The last line of a log, as it is told beside the name of its part.
+    """Return the last line of a log, as shown next to the name of its part.
 
-    Where the disk is full, that: whoever ran into it could not write it down either.
+    A full disk is reported as well, as the part that met it could not log it.
     """
     lines = list(_shown(log.read_bytes()[-_MOST_BYTES:])) if log.exists() else []
     said = lines[-1] if lines else "it printed nothing"
@@ -63,13 +63,13 @@ def last_line(log: Path) -> str:
 
 
 def full_disk(folder: Path) -> str | None:
-    """That there is too little room for a database, if so."""
+    """Return a warning if there is too little room for a database."""
     free = shutil.disk_usage(folder).free
     return f"only {free // 1024} kB are free at {folder}" if free < _FULL_BYTES else None
 
 
 def how_it_ended(code: int) -> str:
-    """An exit code in words: those below zero are signals."""
+    """Return an exit code in words; negative codes are signals."""
     if code >= 0:
         return f"exit code {code}"
     try:

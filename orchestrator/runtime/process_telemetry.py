@@ -1,4 +1,4 @@
-"""Telemetry of one process, on while it runs: what the OTEL_* variables ask for, and /metrics."""
+"""Telemetry of one process while it runs: as the OTEL_* variables configure it, and /metrics."""
 
 import asyncio
 import logging
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from temporalio.runtime import MetricBuffer
 
 _FLUSH_S: Final = 3.0
-"""How long a process that ends waits for its last spans to be taken: a collector may be away."""
+"""How long an ending process waits for its last spans to be sent, as the collector may be
+unavailable."""
 
 
 @dataclass(frozen=True)
 class ProcessTelemetry:
-    """What of this process can be asked for, and told to it."""
+    """The telemetry interface of a process."""
 
     metrics_text: Callable[[], tuple[bytes, str]] | None = None
-    """The body and the content type of an answer to Prometheus; None where nobody may ask."""
+    """Returns the body and the content type for Prometheus; None if metrics are not served."""
     watch: Callable[["Client"], None] = lambda _: None
-    """Has it told, from now on, what waits on the server of a client."""
+    """Starts measuring the backlog on the server of a client."""
 
 
 @asynccontextmanager
@@ -37,19 +38,19 @@ async def process_telemetry(
     is_worker: bool = True,
     environ: Mapping[str, str] = os.environ,
 ) -> AsyncIterator[ProcessTelemetry]:
-    """Telemetry while the body runs; to be entered before a Temporal client is connected.
+    """Provide telemetry while the body runs; enter it before a Temporal client connects.
 
-    Where nothing is asked for, nothing of it is imported, and only the log of a worker's SDK is led
-    to Python's.
+    If nothing is configured, nothing of it is imported, and only the log of a worker's SDK is
+    routed to Python's.
 
     Args:
-        service: as dashboards name it, unless OTEL_SERVICE_NAME does.
-        serves_metrics: whether Prometheus may ask for them.
-        is_worker: whether it measures, and the SDK in it: other processes only trace.
-        environ: where the OTEL_* variables are.
+        service: the name in dashboards, unless OTEL_SERVICE_NAME sets one.
+        serves_metrics: True if Prometheus may scrape the metrics.
+        is_worker: True if the process, and its SDK, measure; other processes only trace.
+        environ: holds the OTEL_* variables.
 
     Raises:
-        UsageError: a variable asks for what is not installed.
+        UsageError: a variable needs a package that is not installed.
     """
     wanted = Wanted.by(environ)
     if not is_worker:
@@ -71,18 +72,18 @@ def _installed(
 ) -> ProcessTelemetry:
     from opentelemetry import metrics, trace
 
-    from orchestrator.adapters.telemetry import providers
+    from orchestrator.adapters.telemetry import exporting
 
-    resource = providers.resource_of(service)
+    resource = exporting.resource_of(service)
     made: list[Any] = []
     stack.push_async_callback(_shut_down, made)
     if wanted.traces:
-        made.append(tracing := providers.trace_provider(resource, wanted.traces))
+        made.append(tracing := exporting.trace_provider(resource, wanted.traces))
         trace.set_tracer_provider(tracing)
     if not (wanted.metrics or serves_metrics):
         return ProcessTelemetry()
     readers, text = _prometheus() if serves_metrics else ((), None)
-    measuring = providers.meter_provider(resource, wanted.metrics, readers)
+    measuring = exporting.meter_provider(resource, wanted.metrics, readers)
     made.append(measuring)
     metrics.set_meter_provider(measuring)
     _carry_sdk_metrics(stack, measuring)
@@ -90,15 +91,15 @@ def _installed(
 
 
 def _prometheus() -> tuple[Sequence[Any], Callable[[], tuple[bytes, str]]]:
-    from orchestrator.adapters.telemetry.prometheus_text import PrometheusText
+    from orchestrator.adapters.telemetry.exporting import PrometheusText
 
     text = PrometheusText()
     return [text.reader], text.now
 
 
 def _carry_sdk_metrics(stack: AsyncExitStack, measuring: Any) -> None:
-    """Have what Temporal's SDK and the workflows measure go the same way."""
-    from orchestrator.adapters.telemetry.sdk_metrics import SdkMetrics, sdk_buffer
+    """Export the metrics of Temporal's SDK and of the workflows in the same way."""
+    from orchestrator.adapters.telemetry.temporal_metrics import SdkMetrics, sdk_buffer
 
     buffer = sdk_buffer()
     _use_runtime(buffer)
@@ -110,7 +111,7 @@ def _carry_sdk_metrics(stack: AsyncExitStack, measuring: Any) -> None:
 
 def _watch(stack: AsyncExitStack, measuring: Any, client: "Client") -> None:
     from orchestrator.adapters.telemetry.instruments import SCOPE
-    from orchestrator.adapters.telemetry.waiting_work import WaitingWork
+    from orchestrator.adapters.telemetry.temporal_metrics import WaitingWork
 
     work = WaitingWork(client, measuring.get_meter(SCOPE))
     looking = asyncio.create_task(work.keep_looking())
@@ -118,9 +119,9 @@ def _watch(stack: AsyncExitStack, measuring: Any, client: "Client") -> None:
 
 
 def _use_runtime(buffer: "MetricBuffer | None") -> None:
-    """Have clients that are connected from now on measure into a buffer, and log to Python.
+    """Make clients that connect from now on measure into a buffer, and log to Python.
 
-    Of what the SDK logs, the fields stay out: failures in them say what was sent.
+    The fields of the SDK's log records are dropped, as failures in them quote sent data.
     """
     from temporalio.runtime import (
         LogForwardingConfig,
@@ -136,15 +137,15 @@ def _use_runtime(buffer: "MetricBuffer | None") -> None:
         prepend_target_on_message=False,
         append_log_fields_to_message=False,
     )
-    told = LoggingConfig(TelemetryFilter(core_level="WARN", other_level="ERROR"), forwarded)
-    runtime = Runtime(telemetry=TelemetryConfig(logging=told, metrics=buffer))
+    logs = LoggingConfig(TelemetryFilter(core_level="WARN", other_level="ERROR"), forwarded)
+    runtime = Runtime(telemetry=TelemetryConfig(logging=logs, metrics=buffer))
     Runtime.set_default(runtime, error_if_already_set=False)
 
 
 async def _shut_down(made: Sequence[Any]) -> None:
-    """Send what is left, and wait for it no longer than a while.
+    """Send the remaining telemetry, and wait for it only briefly.
 
-    In threads that keep no process from ending.
+    The threads do not keep the process from ending.
     """
     ending = [threading.Thread(target=one.shutdown, daemon=True) for one in made]
     for thread in ending:

@@ -1,15 +1,20 @@
-"""What a server is told before workflows run: their search attributes, and when to sweep."""
+"""Registers at the server what workflows need: search attributes, and the sweep's schedule."""
 
+import asyncio
+import logging
+from collections import Counter
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from temporalio.api.common.v1 import Payload
-from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType
 from temporalio.api.operatorservice.v1 import (
     AddSearchAttributesRequest,
     ListSearchAttributesRequest,
 )
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import (
     Client,
     Schedule,
@@ -23,12 +28,32 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.activities.boundary import LARGEST_SKEW, skew_fault
 from orchestrator.adapters.temporal.payload_codec import key_id_of
-from orchestrator.core.payload_errors import PayloadLocked, WorkerLacksKey
+from orchestrator.core.errors import (
+    OrchestratorError,
+    PayloadLocked,
+    UsageError,
+)
 from orchestrator.messages import names
 from orchestrator.messages.rollback import SweepInput
+from orchestrator.runtime.worker_state import WorkerState
+from orchestrator.settings import Settings
 
 _LONGEST_SWEEP = timedelta(hours=1)
+_FIRST_LOOK_S: Final = 1.0
+_LOOKED_S: Final = 10.0
+_LONGEST_POLL: Final = timedelta(seconds=70)
+"""Maximum duration of one poll, which the server records at its start."""
+_LOST: Final = "the Temporal server has lost the search attributes or the schedule of the sweep"
+_ROOM: Final = {
+    IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD: 10,
+    IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST: 3,
+    IndexedValueType.INDEXED_VALUE_TYPE_INT: 3,
+}
+"""Search attributes of each type in a namespace of a server on SQL."""
+_NO_ROOM: Final = "cannot have more than"
+_log = logging.getLogger(__name__)
 
 INDEXED: Final[Mapping[str, IndexedValueType.ValueType]] = {
     name: {
@@ -38,25 +63,136 @@ INDEXED: Final[Mapping[str, IndexedValueType.ValueType]] = {
     }[kind]
     for name, kind in names.SEARCH_ATTRIBUTES.items()
 }
-"""The type of each search attribute, in the words of the server's API."""
+"""The type of each search attribute, in the server's API."""
 
 
-async def register_search_attributes(client: Client) -> None:
-    """Make the server know the search attributes that workflows set; those it knows are left."""
+async def keep_registered(client: Client, settings: Settings, state: WorkerState) -> None:
+    """Check repeatedly until cancelled, as a server may lose all data, and a clock may go wrong.
+
+    The server's clock is read from the time at which it recorded our last poll.
+    """
+    await asyncio.sleep(_FIRST_LOOK_S)
+    poll = timedelta(seconds=2 * _FIRST_LOOK_S)
+    while True:
+        try:
+            await _look_again(client, settings, state)
+            polled = await _since_poll(client, settings.task_queue)
+            if polled is not None and (skew := _skew_of(polled, poll)) is not None:
+                state.compare_clock(skew)
+        except (OrchestratorError, RPCError) as error:
+            # /readyz reports an unavailable server anyway.
+            if state.unregistered:
+                state.unregistered = f"{_LOST}: {error}"
+        poll = _LONGEST_POLL
+        await asyncio.sleep(_LOOKED_S)
+
+
+async def _look_again(client: Client, settings: Settings, state: WorkerState) -> None:
+    """Register again whatever the server has lost."""
+    if await _missing(client) or await _lost_sweep(client, settings):
+        state.unregistered = _LOST
+        _log.warning("%s; they are restored", _LOST)
+        await register_search_attributes(client)
+        await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
+        state.unregistered = ""
+
+
+async def registration_fault(client: Client) -> str | None:
+    """Return the fault that keeps new missions from starting at the server; None without one."""
+    return _LOST if await _missing(client) else None
+
+
+async def _lost_sweep(client: Client, settings: Settings) -> bool:
+    if not settings.sweep_interval:
+        return False
+    try:
+        await client.get_schedule_handle(names.sweep_schedule_id(settings.task_queue)).describe()
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        return True
+    return False
+
+
+async def _since_poll(client: Client, task_queue: str) -> timedelta | None:
+    """Return the time since the server saw our last poll, by our clock; None if it saw none."""
+    now = datetime.now(UTC)
+    described = await client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=client.namespace,
+            task_queue=TaskQueue(name=task_queue),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        )
+    )
+    polls = [
+        now - poller.last_access_time.ToDatetime(UTC)
+        for poller in described.pollers
+        if poller.identity == client.identity
+    ]
+    return min(polls, default=None)
+
+
+def _skew_of(polled: timedelta, poll: timedelta) -> timedelta | None:
+    """Return how far our clock is ahead, if the time since a poll of at most `poll` shows that.
+
+    The start of each activity shows the skews that the poll cannot.
+    """
+    if polled < timedelta(0):
+        return polled
+    if abs(polled) <= LARGEST_SKEW or skew_fault(polled - poll):
+        return max(polled - poll, timedelta(0))
+    return None
+
+
+async def _missing(client: Client) -> dict[str, IndexedValueType.ValueType]:
+    """Return the search attributes that are missing in the namespace."""
     known = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=client.namespace)
     )
-    missing = {n: kind for n, kind in INDEXED.items() if n not in known.custom_attributes}
-    if missing:
+    return {n: kind for n, kind in INDEXED.items() if n not in known.custom_attributes}
+
+
+async def register_search_attributes(client: Client) -> None:
+    """Register the search attributes that workflows set, except those that the server has.
+
+    Raises:
+        UsageError: the namespace has no room for them.
+    """
+    if not (missing := await _missing(client)):
+        return
+    try:
         await client.operator_service.add_search_attributes(
             AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing)
         )
+    except RPCError as error:
+        if _NO_ROOM not in error.message:
+            raise
+        raise UsageError(await _no_room(client, missing)) from error
+
+
+async def _no_room(client: Client, missing: Mapping[str, IndexedValueType.ValueType]) -> str:
+    """Return which search attributes have no room in the namespace, and what occupies it."""
+    known = await client.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace=client.namespace)
+    )
+    taken = Counter(known.custom_attributes.values())
+    wanted = Counter(missing.values())
+    full = {kind for kind in wanted if taken[kind] + wanted[kind] > _ROOM.get(kind, 0)}
+    named = [name for name in sorted(missing) if missing[name] in (full or wanted)]
+    kinds = {names.SEARCH_ATTRIBUTES[name]: taken[missing[name]] for name in named}
+    return (
+        f"the namespace {client.namespace!r} has no room for the search attributes "
+        f"{', '.join(named)}: it has {' and '.join(f'{n} of type {k}' for k, n in kinds.items())} "
+        "already, and a server on SQL takes 10 of Keyword and 3 of every other type; remove some "
+        "that nobody uses (temporal operator search-attribute remove --name NAME), or use a "
+        "namespace of its own (TEMPORAL_NAMESPACE)"
+    )
 
 
 async def schedule_sweep(client: Client, task_queue: str, interval: timedelta) -> None:
-    """Have the server start a sweep at each interval; one that is scheduled already is kept so.
+    """Have the server start a sweep at each interval; an existing schedule is left unchanged.
 
-    Any number of workers may do this. An operator's pause stays; zero takes the schedule away.
+    Any number of workers may do this. An operator's pause remains; zero removes the schedule.
     """
     schedule_id = names.sweep_schedule_id(task_queue)
     if not interval:
@@ -79,20 +215,25 @@ async def schedule_sweep(client: Client, task_queue: str, interval: timedelta) -
 
 
 async def _has_our_key(client: Client, before: Schedule, schedule_id: str, task_queue: str) -> bool:
-    """Whether what a sweep is given is encrypted with the key that this worker encrypts with.
+    """Return True if the input of a sweep is encrypted with this worker's key.
 
-    The schedule outlives the keys, and is the one thing that all workers of a queue can read before
-    they take any task: what it is encrypted with, missions are.
+    The schedule outlives the keys, and all workers of a queue can read it before they take any
+    task: missions are encrypted with the same key as the schedule.
 
     Raises:
-        WorkerLacksKey: this worker has no such key.
+        UsageError: this worker has no such key.
     """
     given = before.action.args if isinstance(before.action, ScheduleActionStartWorkflow) else ()
     written = [payload for payload in given if isinstance(payload, Payload)]
     try:
         await client.data_converter.decode(written)
     except PayloadLocked as locked:
-        raise WorkerLacksKey(task_queue, schedule_id, str(locked)) from locked
+        raise UsageError(
+            f"this worker could not read the missions of the task queue {task_queue!r}: {locked}. "
+            "Where that key is lost for good, they are lost as well: delete the schedule "
+            f"{schedule_id!r}, and start again",
+            code="WorkerLacksKey",
+        ) from locked
     ours = await client.data_converter.encode([SweepInput()])
     return [key_id_of(payload) for payload in written] == [key_id_of(payload) for payload in ours]
 
@@ -104,12 +245,12 @@ def _sweep_schedule(schedule_id: str, task_queue: str, interval: timedelta) -> S
             SweepInput(),
             id=schedule_id,
             task_queue=task_queue,
-            # One that hangs must not keep all later ones from starting.
+            # A hanging sweep must not keep all later ones from starting.
             execution_timeout=_LONGEST_SWEEP,
             static_summary="look for missions that were stopped",
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=interval)]),
-        # The next sweep finds whatever one that was missed would have found.
+        # The next sweep finds everything that a missed one would have found.
         policy=SchedulePolicy(catchup_window=interval),
     )
 

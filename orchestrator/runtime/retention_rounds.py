@@ -1,21 +1,25 @@
-"""A worker's rounds of retention: from its start on, and then again and again."""
+"""A worker's rounds of retention, from its start on and then periodically."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from orchestrator.client.catalog_retention import remove_catalogs
-from orchestrator.client.observation_retention import remove_observations
-from orchestrator.client.payload_retention import remove_payloads
+from orchestrator.adapters.storage.begun_thoughts import FOLDER as THOUGHTS
+from orchestrator.adapters.storage.begun_thoughts import BegunThoughts
+from orchestrator.client.key_rotation import renew_schedules
 from orchestrator.client.payloads import payload_drivers_of
-from orchestrator.client.personal_retention import remove_expired
 from orchestrator.client.result_retention import KeptRound, keep_results
-from orchestrator.client.schedule_keys import renew_schedules
+from orchestrator.client.retention import (
+    remove_catalogs,
+    remove_expired,
+    remove_observations,
+    remove_payloads,
+)
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.settings import Settings
 
@@ -27,76 +31,93 @@ _log = logging.getLogger(__name__)
 
 
 async def keep_retention(client: Client, settings: Settings, store: "Store") -> None:
-    """Remove what has expired until cancelled; what fails is tried again in the next round.
+    """Remove expired data until cancelled; the next round repeats a failed one.
 
-    Every worker of a store looks through all of it: whichever comes first removes what is due, and
-    one that was killed goes on when it is started again.
+    Every worker of a store searches all of it: the first one removes expired data, and a killed
+    worker continues when it is restarted.
     """
     pause = min(_LONGEST_PAUSE, settings.pii_retention / 2)
-    rounds: tuple[Callable[[datetime], Awaitable[None]], ...] = (
-        lambda now: _remove_values(client, settings, store, now),
-        lambda now: _remove_observations(client, settings, store, now),
-        lambda now: _remove_catalogs(client, store, now),
-        lambda now: _remove_payloads(client, settings, now),
-        lambda now: _keep_results(client, settings, store, now),
-        lambda now: _renew_schedules(client, settings),
+    rounds = (
+        _remove_values,
+        _remove_observations,
+        _remove_thoughts,
+        _remove_catalogs,
+        _remove_payloads,
+        _keep_results,
+        _renew_schedules,
     )
     while True:
-        for remove in rounds:
+        for one in rounds:
             try:
-                await remove(datetime.now(UTC))
+                async for line in one(client, settings, store, datetime.now(UTC)):
+                    _log.info("%s", line)
             except (OrchestratorError, RPCError, OSError) as error:
                 _log.warning("what has expired was not looked through: %s", error)
         await asyncio.sleep(pause.total_seconds())
 
 
-async def _remove_values(client: Client, settings: Settings, store: "Store", now: datetime) -> None:
+async def _remove_values(
+    client: Client, settings: Settings, store: "Store", now: datetime
+) -> AsyncIterator[str]:
     removed = await remove_expired(client, store.vault, settings.pii_retention, now=now)
     if removed.missions or removed.superseded:
-        _log.info(
-            "removed the personal values of %d missions, and %d superseded ones",
-            len(removed.missions),
-            removed.superseded,
+        yield (
+            f"removed the personal values of {len(removed.missions)} missions, "
+            f"and {removed.superseded} superseded ones"
         )
 
 
 async def _remove_observations(
     client: Client, settings: Settings, store: "Store", now: datetime
-) -> None:
+) -> AsyncIterator[str]:
     removed = await remove_observations(client, store.observations, settings.pii_retention, now=now)
     if removed:
-        _log.info("removed what %d missions have seen", len(removed))
-
-
-async def _remove_catalogs(client: Client, store: "Store", now: datetime) -> None:
-    removed = await remove_catalogs(client, store.catalogs, now=now)
+        yield f"removed the observations of {len(removed)} missions"
+    removed = await remove_observations(client, store.grants, settings.pii_retention, now=now)
     if removed:
-        _log.info("removed %d catalogs that no mission needs", len(removed))
+        yield f"removed the obligations of {len(removed)} missions that are concluded"
 
 
-async def _remove_payloads(client: Client, settings: Settings, now: datetime) -> None:
+async def _remove_thoughts(
+    client: Client, settings: Settings, _store: "Store", now: datetime
+) -> AsyncIterator[str]:
+    begun = BegunThoughts(settings.state_dir / THOUGHTS)
+    if removed := await remove_observations(client, begun, settings.pii_retention, now=now):
+        yield f"removed the counts of cut off steps of {len(removed)} missions"
+
+
+async def _remove_catalogs(
+    client: Client, _settings: Settings, store: "Store", now: datetime
+) -> AsyncIterator[str]:
+    if removed := await remove_catalogs(client, store.catalogs, now=now):
+        yield f"removed {len(removed)} catalogs that no mission needs"
+
+
+async def _remove_payloads(
+    client: Client, settings: Settings, _store: "Store", now: datetime
+) -> AsyncIterator[str]:
     for kept in payload_drivers_of(settings):
-        removed = await remove_payloads(client, kept, now=now)
-        if removed:
-            _log.info("removed the large payloads of %d workflows", len(removed))
+        if removed := await remove_payloads(client, kept, now=now):
+            yield f"removed the large payloads of {len(removed)} workflows"
 
 
-async def _keep_results(client: Client, settings: Settings, store: "Store", now: datetime) -> None:
+async def _keep_results(
+    client: Client, settings: Settings, store: "Store", now: datetime
+) -> AsyncIterator[str]:
     if not settings.keep_results:
         return
     done = await keep_results(
         client, settings.task_queue, store.results, settings.keep_results, now=now
     )
     if done != KeptRound():
-        _log.info(
-            "kept the results of %d missions, could not read %d, removed %d old ones",
-            done.kept,
-            done.unread,
-            done.removed,
+        yield (
+            f"kept the results of {done.kept} missions, could not read {done.unread}, "
+            f"removed {done.removed} old ones"
         )
 
 
-async def _renew_schedules(client: Client, settings: Settings) -> None:
-    renewed = await renew_schedules(client, settings.task_queue)
-    if renewed:
-        _log.info("encrypted anew what these schedules start: %s", ", ".join(renewed))
+async def _renew_schedules(
+    client: Client, settings: Settings, _store: "Store", _now: datetime
+) -> AsyncIterator[str]:
+    if renewed := await renew_schedules(client, settings.task_queue):
+        yield f"encrypted with the present key what these schedules start: {', '.join(renewed)}"

@@ -1,18 +1,22 @@
-"""Documents as `orchestrator dev` uses them: with every server of theirs turned into the sandbox.
+"""Documents for `orchestrator dev`, with all their servers replaced by the sandbox.
 
-They are written down, so that the sandbox, every worker and every command of the same shell read
-the same ones, and a worker that is started by hand calls no real host either.
+They are written to files, so that the sandbox, every worker and every command of the same shell
+read the same documents, and a worker that is started by hand calls no real host either.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.adapters.storage.files import private_folder, replace_file
-from orchestrator.catalog.operations import UnreadFile
-from orchestrator.core.errors import UsageError
+from orchestrator.catalog.contract import bare_credentials
+from orchestrator.catalog.operations import UnreadFile, operations
+from orchestrator.core.errors import DocumentInvalid, UsageError
 from orchestrator.core.record import JsonObject
+from orchestrator.core.secret_names import secret_for_scheme, variable_of
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.sandbox import DocumentError, create_app, redirected
 from orchestrator.sandbox.app import DocumentMemory, memories_of
 from orchestrator.sandbox.effect_ledger import EffectLedger
@@ -22,16 +26,17 @@ _SOURCES = "documents-read.json"
 
 
 class OwnDocuments(NamedTuple):
-    """Paths of documents, and of the overlays over them."""
+    """Paths of documents, and of their overlays."""
 
     specs: tuple[Path, ...]
     overlays: tuple[Path, ...]
 
 
 def sources_of(specs: Sequence[Path], overlays: Sequence[Path], folder: Path) -> OwnDocuments:
-    """What these documents are made from, when they are those that this module wrote.
+    """Return the sources of these documents, if this module wrote them.
 
-    A shell that has read env.sh names those; started again from there, `dev` reads the user's own.
+    A shell that has read env.sh names the written documents; `dev` started from it reads the
+    user's.
     """
     noted = folder / _SOURCES
     if [path.absolute() for path in specs] != [_written(folder)] or not noted.is_file():
@@ -41,7 +46,7 @@ def sources_of(specs: Sequence[Path], overlays: Sequence[Path], folder: Path) ->
 
 
 def note_sources(sources: OwnDocuments, folder: Path) -> None:
-    """Keep what the documents are made from, for the next time."""
+    """Store the documents' sources for the next start."""
     named = {
         "specs": [str(path.absolute()) for path in sources.specs],
         "overlays": [str(path.absolute()) for path in sources.overlays],
@@ -52,9 +57,9 @@ def note_sources(sources: OwnDocuments, folder: Path) -> None:
 def last_written(
     sources: OwnDocuments, unread: Sequence[UnreadFile], folder: Path
 ) -> dict[str, JsonObject]:
-    """What was written last of files of these sources that cannot be read any more, by name.
+    """Return the last written documents of files that have become unreadable, by name.
 
-    Missions that began with it are in the middle of something at the sandbox.
+    Missions that began with such a document are still running at the sandbox.
     """
     if not (noted := folder / _SOURCES).is_file():
         return {}
@@ -70,23 +75,23 @@ def _written(folder: Path) -> Path:
 
 
 class Redirected(NamedTuple):
-    """Where documents were written, and what the sandbox makes of each."""
+    """The folder of written documents, and the sandbox's reading of each."""
 
     folder: Path
     memories: tuple[DocumentMemory, ...]
 
 
 def write_redirected(documents: Mapping[str, JsonObject], folder: Path, *, port: int) -> Redirected:
-    """Write documents that call the sandbox alone, into a folder that holds no others.
+    """Write documents that call only the sandbox into a folder that contains no others.
 
     Args:
         documents: by name, overlays applied.
-        folder: of the installation's state.
-        port: of the sandbox, unless the server variables say otherwise: what was pinned before
-            follows it to another one.
+        folder: the folder of the installation's state.
+        port: the sandbox's port, unless the server variables set another, so that pinned documents
+            follow the sandbox to a new port.
 
     Raises:
-        UsageError: the sandbox cannot stand in for one; it is named.
+        UsageError: the sandbox cannot serve a document, which the error names.
     """
     try:
         turned = redirected(
@@ -107,3 +112,44 @@ def write_redirected(documents: Mapping[str, JsonObject], folder: Path, *, port:
     for name, document in turned.items():
         replace_file(written / f"{name}.json", json.dumps(document).encode())
     return Redirected(written, memories)
+
+
+_MADE_UP = "sandbox"
+_MADE_UP_PAIR = "sandbox:sandbox"
+"""The parts of basic authentication: a user and a password."""
+
+
+def sandbox_credentials(documents: Mapping[str, JsonObject]) -> dict[str, str]:
+    """Return environment variables that fill each declared scheme and each bare credential."""
+    bare = {
+        variable_of(secret_for_scheme(name, parameter).name): _MADE_UP
+        for name, document in documents.items()
+        for parameter in _bare(name, document)
+    }
+    return bare | {
+        variable_of(secret_for_scheme(name, scheme).name): (
+            _MADE_UP_PAIR if _is_basic(declared) else _MADE_UP
+        )
+        for name, document in documents.items()
+        for scheme, declared in _schemes(document)
+    }
+
+
+def _schemes(document: JsonObject) -> Iterator[tuple[str, object]]:
+    components = document.get("components")
+    schemes = components.get("securitySchemes") if isinstance(components, dict) else None
+    yield from schemes.items() if isinstance(schemes, dict) else ()
+
+
+def _bare(name: str, document: JsonObject) -> Iterator[str]:
+    """Yield the parameters of a document's tools that are credentials without a scheme."""
+    # Unreadable parts are reported where the document is compiled.
+    with suppress(DocumentInvalid):
+        for operation in operations(DocumentNode.of(name, document)):
+            with suppress(DocumentInvalid):
+                if operation.is_tool:
+                    yield from (p.require("name").text() for p in bare_credentials(operation))
+
+
+def _is_basic(declared: object) -> bool:
+    return isinstance(declared, dict) and str(declared.get("scheme", "")).lower() == "basic"

@@ -1,41 +1,39 @@
-"""The table of all settings: what each variable is for, its default, and what it holds now."""
+"""The table of all settings, for the command and the docs."""
 
-import ast
-import inspect
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import SecretStr
 from rapidfuzz import fuzz, process
 
-from orchestrator.adapters.secrets import VARIABLE_PREFIX as SECRET_PREFIX
 from orchestrator.core.record import Record
+from orchestrator.core.secret_names import VARIABLE_PREFIX as SECRET_PREFIX
+from orchestrator.core.shown_text import address_shown
 from orchestrator.settings import OWN_FOLDER, Settings
 
 PREFIX: Final = "ORCHESTRATOR_"
 READ_ELSEWHERE: Final[Mapping[str, str]] = {
-    f"{SECRET_PREFIX}NAME": "The credential NAME of a document's security scheme, or of an "
-    "embedder; with the suffix _FILE, a file with it.",
+    f"{SECRET_PREFIX}DOCUMENT__SCHEME": "The credential of a security scheme of a document; with "
+    "the suffix _FILE, a file with it; with _HOSTS, the only hosts that it is sent to.",
+    f"{SECRET_PREFIX}EMBEDDER_TOKEN": "The credential of an embedder; likewise.",
     "ORCHESTRATOR_PROXY_TOKEN": "The token of callers of `orchestrator proxy`, where the proxy has "
     "the provider's key.",
     "ORCHESTRATOR_CODEC_TOKEN": "The token of callers of `orchestrator codec-server`.",
     "ORCHESTRATOR_CODEC_TOKEN_FILE": "A file with this token.",
 }
-"""Variables of ours that no field of the settings reads."""
+"""Our variables that no field of the settings reads."""
 _UNSET: Final = "unset"
 _INSTALLED: Final = Path(__file__).parents[2]
 _LIKE: Final = 80.0
-"""From how many percent of alikeness on a misspelt variable is told what was meant."""
+"""The similarity in percent from which a misspelt variable is recognised."""
 
 
 class SettingRow(Record):
-    """One variable of the environment."""
+    """An environment variable."""
 
     variable: str
     default: str
@@ -44,21 +42,21 @@ class SettingRow(Record):
 
     @property
     def is_set(self) -> bool:
-        """Whether it holds something else than its default."""
+        """True if it differs from its default."""
         return self.now != self.default
 
 
 def setting_rows(settings: Settings) -> tuple[SettingRow, ...]:
-    """One for each variable; of a secret, only whether it is set."""
+    """Return one row per variable; for a secret, only if it is set."""
     usual = Settings.model_construct(state_dir=Path("~", OWN_FOLDER))
     own = [
         SettingRow(
             variable=PREFIX + name.upper(),
             default=_shown(getattr(usual, name)),
             now=_shown(getattr(settings, name)),
-            meaning=meaning,
+            meaning=" ".join((field.description or "").split()),
         )
-        for name, meaning in _meanings().items()
+        for name, field in Settings.model_fields.items()
     ]
     others = [
         SettingRow(variable=name, default=_UNSET, now=_UNSET, meaning=meaning)
@@ -68,9 +66,9 @@ def setting_rows(settings: Settings) -> tuple[SettingRow, ...]:
 
 
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
-    """A sentence for each variable that begins like ours and is read by nothing: it was misspelt.
+    """Yield a sentence for each variable with our prefix that nothing reads: it is misspelt.
 
-    Its value is not told: it may be a secret.
+    Its value is left out, as it may be a secret.
     """
     known = {PREFIX + name.upper() for name in Settings.model_fields} | READ_ELSEWHERE.keys()
     for name in sorted(environment):
@@ -84,40 +82,13 @@ def unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
         yield f"{name} is no setting and changes nothing{meant} (orchestrator settings)"
 
 
-def markdown_table() -> str:
-    """The variables with their defaults and meanings, as they stand in docs/settings.md."""
-    rows = setting_rows(Settings.model_construct())
-    lines = [f"| `{row.variable}` | {_cell(row.default)} | {row.meaning} |" for row in rows]
-    return "\n".join(["| variable | default | what it is for |", "|---|---|---|", *lines])
-
-
-def _cell(default: str) -> str:
-    return default if default == _UNSET else f"`{default}`"
-
-
-@cache
-def _meanings() -> dict[str, str]:
-    """The text below each field of the settings, in one line."""
-    (body,) = (
-        node.body
-        for node in ast.parse(inspect.getsource(Settings)).body
-        if isinstance(node, ast.ClassDef)
-    )
-    meanings = dict.fromkeys(Settings.model_fields, "")
-    for field, below in pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            text = below.value if isinstance(below, ast.Expr) else None
-            if isinstance(text, ast.Constant) and field.target.id in meanings:
-                meanings[field.target.id] = " ".join(str(text.value).split())
-    return meanings
-
-
 def _shown(value: Any) -> str:
-    """As it would be written in the environment."""
     if value is None or value in ((), {}):
         return _UNSET
     if isinstance(value, SecretStr):
         return "set"
+    if isinstance(value, str):
+        return address_shown(value)
     if isinstance(value, timedelta):
         return f"{value.total_seconds():.0f}"
     if isinstance(value, Path):
@@ -125,12 +96,14 @@ def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(_shown(one) for one in value)
     if isinstance(value, dict):
-        return json.dumps(value)
+        return json.dumps(
+            {document: dict.fromkeys(held, "set") for document, held in value.items()}
+        )
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _shown_path(path: Path) -> str:
-    """Not by where this machine has its home and our packages."""
+    """Return a path without this machine's home folder and the location of our packages."""
     for place, name in _places():
         if path.is_relative_to(place):
             return str(Path(name) / path.relative_to(place))
@@ -139,5 +112,5 @@ def _shown_path(path: Path) -> str:
 
 def _places() -> Iterator[tuple[Path, str]]:
     yield _INSTALLED, "."
-    with suppress(RuntimeError):  # a number that no user has is at home nowhere
+    with suppress(RuntimeError):  # an unknown user id has no home
         yield Path.home(), "~"

@@ -1,4 +1,4 @@
-"""Parts of an installation that are kept running: what they say, how they end, when they return."""
+"""Supervises the parts of an installation: shows their output and exits, and restarts them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -11,9 +11,9 @@ from orchestrator.runtime.part_logs import PartLog, full_disk, how_it_ended
 _LOOKS_EVERY_S: Final = 0.25
 _LOOKS_AT_DISK_EVERY_S: Final = 2.0
 _AT_ONCE: Final = 5
-"""Lines of a part that are shown of those that came between two looks."""
+"""Maximum lines of a part to show out of those between two checks."""
 _SETTLED_S: Final = 60.0
-"""A part that ran for so long had no trouble of its own: it is started again at once."""
+"""A part that ran this long had no fault of its own, so it is restarted at once."""
 _LONGEST_PAUSE_S: Final = 30.0
 _SHOWN_AS: Final = {
     "temporal": "Temporal",
@@ -22,14 +22,14 @@ _SHOWN_AS: Final = {
     "worker": "the worker",
 }
 _SHOWN: Final = 8
-"""Lines that are shown of a part that has ended: the end of a traceback says why."""
+"""Lines to show of a part that has ended, as the end of a traceback gives the reason."""
 
 
 class Supervisor:
-    """Keeps the parts of a started installation running, and says what becomes of them."""
+    """Keeps the parts of a started installation running, and reports their state."""
 
     def __init__(self, stack: Stack, tell: Callable[[str], None]) -> None:
-        """Take the installation, and whom to tell what happens, one line at a time."""
+        """Take the installation, and the callback for each line about it."""
         self._stack = stack
         self._tell = tell
         starts: Mapping[str, Callable[[], Awaitable[None]]] = {
@@ -43,7 +43,7 @@ class Supervisor:
         self._starting: set[str] = set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
             tasks.create_task(self._watch_disk())
@@ -51,7 +51,7 @@ class Supervisor:
                 tasks.create_task(self._keep(name))
 
     async def _follow(self) -> None:
-        """Tell the lines that the parts print, and of many at once the first."""
+        """Show the lines that the parts print; of many at once, only the first."""
         while True:
             for name, log in self._logs.items():
                 if name not in self._starting:
@@ -63,9 +63,9 @@ class Supervisor:
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     async def _watch_disk(self) -> None:
-        """Tell that the disk is full, and start the server again once it is not.
+        """Report a full disk, and restart the server once there is room.
 
-        The server does not take its histories up again by itself after it could not write them.
+        The server does not resume its histories by itself after it could not write them.
         """
         was_full = None
         while True:
@@ -90,9 +90,9 @@ class Supervisor:
             began = clock()
 
     async def _start(self, name: str, failures: int) -> int:
-        """Start it until it answers; gives how often it was started in a row.
+        """Start a part until it answers; return the number of consecutive starts.
 
-        What it prints while it starts is told only if it does not come up.
+        Its output during the start is shown only if it does not come up.
         """
         while True:
             pause = restart_pause(failures)
@@ -119,5 +119,5 @@ class Supervisor:
 
 
 def restart_pause(failures: int) -> float:
-    """Seconds until a part is started that has ended so often in a row: none, 1, 2, 4, ... 30."""
+    """Return the seconds before a restart after consecutive failures: none, 1, 2, 4, ... 30."""
     return min(_LONGEST_PAUSE_S, 2.0 ** (failures - 1)) if failures else 0.0

@@ -1,4 +1,4 @@
-"""What gives the router vectors: what the settings name, else the built-in embedder."""
+"""Vectors for the router, from the embedder in the settings, else the built-in one."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,6 @@ from orchestrator.adapters.embedding.built_in import (
     BuiltInEmbedder,
     similarity_in_process,
 )
-from orchestrator.adapters.embedding.similarity import similarity_by
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.routing.scoring.embedding import CardSimilarity, Embedder, VectorStore
@@ -16,10 +15,10 @@ from orchestrator.settings import Settings
 
 
 def embedder_of(named: str | None, settings: Settings) -> Embedder | None:
-    """What a setting names: the built-in embedder when None, no embedder for `none`.
+    """Return the embedder of a setting: the built-in one for None, no embedder for `none`.
 
     Raises:
-        UsageError: it names no embedder, or the library of that is not installed.
+        UsageError: the setting names no embedder, or the embedder's library is not installed.
     """
     if named == NO_EMBEDDER:
         return None
@@ -37,17 +36,19 @@ def similarity_of(
     timeout_s: float,
     vectors: VectorStore | None = None,
 ) -> Callable[[Catalog], CardSimilarity] | None:
-    """What sees a catalog's cards as an embedder does; None without one.
+    """Return the similarity of a catalog's cards by an embedder; None without one.
 
     Args:
-        embedder: the built-in one is asked in place, any other within its time.
-        settings: which store is used where none is given.
-        timeout_s: how long a request waits for another than the built-in one.
-        vectors: where vectors of cards are kept.
+        embedder: the built-in one is called directly, any other within the timeout.
+        settings: name the store if none is given.
+        timeout_s: how long a request waits for an embedder other than the built-in one.
+        vectors: stores the vectors of cards.
     """
     if embedder is None:
         return None
     if isinstance(embedder, BuiltInEmbedder):
         return similarity_in_process(embedder)
+    from orchestrator.adapters.embedding.embedders import similarity_by  # loads an HTTP client
+
     kept = vectors or store_of(settings).vectors
     return similarity_by(embedder, kept, timeout_s=timeout_s)

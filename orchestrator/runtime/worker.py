@@ -1,44 +1,50 @@
-"""The composition root: everything a worker needs, wired; and the worker process itself."""
+"""The composition root, which wires everything a worker needs; and the worker process."""
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import signal
-import sys
 import warnings
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from temporalio.client import Client
-from temporalio.worker import Interceptor, Plugin, Worker
+from temporalio.worker import (
+    Interceptor,
+    Plugin,
+    PollerBehaviorAutoscaling,
+    PollerBehaviorSimpleMaximum,
+    Worker,
+    WorkerDeploymentConfig,
+    WorkflowRunner,
+)
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
+from orchestrator.activities import all_activities
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.begun_thoughts import FOLDER as THOUGHTS
+from orchestrator.adapters.storage.begun_thoughts import BegunThoughts
 from orchestrator.adapters.storage.files import private_folder
-from orchestrator.adapters.storage.grant_book import GrantBook
-from orchestrator.adapters.storage.observation_store import ObservationStore
-from orchestrator.adapters.storage.route_traces import RouteTraces
-from orchestrator.adapters.temporal.deployment_versions import versioned
+from orchestrator.adapters.temporal.deployment_versions import deployment_config
 from orchestrator.adapters.temporal.locked_calls import LockedCalls
-from orchestrator.adapters.temporal.lost_tasks import LostTasks
-from orchestrator.adapters.temporal.thinking_time import ThinkingTime
-from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.overlay import unmarked
+from orchestrator.catalog.python_functions import FunctionTool
 from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.stores import store_of
-from orchestrator.core.errors import UnreadWarning
+from orchestrator.core import command_lines
+from orchestrator.core.errors import UnreadWarning, UsageError
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import load_profiles
-from orchestrator.runtime.awaited_parts import AwaitedParts, StoppedWaiting
-from orchestrator.runtime.builds import log_build, told_build
 from orchestrator.runtime.defaults import (
     default_approval_keys,
     default_planner,
@@ -46,30 +52,49 @@ from orchestrator.runtime.defaults import (
     default_tools,
 )
 from orchestrator.runtime.extensions import check_given
-from orchestrator.runtime.own_build import own_build_id
-from orchestrator.runtime.own_packages import ALL_WORKFLOWS, all_activities
-from orchestrator.runtime.registration import register_search_attributes, schedule_sweep
+from orchestrator.runtime.registration import (
+    keep_registered,
+    register_search_attributes,
+    registration_fault,
+    schedule_sweep,
+)
 from orchestrator.runtime.retention_rounds import keep_retention
-from orchestrator.runtime.worker_limits import worker_limits
-from orchestrator.runtime.worker_state import CountsActivities, Phase, WorkerState
+from orchestrator.runtime.worker_state import (
+    AwaitedParts,
+    CountsActivities,
+    Phase,
+    StoppedWaiting,
+    WorkerState,
+)
 from orchestrator.settings import Settings, load_policy, load_settings
+from orchestrator.workflows import ALL_WORKFLOWS
+from orchestrator.workflows.saga_desk import SagaRouting
 
 if TYPE_CHECKING:  # imports a database library
     from orchestrator.adapters.storage.store import Store
 
 _log = logging.getLogger(__name__)
 _STICKY = timedelta(seconds=3)
-"""How long a workflow task waits for the worker that has its history cached, before any other may
-have it: short, so that missions go on soon after a worker dies."""
+"""How long a workflow task waits for the worker that has its history cached, before other workers
+may take it: short, so that missions continue soon after a worker dies."""
 
-_STUCK_S = 8
-"""A little less than the 10 s after which the server gives a workflow's task to another worker."""
 _BEATS_AT_MOST = timedelta(seconds=1)
-"""Between two heartbeats to the server: the SDK's own, four fifths of the time after which a worker
-is missed, left a busy one a second."""
-THREAD_TURN_S = 0.0005
-"""How long a thread computes while others wait. A routing lets go of the interpreter many times,
-and with Python's own 5 ms it waits so long for every busy thread each time."""
+"""Maximum time between two heartbeats to the server. The SDK's default, four fifths of the time
+after which a worker counts as lost, left a busy worker only one second."""
+PASSED_THROUGH: Final = ("orchestrator", "opentelemetry")
+"""Modules that all runs of a process share: the SDK's sandbox does not re-import them for each run.
+
+Workflow modules hold no state and read no clock, no random numbers, no file and no socket:
+`tests/unit/test_public_sdk.py` checks every module that they import."""
+
+
+def workflow_runner(runner: WorkflowRunner | None = None) -> WorkflowRunner:
+    """Return a runner, the SDK's by default, with our own modules imported once for all runs."""
+    runner = runner or SandboxedWorkflowRunner()
+    if not isinstance(runner, SandboxedWorkflowRunner):
+        return runner
+    passed = runner.restrictions.with_passthrough_modules(*PASSED_THROUGH)
+    return replace(runner, restrictions=passed)
 
 
 def build(
@@ -78,104 +103,93 @@ def build(
     *,
     catalog: Catalog | None = None,
     store: "Store | None" = None,
-    catalogs: CatalogStore | None = None,
     routers: Callable[[Catalog], Router] | None = None,
     planner: Planner | None = None,
     embedder: Embedder | None = None,
     agents: Sequence[AgentProfile] | None = None,
     tools: ToolClient | None = None,
-    grants: GrantBook | None = None,
-    traces: RouteTraces | None = None,
-    observations: ObservationStore | None = None,
+    workflows: Sequence[type] = (),
     plugins: Sequence[Plugin] = (),
     interceptors: Sequence[Interceptor] = (),
 ) -> list[Worker]:
-    """One worker per task queue: the settings' own, and each that an agent profile names.
+    """Return one worker per task queue: the settings' own, and those of agents that it serves.
 
     Everything is an argument with a real default; tests pass their own. An embedder is for the
-    default routers. What is kept goes to the store, but for the parts that are given apart.
+    default routers. All stored data goes to the store. `workflows` are the user's own, whose calls
+    go through a `ToolSaga`.
     """
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
     store = store or store_of(settings)
     routers = routers or default_routers(settings, embedder, store)
     if agents is None:
         agents = load_profiles(settings, catalog, own_planner=planner is not None)
-    observations = observations or store.observations
     activities = all_activities(
         catalog=catalog,
-        catalogs=catalogs or store.catalogs,
+        catalogs=store.catalogs,
         routers=routers,
-        planner=planner or default_planner(settings, routers, agents, observations),
+        planner=planner or default_planner(settings, routers, agents, store.observations),
         agents=agents,
-        tools=tools or default_tools(settings, store, observations),
-        grants=grants or store.grants,
-        traces=traces or store.traces,
+        tools=tools or default_tools(settings, store, catalog),
+        grants=store.grants,
+        traces=store.traces,
         client=client,
         policy=load_policy(settings.mission_policy),
         approval_keys=default_approval_keys(settings),
-        observations=observations,
+        observations=store.observations,
+        begun_thoughts=BegunThoughts(settings.state_dir / THOUGHTS),
+        serves_sagas=bool(workflows),
+        slots=settings.max_activities,
+        check_store=store.check,
     )
-    versions = told_build(settings)
-    lost_tasks = LostTasks(client)
-    queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
-    workers = [
+    versions = worker_deployment(settings)
+    return [
         Worker(
             client,
             task_queue=queue,
-            workflows=ALL_WORKFLOWS,
+            workflows=[*ALL_WORKFLOWS, *workflows],
             activities=activities,
-            workflow_runner=lost_tasks.watching(versioned(TaskOrderedRunner(), versions)),
+            workflow_runner=workflow_runner(),
             deployment_config=versions,
             build_id=None if versions else own_build_id(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             max_heartbeat_throttle_interval=_BEATS_AT_MOST,
-            interceptors=[LockedCalls(), lost_tasks, ThinkingTime(), *interceptors],
+            interceptors=[LockedCalls(), *([SagaRouting()] if workflows else []), *interceptors],
             plugins=plugins,
             **worker_limits(settings),
         )
-        for queue in queues
+        for queue in served_queues(settings, agents)
     ]
-    for worker in workers:
-        let_tasks_last(worker)
-    return workers
 
 
-def let_tasks_last(worker: Worker) -> None:
-    """Have a workflow's task taken for stuck only when the server is about to give it to another.
+def served_queues(settings: Settings, agents: Sequence[AgentProfile]) -> Iterable[str]:
+    """Return the task queues of a worker: its own, and those of agents that it must serve.
 
-    After the SDK's own two seconds, by the clock, it throws an error at whatever a thread is doing
-    that may only be waiting for its turn; the run is left with tasks that nothing ends, and gets no
-    answer from this worker any more. None of its options say how long.
+    Raises:
+        UsageError: the settings name a queue that no agent has.
     """
-    worker._workflow_worker._deadlock_timeout_seconds = _STUCK_S  # type: ignore[union-attr]
+    queues = dict.fromkeys(agent.task_queue for agent in agents if agent.task_queue)
+    match settings.agent_queues:
+        case ():
+            wanted = tuple(queues)
+        case ("none",):
+            wanted = ()
+        case wanted:
+            if unknown := sorted({*wanted} - {*queues, settings.task_queue}):
+                raise UsageError(
+                    f"ORCHESTRATOR_AGENT_QUEUES: no agent profile of this worker names the task "
+                    f"queue {unknown[0]!r}; name it in the profile of its agent, or leave it out"
+                )
+    return dict.fromkeys([settings.task_queue, *wanted])
 
 
-def prepare(catalog: Catalog, catalogs: CatalogStore, routers: Callable[[Catalog], Router]) -> None:
-    """Have what the first mission needs at hand: its catalog and router, and slow imports.
+def load_catalog(settings: Settings, functions: Iterable[FunctionTool[Any, Any]] = ()) -> Catalog:
+    """Return the catalog of settings and functions; unreadable parts are logged as errors.
 
-    What cannot be made now is tried again by that mission, which says why it fails.
-    """
-    with contextlib.suppress(Exception):
-        catalogs.put(catalog)
-        routers(catalogs.get(catalog.digest))
-    import_module("orchestrator.adapters.http.operation_contract")
-
-
-def _with_private_state(settings: Settings) -> Settings:
-    """The same; nobody else may look into its state directory."""
-    with contextlib.suppress(OSError):  # whoever needs the folder says what is wrong with it
-        private_folder(settings.state_dir)
-    return settings
-
-
-def _load(settings: Settings) -> Catalog:
-    """The catalog of the settings; what of it cannot be read is logged as an error.
-
-    Missions that began with a tool of it keep the catalog they are pinned to.
+    Missions that began with a tool of such a part keep their pinned catalog.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreadWarning)
-        catalog = Catalog.load(*settings.specs, overlays=settings.overlays)
+        catalog = Catalog.load(*settings.specs, overlays=settings.overlays, functions=functions)
     for file in catalog.unread:
         _log.error(
             "%s, and start the worker again; until then new missions have no tool of it, and those "
@@ -183,12 +197,6 @@ def _load(settings: Settings) -> Catalog:
             file,
         )
     return catalog
-
-
-def _tell_unmarked(catalog: Catalog, settings: Settings) -> None:
-    """Log that no operation is marked, if so: the worker runs, and has no tools."""
-    for line in (unmarked(catalog.documents, settings.specs) or "").splitlines():
-        _log.warning("%s", line)
 
 
 async def run_worker(
@@ -200,48 +208,60 @@ async def run_worker(
     catalog: Catalog | None = None,
     tools: ToolClient | None = None,
     store: "Store | None" = None,
+    workflows: Sequence[type] = (),
     plugins: Sequence[Plugin] = (),
     ready: Callable[[], None] | None = None,
     connected: Callable[[Client], None] | None = None,
     metrics: Callable[[], tuple[bytes, str]] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; a server or a store that is away is waited for.
+    """Serve until SIGTERM or SIGINT; wait for an unavailable server or store.
 
     Args:
-        client: one that `connect_temporal` made; None: as TEMPORAL_ADDRESS and the SDK's other
-            variables and files say.
-        settings: None: as the ORCHESTRATOR_* variables say.
+        client: from `connect_temporal`; None: connect by TEMPORAL_ADDRESS and the SDK's other
+            variables and files.
+        settings: None: read from the ORCHESTRATOR_* variables.
         planner: splits goals and decides steps, in place of the settings' own.
         embedder: gives the router vectors, in place of the settings' own.
-        catalog: what new missions are pinned to, in place of the settings' documents.
-        tools: calls providers, with credentials and personal values of its own stores; closed when
-            this ends. None: as `default_tools` makes it.
-        store: where all that is kept goes, in place of the settings' own; closed when this ends.
-        plugins: of Temporal's worker.
+        catalog: the catalog to which new missions are pinned, in place of the settings' documents.
+        tools: calls providers, with credentials and personal values from its own stores; closed
+            when this function ends. None: from `default_tools`.
+        store: holds all stored data, in place of the settings' own; closed when this function ends.
+        workflows: the user's own, whose calls go through a `ToolSaga`.
+        plugins: plugins for Temporal's worker.
         ready: called once, when polling has begun.
         connected: called once, with the client, before polling begins.
-        metrics: what /metrics answers, where the settings have it asked: its body and content type.
+        metrics: returns body and content type of /metrics, if the settings enable it.
 
     Raises:
-        UsageError: the planner or the embedder is none, or the file of agent profiles is wrong.
+        UsageError: the planner or the embedder is invalid, or the file of agent profiles is.
         StoreRefused, StoreNewer: the store cannot be used.
-        StoreUnavailable: it is a file that cannot be opened.
+        VaultLocked: the key of personal values does not match them.
+        StoreUnavailable: the store is a file that cannot be opened.
     """
     check_given(planner, embedder)
-    settings = _with_private_state(settings or load_settings())
-    sys.setswitchinterval(THREAD_TURN_S)
+    settings = settings or load_settings()
+    with contextlib.suppress(OSError):  # whatever needs the folder reports the problem
+        private_folder(settings.state_dir)
     stop = _stop_signals()
     state = WorkerState()
     parts = AwaitedParts(state, stop)
     async with AsyncExitStack() as stack:
         stack.enter_context(contextlib.suppress(StoppedWaiting))
         if settings.health is not None:
-            await stack.enter_async_context(_served_health(settings.health, state, metrics))
+            from orchestrator.runtime.health_server import served_health  # rarely needed
+
+            await stack.enter_async_context(served_health(settings.health, state, metrics))
         if client is None:
-            client = await parts.once_there(partial(connect_temporal, settings=settings))
-        catalog = catalog or _load(settings)
-        _tell_unmarked(catalog, settings)
+            client = await parts.retry_until_available(partial(connect_temporal, settings=settings))
+        catalog = catalog or load_catalog(settings)
+        for line in (unmarked(catalog.documents, settings.specs) or "").splitlines():
+            _log.warning("%s", line)
         store = await _opened(store or store_of(settings), stack, parts)
+        await asyncio.to_thread(store.check)
+        # Missions may be pinned to a catalog that the store has lost. If this fails, the next
+        # mission stores it, and reports why it cannot.
+        with contextlib.suppress(Exception):
+            await asyncio.to_thread(store.catalogs.put, catalog)
         routers = default_routers(settings, embedder, store)
         workers = build(
             client,
@@ -251,68 +271,47 @@ async def run_worker(
             routers=routers,
             planner=planner,
             agents=load_profiles(settings, catalog, own_planner=planner is not None),
-            tools=await stack.enter_async_context(tools or default_tools(settings, store)),
+            tools=await stack.enter_async_context(tools or default_tools(settings, store, catalog)),
+            workflows=workflows,
             plugins=plugins,
             interceptors=[CountsActivities(state)],
         )
-        await parts.once_there(partial(_introduce, client, settings))
+        await parts.retry_until_available(partial(introduce, client, settings))
         if connected is not None:
             connected(client)
-        # In a thread: what comes meanwhile is begun, and waits for what is being made already.
-        made = asyncio.to_thread(prepare, catalog, store.catalogs, routers)
-        beside = (made, keep_retention(client, settings, store))
-        async with _polling(workers, beside):
-            state.polls(client, workers, store.check)
-            log_build(settings)
-            if ready is not None:
-                ready()
-            await stop.wait()
-            await drain(workers, state, settings.drain)
+        for worker in workers:
+            await stack.enter_async_context(worker)
+        stack.callback(asyncio.create_task(keep_retention(client, settings, store)).cancel)
+        stack.callback(asyncio.create_task(keep_registered(client, settings, state)).cancel)
+        state.polls(client, workers, store.check, registration_fault)
+        log_build(settings)
+        if ready is not None:
+            ready()
+        await stop.wait()
+        await drain(workers, state, settings.drain)
 
 
 async def _opened(store: "Store", stack: AsyncExitStack, parts: AwaitedParts) -> "Store":
-    """The store, to be closed with the others; a server is waited for, a file is there or not."""
+    """Return the store, to be closed with the others; wait for a server, but not for a file."""
 
     async def opened() -> "Store":
         return await stack.enter_async_context(store)
 
-    return await (opened() if store.is_file else parts.once_there(opened))
+    return await (opened() if store.is_file else parts.retry_until_available(opened))
 
 
-async def _introduce(client: Client, settings: Settings) -> None:
-    """Tell the server what it has to know before workflows run.
+async def introduce(client: Client, settings: Settings) -> None:
+    """Register at the server what workflows need before they run.
 
     Raises:
-        ServerUnreachable: it went away meanwhile.
+        ServerUnreachable: the server became unavailable meanwhile.
     """
     with Connection(client, settings.task_queue).explaining():
         await register_search_attributes(client)
         await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
 
 
-@asynccontextmanager
-async def _polling(
-    workers: Sequence[Worker], beside: Iterable[Coroutine[None, None, None]]
-) -> AsyncIterator[None]:
-    """Take tasks while the block runs, and do what is to be done beside that."""
-    async with AsyncExitStack() as stack:
-        for worker in workers:
-            await stack.enter_async_context(worker)
-        for work in beside:
-            stack.callback(asyncio.create_task(work).cancel)
-        yield
-
-
-def _served_health(
-    address: str, state: WorkerState, metrics: Callable[[], tuple[bytes, str]] | None
-) -> AbstractAsyncContextManager[str]:
-    from orchestrator.runtime.health_server import served_health  # with a server, for few
-
-    return served_health(address, state, metrics)
-
-
 def _stop_signals() -> asyncio.Event:
-    """Set by SIGTERM and SIGINT."""
     stop = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signum, stop.set)
@@ -320,7 +319,7 @@ def _stop_signals() -> asyncio.Event:
 
 
 async def drain(workers: Sequence[Worker], state: WorkerState, longest: timedelta) -> None:
-    """Take no new task, and end those that run: of all task queues at once."""
+    """Take no new task, and end the running ones, on all task queues at once."""
     state.phase = Phase.DRAINING
     _log.info(
         "draining: %d activities in flight, for %.0f s at most",
@@ -328,3 +327,64 @@ async def drain(workers: Sequence[Worker], state: WorkerState, longest: timedelt
         longest.total_seconds(),
     )
     await asyncio.gather(*(worker.shutdown() for worker in workers))
+
+
+def worker_deployment(settings: Settings) -> WorkerDeploymentConfig | None:
+    """Return the deployment version for the server; None if no build is named.
+
+    Raises:
+        UsageError: the server would not accept the name of the deployment.
+    """
+    return deployment_config(settings.deployment or settings.task_queue, settings.build_id)
+
+
+def log_build(settings: Settings) -> None:
+    """Log the remaining step: a build that polls and is not current gets no new missions."""
+    if (told := worker_deployment(settings)) is not None:
+        version = told.version
+        _log.info(
+            "polling as build %s of the deployment %s; new missions come to it once it is "
+            "current: %s",
+            version.build_id,
+            version.deployment_name,
+            command_lines.set_current(version.deployment_name, version.build_id),
+        )
+
+
+_ROOT = Path(__file__).parents[2]
+_PACKAGES = ("orchestrator", "orchestrator/workflows", "orchestrator/activities")
+"""In a checkout, the last two are links, which a search of the first does not follow."""
+
+
+@cache
+def own_build_id() -> str:
+    """Return a digest of our packages: workers with the same code name the same build.
+
+    Temporal's SDK would read and digest the code of every imported module, including libraries,
+    which takes a tenth of a second at each start.
+    """
+    digest = hashlib.sha256()
+    modules = {module for package in _PACKAGES for module in (_ROOT / package).rglob("*.py")}
+    for module in sorted(modules):
+        digest.update(str(module.relative_to(_ROOT)).encode() + b"\0")
+        digest.update(module.read_bytes() + b"\0")
+    return digest.hexdigest()[:32]
+
+
+def worker_limits(settings: Settings) -> dict[str, Any]:
+    """Return the options that limit the work of Temporal's worker, the same on each task queue."""
+    pollers = (
+        PollerBehaviorAutoscaling()
+        if settings.pollers == "auto"
+        else PollerBehaviorSimpleMaximum(maximum=settings.pollers)
+    )
+    return {
+        "graceful_shutdown_timeout": settings.drain,
+        "max_concurrent_activities": settings.max_activities,
+        "max_concurrent_workflow_tasks": settings.max_workflow_tasks,
+        "max_cached_workflows": settings.max_cached_workflows,
+        "max_activities_per_second": settings.activities_per_s,
+        "max_task_queue_activities_per_second": settings.queue_activities_per_s,
+        "workflow_task_poller_behavior": pollers,
+        "activity_task_poller_behavior": pollers,
+    }

@@ -1,8 +1,8 @@
-"""What a worker says while it runs: a line for each step of its missions, as text or as JSON.
+"""The log of a worker: a line for each step of its missions, as text or as JSON.
 
-Each line holds the ids of its mission, its leg and its trace. What an exception of an activity or a
-workflow says stays out, for it may quote what was sent: it stands in the history, for those who may
-read that.
+Each line holds the ids of its mission, its leg and its trace. Messages of exceptions in activities
+and workflows are left out, as they may quote sent data; the history has them, for those who may
+read it.
 """
 
 import json
@@ -23,11 +23,11 @@ from orchestrator.messages import names
 
 _OURS: Final = ("orchestrator", "activities", "workflows")
 _FRAMES: Final = 3
-"""How many of the innermost places of an exception are told."""
+"""Number of innermost frames of an exception that are logged."""
 
 
 def log_lines(form: Literal["text", "json"], level: str) -> None:
-    """Log to standard error from now on: ours from a level up, what other libraries warn of."""
+    """Log our records from a level up, and other libraries' warnings, to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root = logging.getLogger()
@@ -39,7 +39,7 @@ def log_lines(form: Literal["text", "json"], level: str) -> None:
 
 
 def _without_appended_ids() -> None:
-    """Temporal's SDK appends what is in fields of their own here to its messages."""
+    """Stop Temporal's SDK from appending ids to messages, as they have their own fields here."""
     from temporalio import activity, workflow
 
     activity.logger.activity_info_on_message = False
@@ -50,7 +50,7 @@ class JsonLines(logging.Formatter):
     """A JSON object per record, in one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object; characters beyond ASCII are escaped."""
+        """Return the object; characters beyond ASCII are escaped."""
         told: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -66,10 +66,10 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """A line per record, for people; nothing in it can speak to a terminal."""
+    """A line per record, for people, without control characters for a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The time of day, the level where it is no news, whose it is, and what there is to say."""
+        """Return the time of day, the level unless it is usual, the owner, and the message."""
         level = "" if record.levelno == logging.INFO else f"{record.levelname} "
         about = _ids(record).get("workflow_id", "")
         line = f"{level}{about}{': ' if about else ''}{record.getMessage()}"
@@ -79,7 +79,7 @@ class TextLines(logging.Formatter):
 
 
 def _ids(record: logging.LogRecord) -> dict[str, str]:
-    """Whose it is, as far as a record, or the activity that made it, tells."""
+    """Return the ids of the mission and workflow of a record, or of the activity that logged it."""
     found = getattr(record, "temporal_workflow", None) or getattr(record, "temporal_activity", None)
     running = found or _of_core(record) or _activity()
     ids = {}
@@ -87,9 +87,6 @@ def _ids(record: logging.LogRecord) -> dict[str, str]:
     if running.get("workflow_type") in names.OF_MISSIONS:
         mission_id = names.mission_of(workflow_id)
         ids = {"mission_id": mission_id, "workflow_id": workflow_id}
-        leg_id = workflow_id.removeprefix(mission_id).removeprefix(".")
-        if running["workflow_type"] == names.LEG_WORKFLOW:
-            ids["leg_id"] = leg_id
     elif workflow_id:
         ids = {"workflow_id": workflow_id}
     if "run_id" in running and not ids:
@@ -100,7 +97,7 @@ def _ids(record: logging.LogRecord) -> dict[str, str]:
 
 
 def _of_core(record: logging.LogRecord) -> dict[str, Any]:
-    """The ids among the fields of what the SDK's core logs; the others say what was sent."""
+    """Return the ids among the log fields of the SDK's core; other fields quote sent data."""
     fields = getattr(getattr(record, "temporal_log", None), "fields", None) or {}
     return {name: fields[name] for name in ("workflow_id", "run_id") if name in fields}
 
@@ -119,7 +116,6 @@ def _activity() -> dict[str, Any]:
 
 
 def _trace() -> dict[str, str]:
-    """The ids of the running span."""
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:
         return {}
@@ -127,7 +123,7 @@ def _trace() -> dict[str, str]:
 
 
 def _error(record: logging.LogRecord, error: BaseException) -> str:
-    """The kinds of an exception and of its causes, and where the innermost was raised."""
+    """Return the types of an exception and its causes, and where the innermost was raised."""
     is_of_a_mission = bool(_ids(record))
     causes = list(_causes(error))
     words = [_kind(cause, with_text=not is_of_a_mission) for cause in causes]

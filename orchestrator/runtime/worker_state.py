@@ -1,11 +1,14 @@
-"""What a worker process is doing: starting, polling or draining; how many activities it runs."""
+"""State of a worker process: its phase, its running activities, the parts it waits for."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import (
@@ -15,33 +18,39 @@ from temporalio.worker import (
     Worker,
 )
 
-from orchestrator.core.errors import StateLacking
+from orchestrator.activities.boundary import ServerTime, skew_fault
+from orchestrator.core.errors import ServerUnreachable, StateMissing, StoreUnavailable
 
 _ANSWERS_WITHIN: Final = timedelta(seconds=2)
 
 
 class Phase(StrEnum):
-    """Where a worker process stands."""
+    """The phase of a worker process."""
 
     STARTING = "starting"
     POLLING = "polling"
     DRAINING = "draining"
-    """It takes no new task, and ends those that it has."""
+    """It takes no new tasks, and finishes the running ones."""
 
 
 class WorkerState:
-    """What is known of a worker process from inside of it."""
+    """The state of a worker process, as known from inside."""
 
     def __init__(self) -> None:
-        """Nothing is connected yet."""
+        """Create the state of a worker that has connected to nothing yet."""
         self.phase = Phase.STARTING
         self.running = 0
-        """Activities in flight."""
+        """Number of running activities."""
         self.waits_for = ""
-        """Why it has not begun yet, in a sentence; empty: nothing keeps it from it."""
+        """Why it has not started yet, in a sentence; empty: nothing prevents it."""
+        self.unregistered = ""
+        """Why the server cannot serve its missions, in a sentence; empty: it can."""
+        self.clock_fault: str | None = None
+        """The fault of its clock at the last comparison with the server's."""
         self._client: Client | None = None
         self._workers: Sequence[Worker] = ()
         self._ask_store: Callable[[], object] | None = None
+        self._ask_server: Callable[[Client], Awaitable[str | None]] | None = None
         self._asking: asyncio.Future[object] | None = None
 
     def polls(
@@ -49,44 +58,56 @@ class WorkerState:
         client: Client,
         workers: Sequence[Worker],
         ask_store: Callable[[], object] | None = None,
+        ask_server: Callable[[Client], Awaitable[str | None]] | None = None,
     ) -> None:
-        """It takes tasks from now on.
+        """Note that the worker takes tasks from now on.
 
         Args:
-            client: of the server that they come from.
+            client: the client of the server that the tasks come from.
             workers: one for each task queue.
             ask_store: called in a thread; returns when the store has answered.
+            ask_server: returns why the server cannot serve missions.
         """
         self._client, self._workers, self.phase = client, workers, Phase.POLLING
-        self._ask_store = ask_store
+        self._ask_store, self._ask_server = ask_store, ask_server
 
     @property
     def task_queues(self) -> list[str]:
-        """Those that it polls."""
+        """The task queues that it polls."""
         return [worker.task_queue for worker in self._workers]
 
     async def hindrance(self) -> str | None:
-        """Why it cannot do work now; None: it can."""
+        """Return why it cannot work now; None: it can."""
         if self._client is None:
             return self.waits_for or "it has not begun to poll"
         if self.phase is Phase.DRAINING:
             return f"it drains: {self.running} activities in flight"
         if stopped := [w.task_queue for w in self._workers if not w.is_running]:
             return f"it no longer polls {', '.join(stopped)}"
-        # At once: who asks does not wait for long either.
-        lacks = await asyncio.gather(self._lack_of_server(self._client), self._lack_of_store())
+        if self.clock_fault or self.unregistered:
+            return self.clock_fault or self.unregistered
+        # Concurrently, as the caller does not wait for long either.
+        lacks = await asyncio.gather(self._server_problem(self._client), self._store_problem())
         return next(filter(None, lacks), None)
 
-    async def _lack_of_server(self, client: Client) -> str | None:
+    def compare_clock(self, skew: timedelta) -> None:
+        """Note how far the clock is ahead of the server's, and log a fault when it begins."""
+        before, self.clock_fault = self.clock_fault, skew_fault(skew)
+        if self.clock_fault and not before:
+            _log.error("%s", self.clock_fault)
+
+    async def _server_problem(self, client: Client) -> str | None:
         try:
             await client.service_client.check_health(timeout=_ANSWERS_WITHIN)
+            if self._ask_server is not None:
+                return await self._ask_server(client)
         except (RPCError, RuntimeError):
             host = client.service_client.config.target_host
             return f"the Temporal server at {host} does not answer"
         return None
 
-    async def _lack_of_store(self) -> str | None:
-        """Why the store cannot be used; one question at a time, however many ask for its answer."""
+    async def _store_problem(self) -> str | None:
+        """Return why the store cannot be used, with one query at a time for all callers."""
         if self._ask_store is None:
             return None
         if self._asking is None or self._asking.done():
@@ -95,20 +116,20 @@ class WorkerState:
             await asyncio.wait_for(asyncio.shield(self._asking), _ANSWERS_WITHIN.total_seconds())
         except TimeoutError:
             return f"the store has not answered within {_ANSWERS_WITHIN.total_seconds():.0f} s"
-        except StateLacking as away:
+        except StateMissing as away:
             return str(away)
         return None
 
 
 class CountsActivities(Interceptor):
-    """Counts the activities that a worker process has in flight."""
+    """Counts a worker process's running activities, and compares its clock at each."""
 
     def __init__(self, state: WorkerState) -> None:
-        """Take where they are counted."""
+        """Take the state that holds the counts."""
         self._state = state
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Put the counter before what runs an activity."""
+        """Insert the counter before the next interceptor of activities."""
         return _Counter(next, self._state)
 
 
@@ -119,7 +140,58 @@ class _Counter(ActivityInboundInterceptor):
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         self._state.running += 1
+        if not activity.info().is_local:
+            self._state.compare_clock(ServerTime().skew)
         try:
             return await super().execute_activity(input)
         finally:
             self._state.running -= 1
+
+
+T = TypeVar("T")
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class StoppedWaiting(Exception):
+    """The worker was asked to stop while it waited."""
+
+
+class AwaitedParts:
+    """Waits for parts on other machines, and reports that once in the log and on /readyz."""
+
+    def __init__(self, state: WorkerState, stop: asyncio.Event) -> None:
+        """Take the state that shows the wait, and the event that ends it."""
+        self._state = state
+        self._stop = stop
+
+    async def retry_until_available(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of an attempt, repeated while the server or the store is unreachable.
+
+        Raises:
+            StoppedWaiting: the worker was asked to stop.
+            Exception: any other failure; waiting would not fix it.
+        """
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                answer = await attempt()
+            except (ServerUnreachable, StoreUnavailable) as away:
+                self._tell(str(away))
+            else:
+                if self._state.waits_for:
+                    _log.info("it is there: the worker goes on")
+                self._state.waits_for = ""
+                return answer
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), pause_s)
+            if self._stop.is_set():
+                raise StoppedWaiting
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _tell(self, why: str) -> None:
+        if not self._state.waits_for:
+            _log.warning("the worker waits, and begins by itself once it can: %s", why)
+        self._state.waits_for = why

@@ -1,1 +1,1 @@
-"""What a mission may have left at providers, and how it is taken back: pure."""
+"""Obligations of a mission at providers, and their compensation: pure."""

@@ -1,4 +1,4 @@
-"""Whether what was made is of the days that were asked for: pure, and replayed for ever."""
+"""Compare the days of an answer with the days of its request: pure, and replayed for ever."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,18 +13,19 @@ _MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
 _ZONES: Final = timedelta(hours=26)
-"""Between the earliest and the latest place: what names no zone may be meant in any."""
+"""The time between the earliest and the latest zone: a moment without a zone may be in any."""
 
 
 def agreed_days(
     arguments: JsonObject, found: Iterable[tuple[JsonObject, JsonObject]]
 ) -> JsonObject:
-    """The days and moments that a call is about, by the names that its answer may tell them by.
+    """Return the days and moments that a call is about, by the names that its answer may use.
 
     Args:
         arguments: of the call.
-        found: the things that it names, as answers held them, each with what was asked for then. Of
-            such a thing counts what is on a day that was asked for: not when its offer expires.
+        found: the objects that the call names, as answers showed them, each with the arguments of
+            the request that found it. Only their moments on a requested day count: the time when
+            an offer expires does not.
     """
     agreed: JsonObject = {}
     for item, asked in found:
@@ -34,11 +35,11 @@ def agreed_days(
 
 
 def other_days(agreed: JsonObject, arguments: JsonObject, body: JsonValue) -> tuple[str, ...]:
-    """What an answer says otherwise, in words; nothing where it may be the same.
+    """Return the days that an answer contradicts, in words; nothing if they may be the same.
 
     Args:
-        agreed: as `agreed_days` has it.
-        arguments: of the call: a day that they name is one that was wanted, by whatever name.
+        agreed: the result of `agreed_days`.
+        arguments: of the call: any day in them was requested, by whatever name.
         body: of the answer.
     """
     wanted = [moment for _, moment in _moments(arguments)]
@@ -52,7 +53,7 @@ def other_days(agreed: JsonObject, arguments: JsonObject, body: JsonValue) -> tu
 
 
 def _thing(body: JsonValue) -> JsonObject:
-    """What an answer tells of: itself, or the one object that it holds and nothing else."""
+    """Return the object that an answer describes: itself, or its only value if an object."""
     if not isinstance(body, dict):
         return {}
     held = [*body.values()]
@@ -65,18 +66,18 @@ def _moments(holder: JsonObject) -> Iterator[tuple[str, datetime]]:
         if isinstance(value, str) and _MOMENT.fullmatch(value):
             try:
                 yield name, datetime.fromisoformat(value)
-            except ValueError:  # the 30th of February
+            except ValueError:  # for example the 30th of February
                 continue
 
 
 def _may_be_one(one: datetime, other: datetime) -> bool:
-    """Whether both may be on one day; moments that name their zones may be the same moment."""
+    """Return True if both may be on one day; if both have zones, if they are the same moment."""
     if one.date() == other.date():
         return True
     if one.tzinfo is None and other.tzinfo is None:
         return False
     if one.tzinfo is not None and other.tzinfo is not None:
         return one == other
-    # A day or a clock without a zone beside a moment with one.
+    # One has a zone, and the other is a day or a time without a zone.
     apart = one.replace(tzinfo=None) - other.replace(tzinfo=None)
     return abs(apart) < _ZONES

@@ -1,38 +1,38 @@
-"""Which thing an answer is about: by the reference, key or id that it gives back."""
+"""Find the object that an answer is about, by the reference, key or id that it repeats."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.call_templates import expressions_of, input_read
+from orchestrator.catalog.call_templates import expressions_of, input_read, is_blank
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.expressions import Expression, parse_filling
 from orchestrator.catalog.tool import Effect, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.pii import is_handle
-from orchestrator.core.record import JsonObject
+from orchestrator.core.record import JsonObject, same_id
 
 DEEPEST = 6
-"""Levels of an answer in which the thing that it is about is looked for."""
+"""The number of levels of an answer in which its subject is searched."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An object of an answer that is about the obligation, and the steps that lead to it."""
+    """An object of an answer that is about the obligation, and the path to it."""
 
     path: tuple[str, ...]
     value: JsonValue
 
 
 def given_back(catalog: Catalog, tool: Tool) -> dict[str, str]:
-    """What an answer of the tool gives back where it names what it is about.
+    """Return the inputs that an answer of the tool repeats to identify its subject.
 
-    Of a call, the caller's own reference; of a cancel, what says which obligation is meant. What
-    the contract reads of the answer under that name is the provider's own.
+    For a call this is the caller's own reference; for a cancel, the inputs that identify the
+    obligation. If the contract reads the answer under that name, the value is the provider's own.
 
     Returns:
-        The name of the property, which is that of the field in the request, to the input.
+        From the name of the property, which equals that of the field in the request, to the input.
     """
     if tool.effect is Effect.CANCEL:
         return _of_cancel(catalog, tool)
@@ -64,7 +64,7 @@ def _of_cancel(catalog: Catalog, cancel: Tool) -> dict[str, str]:
 
 
 def _names_one(template: ToolCallTemplate, name: str, forward: Tool) -> bool:
-    """Whether an input is filled by nothing but an id of the provider's or our own reference."""
+    """Return True if an input contains only an id of the provider or this project's reference."""
     read: tuple[Expression, ...] = parse_filling(template.arguments.get(name, "")).expressions
     if len(read) != 1:
         return False
@@ -73,10 +73,10 @@ def _names_one(template: ToolCallTemplate, name: str, forward: Tool) -> bool:
 
 
 def _is_of_the_same(cancel: Tool, binding: InputBinding) -> bool:
-    """Whether what the answer calls so is what the request calls so.
+    """Return True if the name means the same in the answer and in the request.
 
-    `/charges/{id}/refund` answers with the `id` of a refund: a name of one word under a path that
-    goes on says nothing of what it is of.
+    `/charges/{id}/refund` answers with the `id` of a refund: a name of one word is ambiguous if the
+    path continues after it.
     """
     if not binding.field or binding.location in ("header", "cookie"):
         return False
@@ -90,11 +90,11 @@ def _words(name: str) -> list[str]:
 
 
 def names_another(given: Mapping[str, str], arguments: JsonObject, body: JsonValue) -> str | None:
-    """The name by which an answer is about something else than was sent; None: it is not.
+    """Return the name by which an answer is about something else than was sent, or None.
 
     Args:
-        given: as `given_back` has it.
-        arguments: what was sent, personal values as handles.
+        given: the result of `given_back`.
+        arguments: the sent arguments, personal values as handles.
         body: of the answer.
     """
     sent = {name: arguments.get(wanted) for name, wanted in given.items()}
@@ -103,15 +103,15 @@ def names_another(given: Mapping[str, str], arguments: JsonObject, body: JsonVal
 
 
 def can_be_compared(value: JsonValue) -> bool:
-    """Whether it is one id or reference; what stands for a personal value is not."""
+    """Return True for one id or reference; False for the handle of a personal value."""
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return is_plain and value != "" and not is_handle(value)
+    return is_plain and not is_blank(str(value)) and not is_handle(value)
 
 
 def named_in(
     body: JsonValue, own: Mapping[str, JsonValue], *, in_lists: bool = True
 ) -> tuple[list[Shown], str | None]:
-    """What of an answer goes by what is ours; else the name by which it is another's."""
+    """Return the parts of an answer that contain these names, or a name with another value."""
     other: str | None = None
     level = [Shown((), body)]
     for _ in range(DEEPEST):
@@ -120,9 +120,9 @@ def named_in(
         for shown in level:
             held = shown.value if isinstance(shown.value, dict) else {}
             named = [n for n in own if can_be_compared(held.get(n))]
-            if any(_is_same(held[n], own[n]) for n in named):
+            if any(same_id(held[n], own[n]) for n in named):
                 ours.append(shown)
-            # What is inside of another's thing is another's.
+            # Objects inside another's object belong to that other.
             other = other or next(iter(named), None)
             if not named and (in_lists or isinstance(shown.value, dict)):
                 inner += _held(shown)
@@ -138,8 +138,3 @@ def _held(shown: Shown) -> list[Shown]:
         return [Shown((*shown.path, name), inner) for name, inner in value.items()]
     held = value if isinstance(value, list) else []
     return [Shown((*shown.path, str(index)), inner) for index, inner in enumerate(held)]
-
-
-def _is_same(answered: JsonValue, known: JsonValue) -> bool:
-    """Whether two ids are one: numbers are often written as text."""
-    return str(answered) == str(known)

@@ -1,11 +1,13 @@
-"""Arguments of cancel tools: as a contract fills them, and which obligation a planner's mean.
+"""Arguments of cancel tools, filled by contracts, and the obligations that a planner's mean.
 
-The contract fills them from the call and its answer. A cancel that a planner makes names its
+A contract fills them from the call and its answer. A cancel that a planner makes identifies its
 obligation by the same inputs.
 """
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -13,8 +15,12 @@ from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.call_templates import fill_template
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import listed_expression, parse_filling, value_read
+from orchestrator.catalog.prices import states_price, takes_money
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.budget import Money
+from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
+from orchestrator.saga.ledger import CancelCall, Obligation
 
 _BEGINS_WITH_A_NUMBER = re.compile(r"\s*[-+]?[.,]?\d")
 
@@ -26,8 +32,12 @@ def cancel_arguments(
     idempotency_key: str | None,
     response_body: JsonValue = None,
     response_headers: Mapping[str, str] = {},
+    called: Tool | None = None,
 ) -> JsonObject:
-    """The inputs of the tool's cancel, as far as this call and its answer fill them."""
+    """Return the inputs of the tool's cancel, as far as this call and its answer fill them.
+
+    `called` is the cancel tool, whose path says which part of an address is an id.
+    """
     if tool.compensation is None:
         return {}
     return fill_template(
@@ -37,15 +47,29 @@ def cancel_arguments(
         idempotency_key=idempotency_key,
         response_body=response_body,
         response_headers=response_headers,
+        called=called,
     )
 
 
-def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObject:
-    """Those arguments of a cancel that say which obligation it means; empty when none can be told.
+def answered_arguments(tool: Tool, body: JsonValue, headers: Mapping[str, str] = {}) -> JsonObject:
+    """Return the inputs of the tool's cancel that its answer alone fills, without empty ones."""
+    filled = cancel_arguments(
+        tool, {}, idempotency_key=None, response_body=body, response_headers=headers
+    )
+    template = tool.compensation.cancel.arguments if tool.compensation is not None else {}
+    return {
+        name: value
+        for name, value in filled.items()
+        if value not in (None, "", [], {}) and parse_filling(template[name]).expressions
+    }
 
-    They are the inputs that the contract fills from a call. Alone they must make a valid cancel:
-    a currency that two bookings share names neither. Nor does a call that says how much of it to
-    cancel, in an input that the contract does not fill: a part is not the whole.
+
+def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObject:
+    """Return the arguments of a cancel that identify its obligation; empty if they do not.
+
+    They are the inputs that the contract fills from a call. Alone they must make a valid cancel: a
+    currency that two bookings share identifies neither. A call that states an amount to cancel, in
+    an input that the contract does not fill, identifies none either: a part is not the whole.
     """
     forward = catalog.tools.get(cancel.cancel_for or "")
     if forward is None or forward.compensation is None:
@@ -61,7 +85,7 @@ def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObjec
 
 
 def answered_inputs(catalog: Catalog, cancel: Tool) -> frozenset[str]:
-    """The inputs of a cancel that its contract fills, at least in part, from the answer."""
+    """Return the inputs of a cancel that its contract fills, at least in part, from the answer."""
     forward = catalog.tools.get(cancel.cancel_for or "")
     if forward is None or forward.compensation is None:
         return frozenset()
@@ -73,7 +97,7 @@ def answered_inputs(catalog: Catalog, cancel: Tool) -> frozenset[str]:
 
 
 def names_in_answers(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObject:
-    """What a cancel names, by the properties that answers about it have: as sent, and as answered.
+    """Return the identifying arguments of a cancel by the property names of answers.
 
     The contract that fills `booking` from `$response.body#/id` says that answers call it `id`.
     """
@@ -95,9 +119,9 @@ def names_in_answers(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> J
 def probe_for(
     catalog: Catalog, cancel: Tool, arguments: JsonObject
 ) -> tuple[Tool, JsonObject] | None:
-    """The declared probe that shows what a cancel means, with its inputs; None: it cannot be asked.
+    """Return the declared probe that shows a cancel's subject, and its inputs, or None.
 
-    What the contract fills by the same expression in both calls is the same thing.
+    Two inputs that the contract fills by the same expression have the same value.
     """
     forward = catalog.tools.get(cancel.cancel_for or "")
     if forward is None or forward.compensation is None or forward.compensation.probe is None:
@@ -125,7 +149,69 @@ def _read_by(template: JsonValue) -> str:
 
 
 def _says_how_much(value: JsonValue) -> bool:
-    """Whether a value may be an amount or a list of parts; words and switches are neither."""
+    """Return True for a possible amount or list of parts; words and switches are neither."""
     if isinstance(value, str):
         return _BEGINS_WITH_A_NUMBER.match(value) is not None
     return value is not None and not isinstance(value, bool)
+
+
+def draft_obligation(
+    call: CallRef,
+    tool: Tool,
+    arguments: JsonObject,
+    *,
+    now: datetime,
+    verify_cancel: bool = True,
+    fee: Money | None = None,
+    agreed: JsonObject | None = None,
+    has_price: bool = False,
+) -> Obligation:
+    """Return the ledger entry of a side-effect call, with the cancel arguments of its request.
+
+    The leg sets the times when it writes the entry; `verify_cancel` is the mission's policy, `fee`
+    the possible cost of cancelling, `agreed` the days of the request, `has_price` True if more than
+    the document says that the call costs something.
+    """
+    contract = tool.compensation
+    limits: dict[str, Any] = {}
+    if contract is not None:
+        limits["cancel_timeout"] = contract.timeout
+        limits["cancel_max_attempts"] = contract.max_attempts
+        limits["on_failure"] = contract.on_failure
+    key = tool.key_of(call.key)
+    return Obligation(
+        obligation_id=call.call_id,
+        origin=call.origin,
+        mission_id=call.mission_id,
+        leg_id=call.leg_id,
+        tool=call.tool,
+        cancel_tool=contract.cancel.tool if contract else None,
+        catalog_digest=call.catalog_digest,
+        arguments=arguments,
+        idempotency_key=key,
+        title=tool.title,
+        agreed=agreed or {},
+        spends=takes_money(tool),
+        has_price=has_price or states_price(tool),
+        cancel_inputs=cancel_arguments(tool, arguments, idempotency_key=key),
+        verify_cancel=verify_cancel,
+        fee=fee,
+        written_at=now,
+        deadline=now,
+        **limits,
+    )
+
+
+def draft_cancel(
+    call: CallRef, catalog: Catalog, arguments: JsonObject, *, now: datetime
+) -> CancelCall:
+    """Return the ledger entry of a leg's own call of a cancel tool."""
+    tool = catalog.tool(call.tool)
+    return CancelCall(
+        call_id=call.call_id,
+        tool=call.tool,
+        arguments=arguments,
+        names=names_in(catalog, tool, arguments),
+        idempotency_key=tool.key_of(call.key),
+        written_at=now,
+    )

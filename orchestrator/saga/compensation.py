@@ -1,19 +1,24 @@
-"""How one obligation is taken back, decided from its contract, its state and what providers answer.
+"""The compensation of one obligation, decided from contract, state and providers' answers.
 
-`compensation` does no I/O: it is a generator that yields the next call to a provider, is sent what
-the call came to, and returns the outcome.
+`compensation` does no I/O: it is a generator that yields the next call to a provider, is sent the
+outcome of that call, and returns the outcome of the whole.
 """
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Literal, cast
+
+from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.call_templates import fill_template
+from orchestrator.catalog.call_templates import EACH, fill_template, reads_only_response
 from orchestrator.catalog.catalog import GONE, Catalog
 from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import TransportFailed
-from orchestrator.core.record import JsonObject
+from orchestrator.core.record import JsonObject, same_id
+from orchestrator.saga.contradictions import ended_state, named_ids, still_as_made
 from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import (
     CompensationFailure,
@@ -24,14 +29,16 @@ from orchestrator.saga.outcome import (
 from orchestrator.saga.probe_answer import ProbeAnswer, own_names, read_probe, tells_gone
 
 _UNAVAILABLE = 503
+_WORST: Final[tuple[Literal["parked", "cancelled", "void"], ...]] = ("parked", "cancelled", "void")
+_GONE_AFTER = "gone after a cancel that was not answered clearly"
 
 Settled = CompensationOutcome | CompensationFailure
-"""What one attempt comes to: an outcome, or why it settled nothing."""
+"""The result of one attempt: an outcome, or the reason why it settled nothing."""
 
 
 @dataclass(frozen=True)
 class CompensationCall:
-    """A call to make next."""
+    """The next call to make."""
 
     tool: Tool
     arguments: JsonObject
@@ -39,13 +46,13 @@ class CompensationCall:
     idempotency_key: str | None
     cancels: bool = False
     after_cancel: bool = False
-    """A cancel went before it in the same attempt, and may have done its work."""
+    """A cancel was sent before this call in the same attempt, and may have taken effect."""
 
     def unclear(self, outcome: ToolOutcome) -> CompensationFailure:
-        """What the attempt came to after an answer that settles nothing."""
-        deferred = is_not_worked_on(outcome.status)
+        """Return the failure after an answer that settles nothing."""
+        deferred = outcome.deferred or is_not_worked_on(outcome.status)
         return CompensationFailure(
-            reason=outcome.reason or f"HTTP {outcome.status}",
+            reason=outcome.why,
             # A provider that asks to come back uses up no attempt.
             counts=not deferred and outcome.status != _UNAVAILABLE,
             arrived=self.after_cancel or (self.cancels and not deferred),
@@ -53,7 +60,7 @@ class CompensationCall:
         )
 
     def unanswered(self, error: TransportFailed) -> CompensationFailure:
-        """What the attempt came to after no answer."""
+        """Return the failure after a call without an answer."""
         return CompensationFailure(
             reason=str(error),
             counts=error.may_have_arrived,
@@ -62,35 +69,42 @@ class CompensationCall:
 
 
 def cancel_key(idempotency_key: str) -> str:
-    """The idempotency key of the call that takes back the one with this key: never the same."""
+    """Return the key of the cancel of the call with this key; the two keys always differ."""
     return f"{idempotency_key}.cancel"
 
 
 def compensation(
-    catalog: Catalog, tool: Tool, obligation: Obligation
+    catalog: Catalog,
+    tool: Tool,
+    obligation: Obligation,
+    *,
+    owner: str = "",
+    now: datetime | None = None,
 ) -> Generator[CompensationCall, ToolOutcome, Settled]:
-    """One attempt to take an obligation back, as a conversation with its provider.
+    """Make one attempt to cancel an obligation, as a conversation with its provider.
 
-    What is sent in was answered, with a status of success or a refusal: an attempt ends with the
-    first call that was not.
+    Each outcome that is sent in was answered, with a status of success or a refusal: an attempt
+    ends with the first call that was not answered.
 
     Args:
         catalog: the one that the obligation was made with.
         tool: the obligation's.
         obligation: live, and not parked.
+        owner: another mission, to which the ids in the answer belong.
+        now: aware; None: long after the call.
     """
     if tool.compensation is None:
-        return _parked(_why_nothing_undoes(tool, obligation))
-    return (yield from _Attempt(catalog, tool, tool.compensation, obligation).run())
+        return _parked(_why_nothing_cancels(tool, obligation))
+    return (yield from _Attempt(catalog, tool, tool.compensation, obligation, owner, now).run())
 
 
-def _why_nothing_undoes(tool: Tool, obligation: Obligation) -> str:
+def _why_nothing_cancels(tool: Tool, obligation: Obligation) -> str:
     if not tool.irreversible:
-        return f"no tool is declared that undoes {tool.name}"
+        return f"no tool is declared that cancels {tool.name}"
     if obligation.state is ObligationState.COMMITTED:
-        return f"nothing undoes {tool.name}: its document declares it irreversible"
+        return f"nothing cancels {tool.name}: its document declares it irreversible"
     return (
-        f"nothing undoes {tool.name}, which its document declares irreversible; whether it took "
+        f"nothing cancels {tool.name}, which its document declares irreversible; whether it took "
         "effect is unknown"
     )
 
@@ -106,16 +120,22 @@ class _Attempt:
     tool: Tool
     contract: Compensation
     obligation: Obligation
+    owner: str = ""
+    now: datetime | None = None
     cancelled: bool = False
-    """A cancel was sent in this attempt."""
+    """True once a cancel was sent in this attempt."""
+    sent_again: bool = False
+    """True once a refused cancel was sent again with the values that its probe shows."""
 
     def run(self) -> _Outcome:
         said = None
         if self.obligation.cancel_sent and self._can_tell_gone:
-            # An earlier cancel may have done its work: looking comes before another one.
+            # An earlier cancel may have taken effect: the probe comes before another cancel.
             said = yield from self._ask()
             if said is not None and said.says == "gone":
-                return _cancelled("gone after a cancel that was not answered clearly")
+                return self._gone(said, _GONE_AFTER)
+            if self.obligation.missing_for > timedelta(0) and self._may_settle:
+                return self._looked_again("it still stands after a cancel")
         sent = self.obligation.cancel_call
         if sent is not None:
             settled = yield from self._cancel_as_the_leg_did(sent)
@@ -128,9 +148,9 @@ class _Attempt:
     def _cancel_as_the_leg_did(
         self, sent: CancelCall
     ) -> Generator[CompensationCall, ToolOutcome, Settled | None]:
-        """A leg's own unclear cancel, repeated under its own key; None when that was refused.
+        """Repeat a leg's own unclear cancel under its own key; None if that was refused.
 
-        A cancel with another key beside it would be a second one.
+        Another key would make it a second cancel.
         """
         tool, note = self.catalog.tool(sent.tool), f"cancelled by {sent.call_id}"
         outcome = yield from self._call(
@@ -141,16 +161,16 @@ class _Attempt:
         return _cancelled(note) if (yield from self._is_gone(tool, outcome)) else None
 
     def _clear_up(self, said: ProbeAnswer | None) -> _Outcome:
-        """Take back a call whose outcome is unknown and that can no longer arrive.
+        """Cancel a call whose outcome is unknown and that can no longer arrive.
 
-        First ask (the probe), then cancel by what the request said, and only then repeat the call
-        under its own key: that one may make the very booking that it asks for.
+        First ask the probe, then cancel by the values of the request, and only then repeat the call
+        under its own key: the repeated call may make the very booking that it asks for.
         """
         said = said or (yield from self._ask())
         if said is not None and said.says == "held":
             return (yield from self._cancel(self._shown(said)))
         if said is not None and said.says == "gone":
-            return self._never_came(said.why)
+            return self._never_came(said.why, shows_it=said.names_it)
         if said is not None and said.says == "nothing" and self._can_tell_gone:
             return self._unclear(f"{self._probe_name} settles nothing: {said.why}")
         has_key = self.obligation.idempotency_key is not None
@@ -163,10 +183,10 @@ class _Attempt:
         return (yield from self._cancel_repeated((yield from self._repeat())))
 
     def _cancel_repeated(self, repeated: ToolOutcome) -> _Outcome:
-        """Take back what the call, sent again under its own key, answers.
+        """Cancel the booking in the answer to the call, which was sent again under its own key.
 
-        A refusal says nothing of what an earlier attempt did. An answer that breaks its contract
-        proves nothing, but what it calls its booking can be cancelled.
+        A refusal does not show what an earlier attempt did. An answer that breaks its contract
+        proves nothing, but the ids in it can be cancelled.
         """
         why = f"whether it took effect is unknown: {repeated.reason}"
         if repeated.kind == "rejected":
@@ -181,81 +201,299 @@ class _Attempt:
         return self._unclear(why)
 
     def _shown(self, said: ProbeAnswer) -> Obligation:
-        """The obligation with what its probe shows of it: it is known to be committed now."""
-        state = {"state": ObligationState.COMMITTED, "undo_arguments": {}}
-        whole = self.obligation.model_copy(update={**state, "response": said.body})
+        """Return the obligation with its probe's values: it is now known to be committed."""
+        state = {"state": ObligationState.COMMITTED, "cancel_inputs": {}}
+        answered = {"response": said.body, "response_headers": dict(said.headers)}
+        whole = self.obligation.model_copy(update={**state, **answered})
         inner = self._filled(
             self.contract.cancel, whole.model_copy(update={"response": said.found})
         )
-        return whole.model_copy(update={"undo_arguments": inner})
+        return whole.model_copy(update={"cancel_inputs": inner})
 
-    def _never_came(self, why: str) -> Settled:
-        """What it comes to that the provider does not hold it, for all that is known never did."""
+    def _never_came(self, why: str, *, shows_it: bool = False) -> Settled:
+        """Return the outcome if the provider has no booking and, as far as known, never had.
+
+        The booking may appear late: nothing is void before it was missing for as long as the
+        document says that this takes. If an answer shows the booking as over, no other look is
+        needed.
+        """
         if self.obligation.accepted:
             return self._unclear(f"it was accepted, and may still come to be: {why}")
+        if not shows_it and self._may_settle:
+            return self._looked_again(f"not found so far: {why}")
         return CompensationOutcome(state="void", note="the provider does not hold it")
 
-    def _cancel(self, obligation: Obligation) -> _Outcome:
-        key = cancel_key(obligation.obligation_id)
+    @property
+    def _may_settle(self) -> bool:
+        """True while the provider's answer may still change by itself."""
+        return self.obligation.missing_for < self.contract.settles_after
+
+    def _looked_again(self, why: str) -> CompensationFailure:
+        """Return the failure after which nothing is sent and the provider is only asked again."""
+        return CompensationFailure(
+            reason=f"{why}; looked at again",
+            counts=False,
+            arrived=self.cancelled or self.obligation.cancel_sent,
+            settles_after=self.contract.settles_after,
+        )
+
+    def _cancel(
+        self, obligation: Obligation, *, again: str = "", is_shown: bool = False
+    ) -> _Outcome:
+        key = cancel_key(obligation.key) + again
+        call_id = cancel_key(obligation.obligation_id) + again
         tool = self.catalog.tool(self.contract.cancel.tool)
         arguments = self._cancel_arguments(obligation)
-        if not self._names_anything(arguments):
+        if not _names_anything(self.contract.cancel, arguments):
             return _parked(f"{tool.name} was not called: nothing would tell it what to cancel")
-        outcome = yield from self._call(tool, arguments, key=key, call_id=key, cancels=True)
+        if self._names_what_it_shares(obligation, arguments):
+            if obligation.namesake:
+                return self._shares_its_id(tool, obligation.namesake)
+            if self.owner and not is_shown:
+                return (yield from self._cancel_if_ours(tool))
+        settled = []
+        for number, one in enumerate(self._each(arguments)):
+            # A cancel with other arguments is another call to its provider.
+            of = f".e{number}" if number else ""
+            settled.append((yield from self._cancel_one(obligation, one, key + of, call_id + of)))
+        return _in_all(settled)
+
+    def _cancel_one(
+        self, obligation: Obligation, arguments: JsonObject, key: str, call_id: str
+    ) -> _Outcome:
+        tool = self.catalog.tool(self.contract.cancel.tool)
+        outcome = yield from self._call(tool, arguments, key=key, call_id=call_id, cancels=True)
+        if self.contract.then and self._goes_on(tool, arguments, outcome, key):
+            return (yield from self._completed(tool, arguments, outcome, key, call_id))
+        if outcome.kind == "rejected":
+            return (yield from self._refused(tool, obligation, outcome, sent=arguments))
+        return (yield from self._done(tool, outcome, note=""))
+
+    def _each(self, arguments: JsonObject) -> list[JsonObject]:
+        """Return the arguments of each call of a cancel that takes one element of a batch."""
+        tool, template = self.catalog.tool(self.contract.cancel.tool), self.contract.cancel
+        listed = [
+            name
+            for name, value in template.arguments.items()
+            if any(EACH in e.path for e in parse_filling(value).expressions)
+            and isinstance(arguments.get(name), list)
+            and "array" not in str(tool.properties.get(name, {}).get("type"))
+        ]
+        if not listed:
+            return [arguments]
+        rows = zip(*(cast("list[JsonValue]", arguments[name]) for name in listed), strict=False)
+        return [{**arguments, **dict(zip(listed, row, strict=True))} for row in rows]
+
+    def _goes_on(self, tool: Tool, arguments: JsonObject, outcome: ToolOutcome, key: str) -> bool:
+        """Return True if the next call of a cancel follows: this answer may not be the end."""
+        if outcome.kind == "succeeded":
+            return True
+        if not _is_success(outcome) or not (outcome.kind == "rejected" or outcome.accepted):
+            return False
+        step = self.contract.then[0]
+        filled = self._next(step, tool, arguments, outcome, key)
+        is_valid = not check_arguments(self.catalog, self.catalog.tool(step.tool), filled)
+        return is_valid and _names_anything(step, filled)
+
+    def _next(
+        self,
+        step: ToolCallTemplate,
+        tool: Tool,
+        arguments: JsonObject,
+        outcome: ToolOutcome,
+        key: str,
+    ) -> JsonObject:
+        return fill_template(
+            step,
+            tool=tool,
+            arguments=arguments,
+            idempotency_key=key,
+            response_body=outcome.body,
+            response_headers=outcome.headers,
+        )
+
+    def _shares_its_id(self, tool: Tool, other: str) -> CompensationOutcome:
+        return _parked(
+            f"{tool.name} was not called: what it would name is {other}, which was answered with "
+            "the same id"
+        )
+
+    def _cancel_if_ours(self, tool: Tool) -> _Outcome:
+        """Cancel another mission's ids only if a probe shows this mission's booking.
+
+        The probe is asked by the values of the request: asked by the id, it would show the other
+        booking.
+        """
+        probe = self.contract.probe
+        is_asked = probe is not None and not reads_only_response(probe)
+        shared = self.obligation.answered_ids
+        said = (yield from self._ask(but=shared)) if is_asked else None
+        if said is not None and said.says == "held":
+            return (yield from self._cancel(self._shown(said), is_shown=True))
+        if said is not None and said.says == "gone":
+            return self._never_came(said.why, shows_it=said.names_it)
+        return self._shares_its_id(tool, f"of mission {self.owner}")
+
+    def _completed(
+        self, tool: Tool, arguments: JsonObject, outcome: ToolOutcome, key: str, call_id: str
+    ) -> _Outcome:
+        """Send the other calls of a cancel after its first; the last answer decides."""
+        for number, step in enumerate(self.contract.then, 2):
+            filled = self._next(step, tool, arguments, outcome, key)
+            asked, tool, arguments = tool, self.catalog.tool(step.tool), filled
+            if check_arguments(self.catalog, tool, filled):
+                return _parked(
+                    f"the answer of {asked.name} does not fill {tool.name}: not cancelled"
+                )
+            outcome = yield from self._call(
+                tool, filled, key=f"{key}.{number}", call_id=f"{call_id}.{number}", cancels=True
+            )
+            if outcome.kind != "succeeded":
+                break
         if outcome.kind != "rejected":
-            note = f"refunded {outcome.price}" if outcome.price is not None else ""
-            return (yield from self._done(tool, outcome, note=note))
-        why = outcome.reason or f"HTTP {outcome.status}"
-        if outcome.status in GONE and not outcome.declared:
-            return self._unclear(f"{tool.name} answers {why}, in a form that it does not declare")
-        if outcome.status in GONE and self._may_be_void(obligation):
+            return (yield from self._done(tool, outcome, note=""))
+        said = yield from self._ask()
+        if said is not None and said.says == "gone":
+            return self._over(tool, outcome.why)
+        named = f"{tool.name} ({', '.join(f'{n} {v}' for n, v in arguments.items())})"
+        return _parked(f"only asked for, not cancelled: {named} was refused: {outcome.why}")
+
+    def _refused(
+        self, tool: Tool, obligation: Obligation, outcome: ToolOutcome, *, sent: JsonObject
+    ) -> _Outcome:
+        """Settle a refused cancel: the refusal may mean that the booking is over already.
+
+        HTTP settles a 410, and a DELETE that does not find its target. Otherwise the probe shows
+        whether the booking is over. If the probe shows other values than were sent, such as a newer
+        version, the cancel is sent once more with those values.
+        """
+        why = outcome.why
+        is_missing, is_success = outcome.status in GONE, _is_success(outcome)
+        if is_missing and outcome.declared and self._may_be_void(obligation):
             return self._never_came(why)
-        if self.obligation.cancel_sent and (yield from self._is_gone(tool, outcome)):
-            return _cancelled("gone after a cancel that was not answered clearly")
-        return _parked(f"{tool.name} was refused: {why}")
+        if self._http_says_gone(tool, outcome, repeated=self.obligation.cancel_sent):
+            return self._over(tool, why)
+        said = (yield from self._ask()) if self._can_tell_gone or not is_missing else None
+        if said is not None and said.says == "gone":
+            if obligation.state is not ObligationState.COMMITTED:
+                return self._never_came(said.why, shows_it=said.names_it)
+            return self._gone(said, self._over(tool, why).note)
+        if is_missing and not outcome.declared:
+            return self._unclear(f"{tool.name} answers {why}, in a form that it does not declare")
+        if said is not None and said.says == "held" and not self.sent_again:
+            shown = self._shown(said)
+            fresh = {**sent, **self._cancel_arguments(shown)}
+            if fresh != sent and len(self._each(fresh)) == 1:
+                self.sent_again = True
+                shown = shown.model_copy(update={"cancel_inputs": fresh})
+                return (yield from self._cancel(shown, again=".again"))
+        if said is not None and said.says == "held" and self._can_tell_gone:
+            ended = ended_state(self.tool, said.found)
+            if ended is not None and self.obligation.state is not ObligationState.COMMITTED:
+                note = f"it never was: by {self._probe_name} {ended}; {tool.name}: {why}"
+                return CompensationOutcome(state="void", note=note)
+            is_perhaps_done = is_success or (self.obligation.cancel_sent and not is_missing)
+            if is_perhaps_done and self._may_settle:
+                return self._looked_again(f"{tool.name} was refused, perhaps for one before: {why}")
+        return _parked(f"{tool.name} was refused: {_joined(why, _ids_in(outcome))}")
+
+    def _gone(self, said: ProbeAnswer, note: str) -> Settled:
+        """Return the outcome if a probe finds nothing after a cancel without a clear answer.
+
+        Shortly after the call the probe may not find the booking yet.
+        """
+        since = self.obligation.committed_at or self.obligation.deadline
+        is_new = self.now is not None and self.now < since + self.contract.settles_after
+        if is_new and self._may_settle and not said.names_it:
+            return self._looked_again(f"not found, perhaps not yet: {said.why}")
+        return _cancelled(note)
+
+    def _over(self, tool: Tool, why: str) -> CompensationOutcome:
+        """Return the outcome if nothing was left to cancel."""
+        before = f"it was over already: {tool.name} was refused ({why})"
+        return _cancelled(_GONE_AFTER if self.obligation.cancel_sent else before)
 
     def _done(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> _Outcome:
-        """What a cancel comes to that was answered with a status of success.
+        """Settle a cancel that was answered with a status of success.
 
-        It is done when the answer honours its contract and the probe, where one can tell, finds
-        nothing more; or when the answer is no such thing, and the probe says so all the same.
+        The cancel is done if the answer honours its contract and the probe, if there is one, finds
+        nothing more; or if the answer breaks the contract, and the probe still shows that it is
+        done.
         """
-        honoured = outcome.kind == "succeeded"
-        can_tell = self._can_tell_gone
+        honoured, can_tell = outcome.kind == "succeeded", self._can_tell_gone
         if honoured and can_tell and not self.obligation.verify_cancel:
             return _cancelled(
                 _joined(note, f"{self._probe_name} was not asked, by policy"), outcome
             )
         if honoured and not can_tell:
-            return _cancelled(note, outcome)
+            return self._believed(tool, outcome, note=note)
         said = (yield from self._ask()) if can_tell else None
         if said is not None and said.says == "gone":
-            return _cancelled(note, outcome if honoured else None)
+            return _cancelled(note, outcome) if honoured else self._gone(said, note)
         if honoured and (said is None or said.says == "another"):
             return _cancelled(_joined(note, "its probe could not be asked"), outcome)
         if not honoured or said is None:
-            return self._unclear(outcome.reason or f"HTTP {outcome.status}", outcome)
-        finds = "it still stands" if said.says == "held" else said.why
-        return self._unclear(f"{tool.name} says that it is done, but by {self._probe_name} {finds}")
+            why = outcome.why
+        else:
+            finds = "it still stands" if said.says == "held" else said.why
+            why = f"{tool.name} says that it is done, but by {self._probe_name} {finds}"
+        stands = said is not None and said.says == "held"
+        if stands and (honoured or outcome.accepted) and self._may_settle:
+            # A finished cancel may show late, and an accepted one is carried out later.
+            return self._looked_again(why)
+        return self._unclear(why, None if honoured else outcome)
+
+    def _believed(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> Settled:
+        """Return the outcome of a cancel whose answer is valid and the only evidence."""
+        if tool.success_when:
+            return _cancelled(note, outcome)
+        before = still_as_made(
+            self.obligation.response, outcome.body, self._cancel_arguments(self.obligation)
+        )
+        if before is not None:
+            doubted = outcome.model_copy(update={"doubted": True})
+            return self._unclear(f"{tool.name} is not believed: {before}", doubted)
+        if outcome.body in (None, "", {}, []):
+            note = _joined(note, "not verified: its answer is empty")
+        return _cancelled(note, outcome)
 
     def _is_gone(
         self, cancel: Tool, outcome: ToolOutcome
     ) -> Generator[CompensationCall, ToolOutcome, bool]:
-        """Whether "not found" means that a cancel before it, which was not answered, did its work.
+        """Return True if a cancel that finds nothing means that an earlier one took effect."""
+        if outcome.status not in GONE:
+            return False
+        if self._can_tell_gone:
+            said = yield from self._ask()
+            return said is not None and said.says == "gone"
+        return self._http_says_gone(cancel, outcome, repeated=True)
 
-        A gateway in trouble says 404 too. HTTP makes sure of it for 410, and for a repeated DELETE
-        (RFC 9110, sections 15.5.11 and 9.3.5) where no probe can tell; else the probe is asked.
+    def _http_says_gone(self, cancel: Tool, outcome: ToolOutcome, *, repeated: bool) -> bool:
+        """Return True if HTTP proves that what is not found is over.
+
+        A gateway in trouble answers 404 too, but never 410 (RFC 9110, section 15.5.11); to another
+        method than DELETE a 410 may refer to the method. Without a probe, a repeated DELETE that
+        finds nothing has worked (section 9.3.5). So has a DELETE of exactly this resource, by an
+        id that its provider answered, if the document declares the refusal; and one after a DELETE
+        that was answered with success.
         """
         if outcome.status not in GONE:
             return False
-        deleted = cancel.method == "DELETE" and not self._can_tell_gone
-        if outcome.declared and (outcome.status == 410 or deleted):
+        if outcome.status == 410 and outcome.declared and repeated:
             return True
-        said = yield from self._ask()
-        return said is not None and said.says == "gone"
+        if self._can_tell_gone or cancel.method != "DELETE":
+            return False
+        is_that_thing = cancel.path.rstrip("/").endswith("}")
+        answered = self.obligation.cancel_answered
+        is_sure = answered or outcome.status == 410 or outcome.declared
+        is_own = answered or bool(self.obligation.answered_ids)
+        return (outcome.declared and repeated) or (is_that_thing and is_sure and is_own)
 
-    def _ask(self) -> _Asked:
-        """What the probe says; None without one, or when the request says too little to ask."""
+    def _ask(self, *, but: Collection[str] = ()) -> _Asked:
+        """Return the probe's answer; None if there is no probe or its inputs are unknown.
+
+        The answer is compared with the names of the obligation, without the inputs in `but`.
+        """
         if self.contract.probe is None:
             return None
         arguments = self._filled(self.contract.probe, self.obligation)
@@ -264,7 +502,8 @@ class _Attempt:
             return None
         call_id = f"{self.obligation.obligation_id}.probe"
         outcome = yield from self._call(tool, arguments, key=None, call_id=call_id)
-        known = self._cancel_arguments(self.obligation)
+        filled = self._cancel_arguments(self.obligation)
+        known = {name: value for name, value in filled.items() if name not in but}
         return read_probe(
             outcome, own_names(self.catalog, self.tool, asked=arguments, known=known), self.contract
         )
@@ -284,15 +523,22 @@ class _Attempt:
         call_id: str,
         cancels: bool = False,
     ) -> _Call:
-        sent_key = key if tool.idempotency_header else None
+        sent_key = tool.key_of(key) if key is not None else None
         before = self.cancelled
         self.cancelled |= cancels
         return (yield CompensationCall(tool, arguments, call_id, sent_key, cancels, before))
 
     def _unclear(self, why: str, outcome: ToolOutcome | None = None) -> CompensationFailure:
-        """An attempt that was answered and settled nothing: another one may."""
+        """Return the failure of an answered attempt that settled nothing: another one may."""
         wait = outcome.retry_after_s if outcome is not None else None
-        return CompensationFailure(reason=why, arrived=self.cancelled, retry_after_s=wait)
+        answered = outcome is not None and outcome.is_unproved and not outcome.accepted
+        return CompensationFailure(
+            reason=why,
+            arrived=self.cancelled,
+            answered=answered,
+            doubted=outcome is not None and outcome.doubted,
+            retry_after_s=wait,
+        )
 
     @property
     def _probe_name(self) -> str:
@@ -303,20 +549,25 @@ class _Attempt:
         return tells_gone(self.catalog, self.contract)
 
     def _can_cancel(self, obligation: Obligation) -> bool:
-        """Whether what is known fills the cancel, and names something in it."""
+        """Return True if the known values fill the cancel and identify something in it."""
         cancel, filled = self.contract.cancel.tool, self._cancel_arguments(obligation)
-        invalid = check_arguments(self.catalog, self.catalog.tool(cancel), filled)
-        return self._names_anything(filled) and not invalid
+        tool, each = self.catalog.tool(cancel), self._each(filled)
+        return _names_anything(self.contract.cancel, filled) and not any(
+            check_arguments(self.catalog, tool, one) for one in each
+        )
 
-    def _names_anything(self, arguments: JsonObject) -> bool:
-        """Whether a cancel holds anything that was read from the call or its answer."""
-        template = self.contract.cancel.arguments
-        return any(n in arguments and parse_filling(v).expressions for n, v in template.items())
+    def _names_what_it_shares(self, obligation: Obligation, arguments: JsonObject) -> bool:
+        """Return True if a cancel would also name another obligation, of this mission or not."""
+        shared = obligation.answered_ids if obligation.namesake or self.owner else {}
+        return bool(shared) and all(
+            name in arguments and same_id(arguments[name], value) for name, value in shared.items()
+        )
 
     def _names_the_call(self) -> bool:
-        """Whether the cancel says which call it is about, by a reference or key of its own.
+        """Return True if the cancel identifies its call by the call's own reference or key.
 
-        What else the request holds may fit the bookings of others: not finding it proves nothing.
+        Other values of the request may match the bookings of others: not finding them proves
+        nothing.
         """
         known = self.obligation
         own = [known.arguments.get(name) for name in self.tool.reference_inputs]
@@ -324,12 +575,12 @@ class _Attempt:
         return any(value in named for value in self._cancel_arguments(known).values())
 
     def _may_be_void(self, obligation: Obligation) -> bool:
-        """Whether it never came to be, when its provider does not find what the cancel names."""
+        """Return True if a cancel that finds nothing makes the obligation void."""
         unknown = obligation.state is not ObligationState.COMMITTED
         return unknown and self._names_the_call() and not self._reads_the_answer(obligation)
 
     def _reads_the_answer(self, obligation: Obligation) -> bool:
-        """Whether its cancel is filled by something that an answer to the call said."""
+        """Return True if the answer to the call fills an input of its cancel."""
         filled = self._cancel_arguments(obligation)
         return any(
             name in filled and any(e.message == "response" for e in parse_filling(v).expressions)
@@ -337,8 +588,8 @@ class _Attempt:
         )
 
     def _cancel_arguments(self, obligation: Obligation) -> JsonObject:
-        """The inputs of the cancel; what was read of the answer before it was cut comes first."""
-        return {**self._filled(self.contract.cancel, obligation), **obligation.undo_arguments}
+        """Return the inputs of the cancel; values read from the full answer take precedence."""
+        return {**self._filled(self.contract.cancel, obligation), **obligation.cancel_inputs}
 
     def _filled(self, template: ToolCallTemplate, obligation: Obligation) -> JsonObject:
         return fill_template(
@@ -348,12 +599,44 @@ class _Attempt:
             idempotency_key=obligation.idempotency_key,
             response_body=obligation.response,
             response_headers=obligation.response_headers,
+            called=self.catalog.tool(template.tool),
         )
 
 
+def _names_anything(template: ToolCallTemplate, filled: JsonObject) -> bool:
+    """Return True if a call contains a value read from the previous call or its answer."""
+    return any(n in filled and parse_filling(v).expressions for n, v in template.arguments.items())
+
+
 def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOutcome:
-    refund = outcome.price if outcome is not None else None
-    return CompensationOutcome(state="cancelled", note=note, refund=refund)
+    if outcome is None:
+        return CompensationOutcome(state="cancelled", note=note)
+    refund, fee = outcome.refund, outcome.fee
+    paid = _joined(f"refunded {refund}" if refund else "", f"fee {fee}" if fee else "")
+    note = _joined(paid.replace(";", ","), note)
+    named = outcome.named
+    return CompensationOutcome(state="cancelled", note=note, refund=refund, fee=fee, named=named)
+
+
+def _in_all(settled: Sequence[Settled]) -> Settled:
+    """Return the outcome of several cancels of one obligation: the worst of them."""
+    ended = [one for one in settled if isinstance(one, CompensationOutcome)]
+    failed = next((one for one in settled if isinstance(one, CompensationFailure)), None)
+    if failed is not None or len(ended) == 1:
+        return failed or ended[0]
+    worst = next(state for state in _WORST if any(one.state == state for one in ended))
+    notes = dict.fromkeys(one.note for one in ended if one.state == worst)
+    return CompensationOutcome(state=worst, note=_joined(*notes))
+
+
+def _ids_in(outcome: ToolOutcome) -> str:
+    """Return the ids in a refusal under a status of success, in words."""
+    named = named_ids(outcome.body) if _is_success(outcome) else ""
+    return f"it answers {named}" if named else ""
+
+
+def _is_success(outcome: ToolOutcome) -> bool:
+    return outcome.status is not None and 200 <= outcome.status < 300
 
 
 def _joined(*notes: str) -> str:

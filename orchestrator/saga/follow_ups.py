@@ -16,9 +16,9 @@ from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import FollowUp, FollowUpKind
 
 MOST: Final = 8
-"""Follow-ups of one call; a list that answers more is long enough to ask about."""
+"""The maximum number of follow-ups of one call: more would be too many to ask about."""
 _MOST_ITEMS: Final = 3
-"""Things of a listing whose follow-ups are named; it is in the order of its provider."""
+"""The number of items of a listing whose follow-ups are named, in the provider's order."""
 _LONGEST: Final = 200
 _ID: Final = re.compile(r"(?i).*(id|reference|number|code|key|uuid|slug)")
 _SAYS_LITTLE: Final = frozenset(
@@ -53,7 +53,7 @@ _SAYS_LITTLE: Final = frozenset(
         "page",
     ]
 )
-"""Names that many things share: alone they connect no two tools."""
+"""Names that many resources share: alone they connect no two tools."""
 
 _ORDER: Final[tuple[FollowUpKind, ...]] = ("cancel", "read", "consequence")
 
@@ -69,7 +69,7 @@ def follow_ups(
     price: Money | None = None,
     at: datetime | None = None,
 ) -> tuple[FollowUp, ...]:
-    """Return what can be done after a call that succeeded: at most `MOST` calls of its document.
+    """Return the possible calls after one that succeeded: at most `MOST` tools of its document.
 
     Args:
         catalog: the tools.
@@ -77,8 +77,8 @@ def follow_ups(
         call_id: of the call.
         arguments: as sent; values that the answer does not repeat are taken from here.
         body: of the answer.
-        cancel_inputs: what the call and its answer fill of the declared cancel.
-        price: what the call cost; a fee may be a share of it.
+        cancel_inputs: the inputs of the declared cancel that the call and its answer fill.
+        price: of the call; a fee may be a share of it.
         at: when it was answered; the cancel window begins then.
     """
     known, filled = as_written(arguments), as_written(cancel_inputs or {})
@@ -99,7 +99,7 @@ def follow_ups(
 def _cancel(
     catalog: Catalog, tool: Tool, inputs: JsonObject, price: Money | None, at: datetime | None
 ) -> Iterator[FollowUp]:
-    """Yield the declared cancel of what the call left, with its window and fee."""
+    """Yield the declared cancel of the call's effect, with its window and fee."""
     contract = tool.compensation
     cancel = catalog.tools.get(contract.cancel.tool) if contract is not None else None
     if contract is None or cancel is None or tool.irreversible:
@@ -121,7 +121,6 @@ def _to(tool: Tool, inputs: JsonObject) -> FollowUp:
 
 
 def _peers(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
-    """Yield the other tools of the same document, without the declared cancel."""
     declared = tool.compensation.cancel.tool if tool.compensation is not None else ""
     for other in catalog.tools.values():
         if other.document == tool.document and other.name not in (tool.name, declared):
@@ -129,7 +128,7 @@ def _peers(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
 
 
 def _items(body: JsonValue) -> list[JsonObject]:
-    """Return the things that an answer is about: itself, or the first ones that it lists."""
+    """Return the objects that an answer is about: itself, or the first items that it lists."""
     lists = body.values() if isinstance(body, dict) else [body]
     listed = [held for held in lists if isinstance(held, list) and _is_of_objects(held)]
     if isinstance(body, dict) and (len(listed) != 1 or _has_id(body)):
@@ -148,7 +147,7 @@ def _has_id(body: JsonObject) -> bool:
 def _inputs(
     catalog: Catalog, tool: Tool, other: Tool, item: JsonObject, known: JsonObject
 ) -> JsonObject | None:
-    """Return the required inputs of another tool, where this answer tells them; else None."""
+    """Return the required inputs of another tool, if this answer fills them; else None."""
     answered, sent = _by_name(tool, item), {_plain(name): held for name, held in known.items()}
     forward = catalog.tools.get(tool.cancel_for or "", tool)
     own = {_plain(name) for name in (*tool.reference_inputs, *forward.reference_inputs)}
@@ -177,7 +176,7 @@ def _required(tool: Tool) -> tuple[str, ...]:
 
 
 def _by_name(tool: Tool, item: JsonObject) -> dict[str, JsonValue]:
-    """Return the plain values of a thing by their plain names, and its id by the thing's name."""
+    """Return the plain values of an object by plain name, and its id by the object's name too."""
     values: dict[str, JsonValue] = {}
     for outer, held in item.items():
         inner = held if isinstance(held, dict) else {}
@@ -192,16 +191,16 @@ def _by_name(tool: Tool, item: JsonObject) -> dict[str, JsonValue]:
 
 
 def _is_plain(value: JsonValue) -> bool:
-    """Return whether a value is one text or number that an input may take as it is."""
+    """Return True if a value is one text or number that an input may take unchanged."""
     if isinstance(value, str):
         return 0 < len(value) <= _LONGEST
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _identifies(name: str, value: JsonValue, tool: Tool) -> bool:
-    """Return whether an input that an answer fills connects both calls to one thing.
+    """Return True if an input that an answer fills connects both calls to one resource.
 
-    After a consequence only an identifier does: what it names otherwise was said before it.
+    After a consequence only an identifier does: its other values were already in the request.
     """
     if _ID.fullmatch(name) or tool.is_side_effect:
         return _ID.fullmatch(name) is not None
@@ -210,14 +209,13 @@ def _identifies(name: str, value: JsonValue, tool: Tool) -> bool:
 
 
 def _thing(tool: Tool) -> str:
-    """Return the thing of a path, also of one that ends in the thing's id."""
     if not (steps := _static_steps(tool)):
         return ""
     return thing_of(tool.model_copy(update={"path": f"/{steps[-1]}"}))
 
 
 def _is_of_thing(other: Tool, tool: Tool) -> bool:
-    """Return whether the bare `id` of a path is that of the things which the other path names."""
+    """Return True if the bare `id` of a path belongs to the resource that the other path names."""
     before, placeholder, _ = other.path.partition("/{id}")
     return bool(placeholder) and before.rpartition("/")[2] == (_static_steps(tool) or [""])[-1]
 

@@ -1,4 +1,4 @@
-"""The ledger of a mission: what it may have left at providers, and the order that takes it back.
+"""The ledger of a mission: its possible effects at providers, and the order of compensation.
 
 An obligation is written before its call is sent. From then on it moves only along `_NEXT`:
 
@@ -10,7 +10,9 @@ An obligation is written before its call is sent. From then on it moves only alo
 Everything here is total and pure: workflows call it, so its answers are replayed for ever.
 """
 
-from collections.abc import Iterable
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import reduce
@@ -20,8 +22,9 @@ from pydantic import Field, JsonValue
 
 from orchestrator.core import compensation_limits
 from orchestrator.core.budget import Money, Spend
+from orchestrator.core.call_ref import key_of_call
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject, Record, id_text, same_id
 from orchestrator.core.spending_limit import Overcharge, SpendingLimit
 from orchestrator.saga.agreed_days import other_days
 from orchestrator.saga.outcome import (
@@ -34,20 +37,20 @@ from orchestrator.saga.outcome import (
 
 
 class ObligationState(StrEnum):
-    """Where an obligation stands."""
+    """The state of an obligation."""
 
     INTENDED = "intended"
-    """Written ahead; the call may or may not have happened."""
+    """Written before its call is sent; the call may or may not have had an effect."""
     COMMITTED = "committed"
-    """The provider holds it."""
+    """The provider has the booking."""
     VOID = "void"
-    """It never came to be: the provider refused, or was found not to hold it."""
+    """The booking never existed: the provider refused, or a probe found nothing."""
     CANCELLED = "cancelled"
-    """It was taken back at the provider."""
+    """The booking was cancelled at the provider."""
     PARKED = "parked"
-    """It could not be taken back; an operator is looking at it."""
+    """The booking could not be cancelled; an operator has to decide."""
     ACCEPTED = "accepted"
-    """An operator decided to live with it."""
+    """An operator decided to leave it."""
 
 
 _S = ObligationState
@@ -62,15 +65,15 @@ _NEXT: dict[ObligationState, frozenset[ObligationState]] = {
 
 
 Resolution = Literal["retry", "cancelled", "accept"]
-"""What an operator may decide on a parked obligation."""
+"""The decisions that an operator can make on a parked obligation."""
 
 
 class IllegalTransition(OrchestratorError):
-    """An obligation was asked to move where it cannot go: a defect of ours, never of the input."""
+    """An obligation cannot move to the given state: a bug in this project, never in the input."""
 
 
 class CancelCall(Record):
-    """A call of a cancel tool that a leg made of its own accord, outside of any rollback."""
+    """A call of a cancel tool that a leg made itself, outside of any rollback."""
 
     call_id: str
     tool: str
@@ -82,16 +85,20 @@ class CancelCall(Record):
     written_at: datetime
     outcome: OutcomeKind = Field(default="unknown", description="unknown until it is answered")
     settled_at: datetime | None = None
+    refund: Money | None = Field(default=None, description="what its answer says is paid back")
+    fee: Money | None = Field(default=None, description="what its answer says is kept")
+    named: tuple[Money, ...] = Field(default=(), description="amounts of its answer")
     confirmed_by: str | None = Field(
         default=None, description="who approved it; None: it named one obligation of its mission"
     )
 
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "CancelCall":
-        """This call after it came to `outcome`."""
-        return self.model_copy(update={"outcome": outcome.kind, "settled_at": at})
+        """Return this call with its outcome."""
+        paid = {"refund": outcome.refund, "fee": outcome.fee, "named": outcome.named}
+        return self.model_copy(update={"outcome": outcome.kind, "settled_at": at, **paid})
 
     def means(self, obligation: "Obligation") -> bool:
-        """Whether this call was made to cancel that obligation, and not one before or after it."""
+        """Return True if this call was made to cancel exactly that obligation."""
         if self.tool != obligation.cancel_tool or obligation.written_at > self.written_at:
             return False
         if obligation.cancelled_by == self.call_id:
@@ -99,14 +106,14 @@ class CancelCall(Record):
         over = None if obligation.is_live else obligation.settled_at
         if over is not None and over <= self.written_at:
             return False
-        known = obligation.undo_arguments
+        known = obligation.cancel_inputs
         return bool(self.names) and all(
-            name in known and known[name] == value for name, value in self.names.items()
+            name in known and same_id(known[name], value) for name, value in self.names.items()
         )
 
 
 class RollbackOrder(Record):
-    """Why something is rolled back, and who decided on it."""
+    """The reason for a rollback, and the person who decided on it."""
 
     reason: str = ""
     approver: str | None = Field(
@@ -115,13 +122,13 @@ class RollbackOrder(Record):
     asked_at: datetime | None = None
 
     def __str__(self) -> str:
-        """Both in one line; the name is one that the caller said."""
+        """Return reason and approver in one line; the name is the one that the caller gave."""
         parts = [self.reason, f"decided by {self.approver}" if self.approver else ""]
         return ", ".join(part for part in parts if part)
 
 
 class ResolutionRecord(Record):
-    """What an operator once decided on a parked obligation."""
+    """An operator's decision on a parked obligation."""
 
     resolution: Resolution
     operator: str = Field(description="who decided, as they said")
@@ -131,29 +138,36 @@ class ResolutionRecord(Record):
     parked_because: str = Field(default="", description="why it was parked then")
 
     def __str__(self) -> str:
-        """In one line: when, who, what, and their note."""
+        """Return the time, the operator, the decision and the note in one line."""
         said = f": {self.note}" if self.note else ""
         return f"{self.at:%Y-%m-%d %H:%M} {self.operator} resolved it as {self.resolution}{said}"
 
 
 class Obligation(Record):
-    """What a side-effect call may have left at a provider, and all that its compensation needs."""
+    """An effect that a call may have had at a provider, and how to cancel it."""
 
     obligation_id: str = Field(description="the call's id: mission, leg and step")
+    origin: str = Field(default="", description="the first run of its mission")
     mission_id: str
+    workflow_id: str = Field(
+        default="", description="of the saga that it is of; empty: it is of a mission"
+    )
     leg_id: str
     tool: str
     cancel_tool: str | None = Field(description="None: no tool is declared")
     catalog_digest: str
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
     idempotency_key: str | None
+    task_queue: str | None = Field(
+        default=None, description="of the agent that called, where it is cancelled; None: anywhere"
+    )
     title: str = ""
     agreed: JsonObject = Field(
         default_factory=dict,
         description="the days that it is of, by the names that its answer may tell them by",
     )
     differs: tuple[str, ...] = Field(
-        default=(), description="which of them its answer tells otherwise, in words"
+        default=(), description="which of them its answer contradicts, in words"
     )
     cancel_timeout: timedelta = compensation_limits.CALL_TIMEOUT
     cancel_max_attempts: int = compensation_limits.ATTEMPTS
@@ -165,7 +179,7 @@ class Obligation(Record):
     committed_at: datetime | None = Field(
         default=None, description="when it was known to be; kept when it is parked"
     )
-    undo_arguments: JsonObject = Field(
+    cancel_inputs: JsonObject = Field(
         default_factory=dict,
         description="inputs of its cancel tool, as far as the call and its answer fill them",
     )
@@ -175,6 +189,21 @@ class Obligation(Record):
     cancelled_by: str | None = Field(default=None, description="the leg's own call that undid it")
     cancel_sent: bool = Field(
         default=False, description="a cancel of it was sent whose outcome is unknown"
+    )
+    answered_ids: JsonObject = Field(
+        default_factory=dict, description="those of them that its provider answered"
+    )
+    namesake: str = Field(
+        default="",
+        description="an earlier obligation of the mission that was answered with the same ids: "
+        "nothing is cancelled by them here",
+    )
+    cancel_answered: bool = Field(
+        default=False,
+        description="a cancel of it was answered with a status of success that was not believed",
+    )
+    missing_for: timedelta = Field(
+        default=timedelta(0), description="how long its provider was seen not to hold it"
     )
     accepted: bool = Field(
         default=False, description="its provider took it on and may do it at any time: a 202"
@@ -189,7 +218,10 @@ class Obligation(Record):
     )
     price: Money | None = Field(default=None, description="what its answer says that was charged")
     fee: Money | None = Field(
-        default=None, description="what undoing it may cost, by its document or the policy"
+        default=None, description="what cancelling it may cost, by its document or the policy"
+    )
+    kept_fee: Money | None = Field(
+        default=None, description="what cancelling it did cost, by the answer to its cancel"
     )
     approved_price: Money | None = Field(
         default=None, description="what it was expected to cost when it was approved"
@@ -204,11 +236,11 @@ class Obligation(Record):
     )
     confirmed_by: str | None = None
     rollback: RollbackOrder | None = Field(
-        default=None, description="why it is or was to be taken back; None: it was not"
+        default=None, description="why it is or was rolled back; None: it was not"
     )
     note: str = ""
-    """Why it stands where it stands, for the operator."""
-    held_up: bool = Field(
+    """The reason for its present state, for the operator."""
+    stalled: bool = Field(
         default=False,
         description="parked for want of what workers keep: tried again by itself once it is there",
     )
@@ -217,24 +249,28 @@ class Obligation(Record):
     )
 
     def moved(self, state: ObligationState, *, at: datetime, note: str = "") -> "Obligation":
-        """This obligation in another state.
+        """Return this obligation in another state.
 
         Raises:
             IllegalTransition: the state cannot follow the present one.
         """
         if state not in _NEXT[self.state]:
             raise IllegalTransition(f"{self.obligation_id}: {self.state} cannot become {state}")
-        changes = {"state": state, "settled_at": at, "note": note, "held_up": False}
+        changes = {"state": state, "settled_at": at, "note": note, "stalled": False}
         return self.model_copy(update=changes)
 
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "Obligation":
-        """This obligation after its call came to `outcome`; unknown leaves it intended."""
+        """Return this obligation with its call's outcome; an unknown one leaves it intended."""
         if outcome.kind == "unknown":
+            # The deadline is for attempts that may still arrive, and for accepted calls.
+            is_over = outcome.alone and not outcome.accepted
             return self.model_copy(
                 update={
+                    "deadline": min(self.deadline, at) if is_over else self.deadline,
                     "note": outcome.reason or "the outcome is unknown",
-                    # What an answer that proves nothing calls it can be cancelled all the same.
-                    "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},
+                    # The ids in an answer that proves nothing can be cancelled all the same.
+                    "cancel_inputs": {**self.cancel_inputs, **outcome.cancel_inputs},
+                    "answered_ids": {**self.answered_ids, **outcome.answered_ids},
                     "accepted": self.accepted or outcome.accepted,
                 }
             )
@@ -244,7 +280,8 @@ class Obligation(Record):
         return committed.model_copy(
             update={
                 "committed_at": at,
-                "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},
+                "cancel_inputs": {**self.cancel_inputs, **outcome.cancel_inputs},
+                "answered_ids": outcome.answered_ids,
                 "response": outcome.body,
                 "differs": other_days(self.agreed, self.arguments, outcome.body),
                 "response_headers": outcome.headers,
@@ -253,19 +290,43 @@ class Obligation(Record):
             }
         )
 
-    def compared(self, limit: SpendingLimit | None) -> "Obligation":
-        """This obligation, as answered, with what was charged compared with what was approved."""
+    def compared(self, limit: SpendingLimit | None, named: Sequence[Money] = ()) -> "Obligation":
+        """Return this answered obligation, with its charge compared with the approved price.
+
+        Args:
+            limit: the approved price; None if it was unknown.
+            named: other amounts of the answer. One above the limit counts as the charge, because
+                the document does not say which amount was charged: a person is asked. If no
+                price was approved, the largest counts.
+        """
         if self.state is not ObligationState.COMMITTED:
             return self
         if limit is None:
-            return self.model_copy(update={"note": self.note or self._unapproved()})
-        note = self.note
-        if self.price is None:
+            return self._with_largest(named)
+        price, note = self.price, self.note
+        above = max(
+            (m for m in named if m.currency == limit.at_most.currency and limit.exceeded_by(m)),
+            key=lambda money: money.amount,
+            default=None,
+        )
+        if above is not None and limit.exceeded_by(price) is None:
+            price = above
+            note = f"the answer names {above}; {limit.approved} was approved"
+        elif price is None:
             note = f"charged price not stated; counted as approved, {limit.approved}"
-        return self.model_copy(update={"overcharged": limit.exceeded_by(self.price), "note": note})
+        changes = {"price": price, "overcharged": limit.exceeded_by(price), "note": note}
+        return self.model_copy(update=changes)
+
+    def _with_largest(self, named: Sequence[Money]) -> "Obligation":
+        """Return this obligation with the largest amount of its answer as its price."""
+        known = [one for one in (self.price, *named) if one is not None]
+        is_one = len({one.currency for one in known}) == 1
+        price = max(known, key=lambda money: money.amount) if is_one else self.price
+        charged = self.model_copy(update={"price": price})
+        return charged.model_copy(update={"note": self.note or charged._unapproved()})
 
     def _unapproved(self) -> str:
-        """What is to be noted of a price that was not known when the call was approved."""
+        """Return the note about a price that was unknown when the call was approved."""
         if not self.spends or not self.has_price:
             return ""
         if self.price is None:
@@ -273,43 +334,60 @@ class Obligation(Record):
         return f"its price was not known when it was approved; {self.price} was charged"
 
     @property
+    def key(self) -> str:
+        """The id of its call among all missions that ever had the same id."""
+        return key_of_call(self.obligation_id, self.origin)
+
+    @property
     def is_unpriced(self) -> bool:
-        """Whether it stands for money of which nobody knows how much it is."""
+        """True if the obligation costs an unknown amount of money."""
         stands = self.state in (_S.COMMITTED, _S.PARKED, _S.ACCEPTED)
         return stands and self.spends and self.has_price and self.cost is None
 
     @property
     def overcharge(self) -> Overcharge | None:
-        """What was charged beyond what was approved; None when nothing was."""
+        """The charge beyond the approved price; None if there is none."""
         if self.overcharged is None or self.price is None or self.approved_price is None:
             return None
         return Overcharge(approved=self.approved_price, charged=self.price, more=self.overcharged)
 
     @property
     def cost(self) -> Money | None:
-        """What it cost: what was charged, else what was approved; None: it stands for no money."""
+        """The charged price, else the approved one; None if it costs no money.
+
+        After the cancel: the amount that the provider kept, as far as the cancel's answer states
+        it.
+        """
+        if self.state is _S.CANCELLED:
+            return self.kept_fee
         stands = self.state in (_S.COMMITTED, _S.PARKED, _S.ACCEPTED)
         return (self.price or self.approved_price) if stands and self.spends else None
 
     @property
     def set_aside(self) -> Money | None:
-        """What was approved, where the charge is in another currency and tells no part of it.
+        """The approved price, if the charge is in another currency than the budget.
 
-        It stays taken of a budget, which such a charge would else leave untouched.
+        It stays reserved in the budget, which a charge in another currency would otherwise leave
+        unchanged.
         """
         cost, approved = self.cost, self.approved_price
-        if cost is None or approved is None or approved.currency == cost.currency:
+        if (
+            self.state is _S.CANCELLED
+            or cost is None
+            or approved is None
+            or approved.currency == cost.currency
+        ):
             return None
         return approved
 
     @property
     def fee_aside(self) -> Money | None:
-        """What stays taken of a budget so that undoing it can be paid, or as it was paid for."""
+        """The part of a budget that is reserved for the cancellation, or was spent on it."""
         is_due = self.state in (_S.INTENDED, _S.COMMITTED, _S.PARKED, _S.CANCELLED)
-        return self.fee if is_due else None
+        return self.fee if is_due and self.kept_fee is None else None
 
     def given_up(self, *, at: datetime, note: str) -> "Obligation":
-        """This obligation after the last attempt at it: parked, or let go by its contract."""
+        """Return this obligation after its last attempt: parked, or accepted by its contract."""
         parked = self.moved(ObligationState.PARKED, at=at, note=note)
         if self.on_failure == "park":
             return parked
@@ -317,33 +395,65 @@ class Obligation(Record):
             ObligationState.ACCEPTED, at=at, note=f"{note}; its contract says to continue"
         )
 
-    def put_by(self, *, at: datetime, note: str) -> "Obligation":
-        """This obligation parked as no worker could take it back, whatever its contract lets go."""
+    def deferred(self, *, at: datetime, note: str) -> "Obligation":
+        """Return this obligation parked until a worker can cancel it, whatever its contract."""
         parked = self.moved(ObligationState.PARKED, at=at, note=note)
-        return parked.model_copy(update={"held_up": True})
+        return parked.model_copy(update={"stalled": True})
 
-    def taken_up(self, *, at: datetime) -> "Obligation":
-        """This obligation, which was put by, now that a worker can take it back."""
+    def resumed(self, *, at: datetime) -> "Obligation":
+        """Return this deferred obligation for another attempt, now that a worker can cancel it."""
         return self.moved(self._after("retry"), at=at, note="a worker has what it needs")
 
     def compensated(self, outcome: "CompensationOutcome", *, at: datetime) -> "Obligation":
-        """This obligation after a compensation that was answered clearly."""
+        """Return this obligation after a compensation with a clear outcome."""
         if outcome.state == "parked":
             return self.given_up(at=at, note=outcome.note)
         state = ObligationState(outcome.state)
         if self.state is ObligationState.COMMITTED and state is ObligationState.VOID:
             state = ObligationState.CANCELLED
-        return self.moved(state, at=at, note=outcome.note)
+        moved = self.moved(state, at=at, note=outcome.note)
+        return moved._keeping(outcome.refund, outcome.fee, outcome.named)
+
+    def _keeping(
+        self, refund: Money | None, fee: Money | None, named: Sequence[Money]
+    ) -> "Obligation":
+        """Return this cancelled obligation with the amount that its provider kept.
+
+        That is the fee, else the part of the price that was not refunded. If the answer states
+        neither, its largest amount below the price counts: it may be either.
+        """
+        kept, note = self._kept(refund, fee), self.note
+        price = self.price or self.approved_price
+        if refund is None and fee is None and price is not None and self.spends:
+            parts = [m for m in named if m.currency == price.currency and m.amount < price.amount]
+            kept = max(parts, key=lambda money: money.amount, default=None)
+            said = f"the answer to its cancel names {kept}, which counts as kept"
+            note = "; ".join(filter(None, (note, said if kept is not None else "")))
+        return self.model_copy(update={"kept_fee": kept, "note": note})
+
+    def _kept(self, refund: Money | None, fee: Money | None) -> Money | None:
+        price = (self.price or self.approved_price) if self.spends else None
+        if fee is not None or refund is None or price is None:
+            return fee
+        if refund.currency != price.currency:
+            return None
+        left = price.amount - refund.amount
+        return Money(amount=left, currency=price.currency) if left > 0 else None
 
     def compensation_failed(self, failure: CompensationFailure) -> "Obligation":
-        """This obligation after an attempt that settled nothing."""
-        sent = self.cancel_sent or failure.arrived
-        return self.model_copy(update={"cancel_sent": sent, "note": failure.reason})
+        """Return this obligation after an attempt that settled nothing."""
+        return self.model_copy(
+            update={
+                "cancel_sent": self.cancel_sent or failure.arrived,
+                "cancel_answered": self.cancel_answered or failure.answered,
+                "note": failure.reason,
+            }
+        )
 
     def resolved(
         self, resolution: "Resolution", *, at: datetime, operator: str, note: str = ""
     ) -> "Obligation":
-        """This parked obligation after an operator's decision, which stays on record with it.
+        """Return this parked obligation after an operator's decision, which it records.
 
         Raises:
             IllegalTransition: it is not parked.
@@ -368,7 +478,7 @@ class Obligation(Record):
         return ObligationState.COMMITTED if known else ObligationState.INTENDED
 
     def met(self, cancel: CancelCall) -> "Obligation":
-        """This obligation after a leg's own call to cancel it, which means it."""
+        """Return this obligation after a leg's own call to cancel exactly this obligation."""
         if not self.is_live:
             return self
         if cancel.outcome == "succeeded":
@@ -377,9 +487,9 @@ class Obligation(Record):
                 at=cancel.settled_at or cancel.written_at,
                 note=f"cancelled by {cancel.call_id}",
             )
-            return cancelled.model_copy(
-                update={"cancel_call": None, "cancelled_by": cancel.call_id}
-            )
+            changes = {"cancel_call": None, "cancelled_by": cancel.call_id}
+            paid = cancelled._keeping(cancel.refund, cancel.fee, cancel.named)
+            return paid.model_copy(update=changes)
         if cancel.outcome == "unknown":
             return self.model_copy(update={"cancel_call": cancel})
         if self.cancel_call is not None and self.cancel_call.call_id == cancel.call_id:
@@ -387,34 +497,98 @@ class Obligation(Record):
         return self
 
     @property
+    def answered_name(self) -> str:
+        """A digest of the provider's ids for it; '' if the answer contained no ids."""
+        return _digest_of(self.cancel_tool, self.answered_ids) if self.answered_ids else ""
+
+    @property
     def is_live(self) -> bool:
-        """Whether the provider may still hold it."""
+        """True if the booking may still exist at the provider."""
         return self.state in (_S.INTENDED, _S.COMMITTED, _S.PARKED)
 
 
 class Ledger(Record):
-    """The ordered obligations of a mission or a leg, and what its legs cancelled by themselves."""
+    """The ordered obligations of a mission or a leg, and the cancels that its legs made."""
 
     obligations: tuple[Obligation, ...] = ()
     cancels: tuple[CancelCall, ...] = ()
 
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """Return the ids of the calls that made its obligations and of its cancels."""
+        made = (one.obligation_id for one in self.obligations)
+        return (*made, *(one.call_id for one in self.cancels))
+
+    @property
+    def workflow_id(self) -> str:
+        """Return the workflow that owns the saga; empty if the ledger is empty or of a mission."""
+        return next((o.workflow_id for o in self.obligations if o.workflow_id), "")
+
     def written(self, *newer: Obligation) -> "Ledger":
-        """With more obligations, or with their newer states where their ids are already there."""
+        """Return the ledger with more obligations, which replace those of the same ids."""
         kept = {o.obligation_id: o for o in (*self.obligations, *newer)}
         return self.model_copy(update={"obligations": tuple(kept.values())})
 
     def cancelling(self, cancel: CancelCall) -> "Ledger":
-        """With a call that cancels something, or what it came to, and with what follows from it.
+        """Return the ledger with a cancel call or its outcome, and the effect on its target.
 
-        An obligation follows it when it is the only one that the call can mean.
+        An obligation changes only if it is the only one that the call can mean.
         """
         others = tuple(c for c in self.cancels if c.call_id != cancel.call_id)
         noted = self.model_copy(update={"cancels": (*others, cancel)})
         meant = [o for o in self.obligations if cancel.means(o)]
         return noted.written(meant[0].met(cancel)) if len(meant) == 1 else noted
 
+    def sending(self, obligation: Obligation | None, cancel: CancelCall | None) -> "Ledger":
+        """Return the ledger with a call's possible effect and cancel, before the call is sent."""
+        noted = self if cancel is None else self.cancelling(cancel)
+        return noted if obligation is None else noted.written(obligation)
+
+    def doubted(self, obligation: Obligation | None, outcome: ToolOutcome) -> ToolOutcome:
+        """Return a call's outcome; unclear if its answer has the ids of another obligation."""
+        if obligation is None or outcome.kind != "succeeded":
+            return outcome
+        own = obligation.obligation_id
+        other = self.namesake(obligation.cancel_tool, outcome.answered_ids, of=own)
+        if other is None:
+            return outcome
+        reason = f"its answer gives the id that {other.obligation_id} was answered with"
+        return outcome.model_copy(update={"kind": "unknown", "reason": reason})
+
+    def answered(
+        self,
+        obligation: Obligation | None,
+        cancel: CancelCall | None,
+        outcome: ToolOutcome,
+        *,
+        at: datetime,
+        limit: SpendingLimit | None = None,
+    ) -> "Ledger":
+        """Return the ledger with the outcome of a call that was written with `sending`.
+
+        Args:
+            obligation: the possible effect of the call.
+            cancel: the call itself, if it is one of a cancel tool.
+            outcome: after `doubted`.
+            at: when it was answered.
+            limit: the approved price that the charge is compared with.
+        """
+        ledger = self
+        if obligation is not None:
+            written = ledger.obligation(obligation.obligation_id)
+            # An amount in the answer to a cancel is a refund and no price.
+            came = (
+                outcome
+                if cancel is None
+                else outcome.model_copy(update={"price": None, "named": ()})
+            )
+            ledger = ledger.written(written.answered(came, at=at).compared(limit, came.named))
+        if cancel is not None:
+            ledger = ledger.cancelling(ledger.cancel(cancel.call_id).answered(outcome, at=at))
+        return ledger
+
     def obligation(self, obligation_id: str) -> Obligation:
-        """The one with this id.
+        """Return the obligation with this id.
 
         Raises:
             KeyError: there is none.
@@ -422,7 +596,7 @@ class Ledger(Record):
         return {o.obligation_id: o for o in self.obligations}[obligation_id]
 
     def cancel(self, call_id: str) -> CancelCall:
-        """A leg's own call to cancel something, by its id.
+        """Return a leg's own cancel call by its id.
 
         Raises:
             KeyError: there is none.
@@ -431,49 +605,95 @@ class Ledger(Record):
 
     @property
     def spent(self) -> Spend:
-        """What the obligations that still stand cost."""
+        """The cost of the obligations that still stand."""
         costs = (o.cost for o in self.obligations)
         unpriced = sum(o.is_unpriced for o in self.obligations)
         return reduce(Spend.plus, costs, Spend(unpriced=unpriced))
 
     @property
     def set_aside(self) -> Spend:
-        """What they take of a budget beside what was spent."""
+        """The amounts reserved of a budget in addition to what was spent."""
         aside = (one for o in self.obligations for one in (o.set_aside, o.fee_aside))
         return reduce(Spend.plus, aside, Spend())
 
+    def namesake(self, cancel_tool: str | None, ids: JsonObject, *, of: str) -> "Obligation | None":
+        """Return the first other live obligation that was answered with these ids, or None.
+
+        Args:
+            cancel_tool: the tool that would cancel either.
+            ids: as answered, by the inputs of that tool.
+            of: the id of the obligation whose call was answered with them now.
+        """
+        if not ids:
+            return None
+        name, others = _name(cancel_tool, ids), (o for o in self.live() if o.obligation_id != of)
+        return next((o for o in others if _name(o.cancel_tool, o.answered_ids) == name), None)
+
+    def claimed_ids(self) -> Iterator[tuple[str, str]]:
+        """Yield the digests of the providers' ids of live obligations, each with its mission."""
+        yield from ((o.answered_name, o.mission_id) for o in self.live() if o.answered_ids)
+
+    def freed_ids(self) -> Iterator[tuple[str, str]]:
+        """Yield the digests of ids that are free again, with the mission; '' after own cancels."""
+        over = (_S.CANCELLED, _S.VOID)
+        yield from (
+            (o.answered_name, o.mission_id)
+            for o in self.obligations
+            if o.state in over and o.answered_ids
+        )
+        done = (c for c in self.cancels if c.outcome == "succeeded" and c.names)
+        yield from ((_digest_of(c.tool, c.names), "") for c in done)
+
+    def _with_namesakes(self) -> "Ledger":
+        """Return the ledger with obligations marked that have an earlier one's ids.
+
+        A cancel by these ids would cancel the earlier obligation.
+        """
+        first: dict[_Name, Obligation] = {}
+        for one in self.live():
+            if one.answered_ids:
+                first.setdefault(_name(one.cancel_tool, one.answered_ids), one)
+        owners = [(o, first.get(_name(o.cancel_tool, o.answered_ids), o)) for o in self.live()]
+        return self.written(
+            *(
+                one.model_copy(update={"namesake": owner.obligation_id})
+                for one, owner in owners
+                if owner.obligation_id != one.obligation_id
+            )
+        )
+
     def without(self, obligation_id: str) -> "Ledger":
-        """What it would be if one call had never been made."""
+        """Return the ledger without the obligation of one call."""
         kept = tuple(o for o in self.obligations if o.obligation_id != obligation_id)
         return self.model_copy(update={"obligations": kept})
 
     def live(self) -> tuple[Obligation, ...]:
-        """Those the providers may still hold, in the order written."""
+        """Return the obligations that may still exist at providers, in the order written."""
         return tuple(o for o in self.obligations if o.is_live)
 
     def ordered_back(self, order: RollbackOrder) -> "Ledger":
-        """With the order under which its live obligations are taken back, where none stands yet."""
+        """Return the ledger with a rollback order on each live obligation that has none."""
         due = [o for o in self.live() if o.rollback is None]
         return self.written(*(o.model_copy(update={"rollback": order}) for o in due))
 
     def compensated(self) -> tuple[Obligation, ...]:
-        """Those that were taken back at their providers, in the order written."""
+        """Return the cancelled obligations, in the order written."""
         return tuple(o for o in self.obligations if o.state is ObligationState.CANCELLED)
 
     def compensation_order(self) -> tuple[Obligation, ...]:
-        """The live ones in the order to take them back: last committed first, across all legs.
+        """Return the live obligations in cancel order: last committed first, across all legs.
 
-        One whose outcome is unknown counts from when it was written. Equal times are ordered by id,
-        so that every replay gives the same order.
+        An obligation with an unknown outcome counts from when it was written. Equal times are
+        ordered by id, so that every replay gives the same order.
         """
         order = sorted(self.live(), key=lambda o: (o.committed_at or o.written_at, o.obligation_id))
         return tuple(reversed(order))
 
     @staticmethod
     def merged(ledgers: Iterable["Ledger"]) -> "Ledger":
-        """All obligations of several ledgers, by the time they were written.
+        """Return all obligations of several ledgers, by the time they were written.
 
-        What one leg cancelled of another is seen here, where both are known.
+        A cancel by one leg of another leg's obligation takes effect here, where both are known.
         """
         every = tuple(ledgers)
         obligations = [o for ledger in every for o in ledger.obligations]
@@ -483,4 +703,65 @@ class Ledger(Record):
         )
         for cancel in sorted(cancels, key=lambda c: (c.written_at, c.call_id)):
             merged = merged.cancelling(cancel)
-        return merged
+        return merged._with_namesakes()
+
+    @staticmethod
+    def united(ledgers: Iterable["Ledger"]) -> "Ledger":
+        """Return one ledger of a mission from several records of it: runs, branches, the store.
+
+        If two records of one call differ, the settled one counts, unless the call was sent again
+        after it ended without an effect; of two settled ones the later counts, and a void one only
+        if no other record says that the obligation exists. A reset may have sent another call under
+        the same id: both stay in the ledger, the earlier one under a new id.
+        """
+        every = tuple(ledgers)
+        sent: dict[tuple[str, str], Obligation] = {}
+        for one in (o for ledger in every for o in ledger.obligations):
+            identity = one.obligation_id, _content(one)
+            sent[identity] = _prevailing(sent.get(identity, one), one)
+        cancels: dict[str, CancelCall] = {}
+        for call in (c for ledger in every for c in ledger.cancels):
+            known = cancels.get(call.call_id, call)
+            cancels[call.call_id] = call if known.outcome == "unknown" else known
+        newest: dict[str, Obligation] = {}
+        aside: dict[str, Obligation] = {}
+        for one in sorted(sent.values(), key=lambda o: o.written_at):
+            earlier = newest.get(one.obligation_id)
+            newest[one.obligation_id] = one
+            if earlier is not None and earlier.is_live:
+                own_id = f"{earlier.obligation_id}-{_content(earlier)[:8]}"
+                aside[own_id] = earlier.model_copy(update={"obligation_id": own_id})
+        kept = {**aside, **newest}
+        united = Ledger(obligations=tuple(kept.values()), cancels=tuple(cancels.values()))
+        return Ledger.merged([united])
+
+
+def _content(obligation: Obligation) -> str:
+    """Return a digest of a call's request, which no answer changes."""
+    asked = [obligation.tool, obligation.arguments]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+def _prevailing(one: Obligation, other: Obligation) -> Obligation:
+    """Return the record that counts of two records of the same call."""
+    if (one.state is _S.INTENDED) is (other.state is _S.INTENDED):
+        return max(one, other, key=_weight)
+    intended, settled = (one, other) if one.state is _S.INTENDED else (other, one)
+    over = settled.settled_at or settled.written_at
+    return intended if not settled.is_live and intended.written_at > over else settled
+
+
+def _weight(one: Obligation) -> tuple[bool, datetime, bool, int]:
+    at = one.settled_at or one.written_at
+    return one.state is not _S.VOID, at, one.cancel_sent, len(one.cancel_inputs)
+
+
+_Name = tuple[str | None, tuple[tuple[str, str], ...]]
+
+
+def _digest_of(cancel_tool: str | None, ids: JsonObject) -> str:
+    return hashlib.sha256(json.dumps(_name(cancel_tool, ids)).encode()).hexdigest()
+
+
+def _name(cancel_tool: str | None, ids: JsonObject) -> _Name:
+    return cancel_tool, tuple(sorted((name, id_text(value)) for name, value in ids.items()))

@@ -1,7 +1,7 @@
-"""The orders of a plan, and which of them the effects in a ledger serve: pure, replayed for ever.
+"""The orders of a plan, and the effects in a ledger that serve them: pure, replayed for ever.
 
-An effect serves one order. A cancel that a leg makes of its own booking takes that effect away; it
-is no effect of its own unless it is ordered as well.
+An effect serves one order. A cancel that a leg makes of its own booking removes that effect; it is
+no effect itself unless it is ordered as well.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,11 +33,11 @@ class Order(Record):
     clause: str = Field(default="", description="the words of the goal")
 
     def __str__(self) -> str:
-        """It in the words of the goal, or else its tools."""
+        """Return the words of the goal, or else the tools."""
         return self.clause or " or ".join(self.tools)
 
     def is_part_of(self, orders: Iterable["Order"]) -> bool:
-        """True if it is one of these, or a smaller number of its effects."""
+        """Return True if it is one of these orders, or a smaller number of its effects."""
         return any(
             self.count <= one.count and self.model_copy(update={"count": one.count}) == one
             for one in orders
@@ -45,24 +45,24 @@ class Order(Record):
 
     @property
     def is_conditional(self) -> bool:
-        """True if it may rightly end without an effect."""
+        """True if the order may rightly end without an effect."""
         return bool(self.when or self.each)
 
 
 class WhenRead(Record):
-    """What a planner read of a conditional order: kept with its leg, and shown in the result."""
+    """A planner's reading of a conditional order: stored with its leg, and shown in the result."""
 
     when: str = Field(description="the order's `when`, or the `each` of which there is nothing")
     holds: bool
     read: str = Field(description="the value that was read: 'forecast for 5 December: rain 80 %'")
 
     def __str__(self) -> str:
-        """In one line."""
+        """Return the condition, the reading and the value in one line."""
         return f"{self.when}: {'yes' if self.holds else 'no'} ({self.read})"
 
 
 class Effect(Record):
-    """What one call changed."""
+    """The change that one call made."""
 
     call_id: str
     leg_id: str
@@ -73,11 +73,11 @@ class Effect(Record):
 
 
 def effects_of(ledger: Ledger, orders: Iterable[Order] = ()) -> tuple[Effect, ...]:
-    """What the calls of a ledger changed: what they made, and what they cancelled.
+    """Return the changes that the calls of a ledger made, cancels included.
 
     Args:
         ledger: of a leg or a mission.
-        orders: what was made and then cancelled stands only where the cancel is among these.
+        orders: an effect that was made and then cancelled stands only if its cancel is among these.
     """
     ordered = {tool for order in orders for tool in order.tools}
     done = {c.call_id for c in ledger.cancels if c.outcome == "succeeded"}
@@ -92,12 +92,12 @@ def effects_of(ledger: Ledger, orders: Iterable[Order] = ()) -> tuple[Effect, ..
 def unserved(
     orders: Sequence[Order], effects: Iterable[Effect], read: Sequence[WhenRead] = ()
 ) -> list[Order]:
-    """The orders without the effects that they need, in their order.
+    """Return the orders that do not have the effects that they need, in their order.
 
     Args:
         orders: of one leg, or of several.
-        effects: of the same.
-        read: what their planners read of conditional orders.
+        effects: of the same legs.
+        read: the planners' readings of conditional orders.
     """
     standing = [effect for effect in effects if not effect.why_not]
     by_number = served_by(orders, standing)
@@ -111,7 +111,7 @@ def unserved(
 def done_though_unmet(
     orders: Sequence[Order], effects: Iterable[Effect], read: Sequence[WhenRead]
 ) -> list[tuple[Order, WhenRead]]:
-    """The orders that have an effect although their planner read that their `when` fails."""
+    """Return the orders that have an effect although their planner read that `when` fails."""
     by_number = served_by(orders, [effect for effect in effects if not effect.why_not])
     found = []
     for number, order in enumerate(orders):
@@ -122,7 +122,7 @@ def done_though_unmet(
 
 
 def why_unserved(order: Order, effects: Iterable[Effect]) -> str:
-    """What became of an order that lacks effects."""
+    """Return the reason why an order does not have all of its effects."""
     able = [effect for effect in effects if effect.tool in order.tools]
     standing = sum(not effect.why_not for effect in able)
     if standing and not order.each:
@@ -138,7 +138,7 @@ def why_unserved(order: Order, effects: Iterable[Effect]) -> str:
 def served_by(
     orders: Sequence[Order], effects: Sequence[Effect], most_each: int = MOST_EFFECTS
 ) -> dict[int, list[int]]:
-    """By the number of each order, the numbers of the effects that serve it; as many as can be.
+    """Return the numbers of the effects that serve each order, by its number; as many as fit.
 
     Args:
         orders: each takes up to its count; with `each`, up to `most_each`.
@@ -148,7 +148,7 @@ def served_by(
     taken: dict[int, list[int]] = {number: [] for number in range(len(orders))}
 
     def place(at: int, seen: set[int]) -> bool:
-        """Give the effect to an order that has room, or that can pass one of its own on."""
+        """Assign the effect to an order with room, or to one that can pass an effect on."""
         for number, order in enumerate(orders):
             if number in seen or effects[at].tool not in order.tools:
                 continue
@@ -172,7 +172,7 @@ def served_by(
 def has_room(
     orders: Sequence[Order], effects: Sequence[Effect], tool: str, most_each: int = MOST_EFFECTS
 ) -> bool:
-    """True if one more effect of a tool would serve an order that has not all of its own yet."""
+    """Return True if one more effect of a tool would serve an order that still needs effects."""
     before = sum(map(len, served_by(orders, effects, most_each).values()))
     one_more = Effect(call_id="", leg_id="", tool=tool)
     after = sum(map(len, served_by(orders, [*effects, one_more], most_each).values()))
@@ -180,7 +180,7 @@ def has_room(
 
 
 def left_to_do(orders: Sequence[Order], effects: Sequence[Effect]) -> tuple[Order, ...]:
-    """The orders that have not all of their effects, each with the count that is left."""
+    """Return the orders that still need effects, each with the count that is left."""
     standing = [effect for effect in effects if not effect.why_not]
     served = served_by(orders, standing)
     left = ((order, order.count - len(served[n])) for n, order in enumerate(orders))
@@ -194,7 +194,7 @@ def left_to_do(orders: Sequence[Order], effects: Sequence[Effect]) -> tuple[Orde
 def covered_orders(
     orders: Mapping[str, Sequence[Order]], listed: Sequence[Order]
 ) -> dict[str, tuple[Order, ...]]:
-    """Those of a plan's orders that a request lists itself, none of what it lists counted twice.
+    """Return the orders of a plan that the request also lists, each listed effect counted once.
 
     Args:
         orders: of the legs, by their ids.
@@ -223,7 +223,7 @@ def _is_excused(order: Order, orders: Sequence[Order], read: Sequence[WhenRead])
 
 
 def _said_of(order: Order, orders: Sequence[Order], read: Sequence[WhenRead]) -> WhenRead | None:
-    """What a planner says of a conditional order; where there is one of each, it is that one."""
+    """Return the reading of a conditional order; a single reading is the single order's."""
     if not order.is_conditional:
         return None
     named = {_plain(text) for text in (order.when, order.each) if text}
@@ -254,7 +254,7 @@ def _made(obligation: Obligation, is_cancelled_as_ordered: bool) -> Effect:
 
 
 def _cancelled(cancel: CancelCall) -> Effect:
-    leg_id = cancel.call_id.rpartition(".")[0].partition(".")[2]  # of mission, leg and step
+    leg_id = cancel.call_id.rpartition(".")[0].partition(".")[2]  # mission.leg.step
     why_not = "" if cancel.outcome == "succeeded" else f"{cancel.tool} ended as {cancel.outcome}"
     return Effect(
         call_id=cancel.call_id,

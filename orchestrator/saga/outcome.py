@@ -1,26 +1,25 @@
-"""What calls and compensations come to; a call's outcome is decided from its status or fault."""
+"""Outcomes of calls and compensations; a call's outcome follows from its status or fault."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.budget import Money
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import BodyRef, JsonObject, Record
 
 OutcomeKind = Literal["succeeded", "rejected", "unknown"]
 
 _NOT_FINAL = frozenset({408, 425, 429})
-"""Client errors that say nothing about whether the request was processed, or that ask to wait."""
+"""Client errors that do not show whether the request was processed, or that ask to wait."""
 
 
 FollowUpKind = Literal["cancel", "read", "consequence"]
 
 
 class FollowUp(Record):
-    """One call that can be made next, and the inputs that are known for it."""
+    """A call that can be made next, and its known inputs."""
 
     id: str = Field(description="the id of the call that it follows, a colon, and a number")
     kind: FollowUpKind
@@ -37,50 +36,78 @@ class FollowUp(Record):
 
 
 class ToolOutcome(Record):
-    """What one tool call came to, after its retries."""
+    """The outcome of one tool call, after its retries."""
 
     kind: OutcomeKind
     status: int | None = None
     body: JsonValue = None
     reason: str | None = None
-    """Why it was rejected or is unknown, in words a planner can act on."""
+    """The reason why it was rejected or is unknown, in words that a planner can act on."""
     contract_breach: str | None = None
     """Deviations of the answer from its document; on a success, in parts that nothing uses."""
+    doubted: bool = False
+    """True if the answer is a 2xx that its document, or the closed rule, calls no success.
+
+    Another attempt would end in the same way.
+    """
+    alone: bool = False
+    """True if no other attempt of the call can still arrive."""
     accepted: bool = False
-    """The provider took it on and did not say that it is done: a 202."""
+    """True for a 202: the provider accepted the call and did not say that it is done."""
+    deferred: bool = False
+    """True if the provider did not begin and asks for a later attempt: 425, 429, rate limit."""
     declared: bool = False
-    """A refusal that the document declares by its own status, with the type and body it has."""
+    """True for a refusal that the document declares by its status, with its type and body."""
     price: Money | None = None
-    """What the answer says it cost."""
+    """The price that the answer states."""
+    named: tuple[Money, ...] = ()
+    """Amounts in an answer that does not declare which of them counts.
+
+    The largest amounts in an answer whose document does not declare the charge; the amounts in the
+    answer to a cancel that names no refund and no fee.
+    """
+    refund: Money | None = None
+    """The refund that the answer to a cancel states."""
+    fee: Money | None = None
+    """The fee that the answer to a cancel states."""
     headers: dict[str, str] = Field(default_factory=dict)
     """The answer's headers that the tool's compensation expressions read, names in lower case."""
-    undo_arguments: JsonObject = Field(default_factory=dict)
-    """What this call and its answer fill of the inputs of its cancel tool."""
+    cancel_inputs: JsonObject = Field(default_factory=dict)
+    """The inputs of its cancel tool that this call and its answer fill."""
+    answered_ids: JsonObject = Field(default_factory=dict)
+    """The inputs that come from the answer: the provider's ids of the resource."""
     follow_ups: tuple[FollowUp, ...] = ()
-    """What can be done after a consequence that took effect."""
+    """Calls that can follow a consequence that took effect."""
     answered_at: datetime | None = None
-    """When the answer arrived, by the clock of the worker that received it."""
+    """The time of the answer, by the clock of the worker that received it."""
     retry_after_s: float | None = None
-    """How long the provider asked to wait before the next attempt."""
+    """The wait that the provider asked for before the next attempt."""
     body_ref: BodyRef | None = None
-    """Where the whole body is kept; the one above is a shortened form of it then."""
+    """The place of the whole body, of which `body` is then a shortened form."""
+
+    @property
+    def why(self) -> str:
+        """Its reason, or else its status."""
+        return self.reason or f"HTTP {self.status}"
 
     @property
     def is_unproved(self) -> bool:
-        """Whether it was answered with a 2xx, and with nothing that proves that it is done."""
+        """True for a 2xx without proof that the call is done."""
         return self.kind == "unknown" and self.status is not None and 200 <= self.status < 300
 
 
 class CompensationOutcome(Record):
-    """What one attempt to take an obligation back came to; a `CompensationFailure` when unclear."""
+    """The outcome of one attempt to cancel an obligation; a `CompensationFailure` if unclear."""
 
     state: Literal["cancelled", "void", "parked"]
     note: str = ""
     refund: Money | None = None
+    fee: Money | None = Field(default=None, description="what its provider keeps, as answered")
+    named: tuple[Money, ...] = Field(default=(), description="amounts of the answer to a cancel")
 
 
 class CompensationFailure(Record):
-    """An attempt to take an obligation back that came to nothing clear."""
+    """An attempt to cancel an obligation that settled nothing."""
 
     reason: str
     counts: bool = Field(
@@ -89,16 +116,28 @@ class CompensationFailure(Record):
     arrived: bool = Field(
         default=True, description="the cancel may have been carried out, and only its answer lost"
     )
+    answered: bool = Field(
+        default=False,
+        description="a cancel was answered with a status of success that was not believed",
+    )
+    doubted: bool = Field(
+        default=False,
+        description="the answer to a cancel says that it was not done, as it may say for ever",
+    )
+    settles_after: timedelta | None = Field(
+        default=None,
+        description="it is only looked at again, until that has settled nothing for so long",
+    )
     final: bool = Field(default=False, description="no further attempt can end otherwise")
     retry_after_s: float | None = Field(default=None, description="as the provider asked")
-    held_up: bool = Field(
+    stalled: bool = Field(
         default=False,
         description="no worker had what it needs; its provider has no part in it",
     )
 
 
 class TransportFault(StrEnum):
-    """How a call can end without an answer, in words."""
+    """The ways in which a call can end without an answer, in words."""
 
     ADDRESS = "the address is not one of HTTP"
     NAME = "the host's name could not be resolved"
@@ -135,17 +174,19 @@ _NEVER_LEFT = frozenset(
 """Faults before the first byte of a request is sent: the provider cannot have acted."""
 
 _NOT_WORKED_ON = frozenset({425, 429})
-"""Answers of a provider that did not begin: it asks to come back."""
+"""Statuses of a provider that did not begin and asks for a later attempt."""
 
 _DONE_ELSEWHERE = frozenset({302, 303})
-"""Redirects that providers also use to say "done, look there" after a request that they carried
-out; the others say that the request itself should have gone somewhere else."""
+"""Redirects that providers also use to say "done, look there" after a request took effect.
+
+The other redirects mean that the request itself should have gone somewhere else.
+"""
 
 
 def classify(
     ended: int | TransportFault, *, in_progress: bool = False, changes: bool = False
 ) -> OutcomeKind:
-    """What one attempt to call a tool came to.
+    """Return the kind of outcome of one attempt to call a tool.
 
     Args:
         ended: the status that was received, or the fault that it ended with; an informational
@@ -154,8 +195,8 @@ def classify(
         changes: the tool may change something, so that a redirect may mean that it did.
 
     Returns:
-        "rejected" only when the attempt can have had no effect at the provider; "succeeded" as far
-        as the status goes, what the document says of the answer is looked at apart.
+        "rejected" only if the attempt can have had no effect at the provider; "succeeded" by the
+        status alone: the answer is checked against its document elsewhere.
     """
     if isinstance(ended, TransportFault):
         return "rejected" if ended in _NEVER_LEFT else "unknown"
@@ -169,5 +210,5 @@ def classify(
 
 
 def is_not_worked_on(status: int | None) -> bool:
-    """Whether an answer with this status says that the provider did not begin."""
+    """Return True if an answer with this status says that the provider did not begin."""
     return status in _NOT_WORKED_ON

@@ -1,7 +1,7 @@
-"""What a probe says of one obligation: that it stands, that it is gone, or nothing."""
+"""Read a probe's answer about one obligation: it stands, it is gone, or nothing is known."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pydantic import JsonValue
@@ -27,36 +27,44 @@ from orchestrator.saga.outcome import ToolOutcome
 
 @dataclass(frozen=True)
 class ProbeAnswer:
-    """What a probe says of an obligation."""
+    """A probe's answer about an obligation."""
 
     says: Literal["held", "gone", "nothing", "another", "refused"]
-    """`nothing`: it settles nothing, but may when asked again. `another`: nothing shows that it
-    speaks of this obligation. `refused`: the probe itself was."""
+    """The result: held or gone, or one of three that settle nothing.
+
+    `nothing`: the answer settles nothing, but a later one may. `another`: nothing shows that the
+    answer is about this obligation. `refused`: the probe itself was refused.
+    """
     why: str = ""
     body: JsonValue = None
     """The whole answer."""
+    headers: Mapping[str, str] = field(default_factory=dict)
     found: JsonValue = None
-    """What of it is about the obligation."""
+    """The part of the answer about the obligation."""
     names_it: bool = False
-    """Whether it gives back what nothing but the obligation goes by: what is asked about has
-    arrived, whatever became of it."""
+    """True if the answer repeats a name that belongs to the obligation alone.
+
+    The call has then arrived, whatever happened to its booking.
+    """
 
 
 @dataclass(frozen=True)
 class OwnNames:
-    """What nothing but one obligation goes by."""
+    """The names that belong to one obligation alone."""
 
     named: Mapping[str, JsonValue]
-    """By the names that an answer may have for it: the reference that the request carried, its
-    key, and the ids that its provider gave it."""
+    """Values by the names that an answer may use.
+
+    They are the reference of the request, its key, and the ids that its provider gave it.
+    """
     is_asked_by: bool
-    """Whether the probe is asked for one of them."""
+    """True if the probe is asked for one of them."""
     is_told: bool = False
-    """Whether the probe's document promises one of them in what it shows."""
+    """True if the probe's document promises one of them in its answers."""
 
 
 def tells_gone(catalog: Catalog, contract: Compensation) -> bool:
-    """Whether the document says how an answer of the probe shows that nothing is there."""
+    """Return True if the document says how an answer of the probe shows that nothing is there."""
     if contract.probe is None:
         return False
     probe = catalog.tools.get(contract.probe.tool)
@@ -64,8 +72,8 @@ def tells_gone(catalog: Catalog, contract: Compensation) -> bool:
 
 
 def read_probe(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -> ProbeAnswer:
-    """What an answer of the probe says; an answer about something else says nothing."""
-    why = outcome.reason or f"HTTP {outcome.status}"
+    """Read an answer of the probe; an answer about something else says nothing."""
+    why = outcome.why
     if outcome.kind == "succeeded":
         return _read_success(outcome, own, contract)
     if outcome.kind == "rejected" and outcome.status in GONE:
@@ -85,7 +93,7 @@ def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -
         here = [_of_ours(one, shown.path, body) for one in conditions]
         gone, at_fault = all_hold(here, status=outcome.status, headers={}, body=body)
         if conditions and gone is None:
-            return ProbeAnswer("nothing", f"whether {at_fault} cannot be told from its answer")
+            return ProbeAnswer("nothing", f"whether {at_fault} does not follow from its answer")
         standing = standing or (None if conditions and gone else shown)
     if standing is None:
         why = f"it answers that {' and '.join(contract.gone_when)}"
@@ -94,11 +102,17 @@ def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -
         return ProbeAnswer("another", "nothing in it says that it is about this call")
     if not ours and not conditions and (own.is_told or not _shows_what_is_read(body, contract)):
         return ProbeAnswer("nothing", "it shows nothing that is about this call")
-    return ProbeAnswer("held", body=body, found=standing.value, names_it=bool(ours))
+    return ProbeAnswer(
+        "held",
+        body=body,
+        headers=outcome.headers,
+        found=standing.value,
+        names_it=bool(ours),
+    )
 
 
 def _of_ours(condition: Condition, path: Sequence[str], body: JsonValue) -> Condition:
-    """The condition, read of what is ours where it names an element of the list that holds it."""
+    """Return the condition, read from our element of a list if it names one by its place."""
     if condition.reading is None:
         return condition
     read: list[str] = []
@@ -112,7 +126,7 @@ def _of_ours(condition: Condition, path: Sequence[str], body: JsonValue) -> Cond
 
 
 def _shows_what_is_read(body: JsonValue, contract: Compensation) -> bool:
-    """Whether an answer holds what the cancel reads of one, where it reads anything."""
+    """Return True if an answer contains a value that the cancel reads, if it reads any."""
     read = [
         expression
         for value in contract.cancel.arguments.values()
@@ -131,7 +145,7 @@ def _at(body: JsonValue, path: Sequence[str]) -> JsonValue:
 
 
 def own_names(catalog: Catalog, tool: Tool, *, asked: JsonObject, known: JsonObject) -> OwnNames:
-    """What an obligation alone goes by, as far as it is known.
+    """Return the known names that belong to an obligation alone.
 
     Args:
         catalog: the tool's.
@@ -150,9 +164,10 @@ def own_names(catalog: Catalog, tool: Tool, *, asked: JsonObject, known: JsonObj
 
 
 def _promised(schema: JsonValue, *, levels: int = DEEPEST, listed: bool = False) -> Iterator[str]:
-    """The properties that what an answer shows is promised to have.
+    """Yield the properties that an answer is promised to have.
 
-    In a list all that its elements may have: an answer that shows one shows an element.
+    In a list these are all possible properties of its elements: an answer that shows the obligation
+    shows an element.
     """
     if not isinstance(schema, dict) or levels < 0:
         return
@@ -169,7 +184,7 @@ def _promised(schema: JsonValue, *, levels: int = DEEPEST, listed: bool = False)
 def _own_of(
     catalog: Catalog, tool: Tool, template: ToolCallTemplate, filled: JsonObject
 ) -> dict[str, JsonValue]:
-    """Of one call what is the obligation's own, by every name that the contract has for it."""
+    """Return the values of a call that are the obligation's own, by every name in the contract."""
     named: dict[str, JsonValue] = {}
     called = catalog.tools.get(template.tool)
     for name, written in template.arguments.items():
@@ -183,11 +198,10 @@ def _own_of(
 
 
 def _is_own(read: Expression, tool: Tool) -> bool:
-    """Whether nothing else goes by what an expression reads."""
+    """Return True if the value that an expression reads belongs to one obligation alone."""
     if read.message == "response":
         return True
-    header = tool.idempotency_header
-    if read.source == "header" and header and read.path[0].lower() == header.lower():
+    if len(read.path) == 1 and tool.reads_key(read.source, read.path[0]):
         return True
     name = input_read(read, tool)
     return name is not None and (name in tool.reference_inputs or is_own_reference(read.path[-1]))

@@ -1,9 +1,9 @@
 """The retry policy of a compensation: how often and how long it is tried before it is parked.
 
 Attempts that the provider may have worked on count, and their number is the contract's; they are
-spread so that an outage of minutes does not use them up. What a provider deferred, and what
-never reached it, does not count: it is waited for, up to a limit. So is a worker that has what an
-attempt needs, up to one of its own.
+spread so that an outage of minutes does not use them up. Attempts that the provider deferred, or
+that never reached it, do not count: they are repeated up to a time limit. The wait for a worker
+that can make an attempt has a separate limit.
 """
 
 from datetime import timedelta
@@ -15,63 +15,84 @@ from orchestrator.core.compensation_limits import (
     FIRST_PAUSE,
     LONGEST_DEFERRAL,
     LONGEST_DEFERRAL_PAUSE,
-    LONGEST_LACK,
-    LONGEST_LACK_PAUSE,
     LONGEST_PAUSE,
+    LONGEST_WAIT_FOR_STATE,
+    LONGEST_WAIT_FOR_STATE_PAUSE,
     SPREAD,
 )
 from orchestrator.core.record import Record
 from orchestrator.saga.outcome import CompensationFailure
 
+_DOUBTED: Final = 3
+"""The number of answers that say that a cancel was not done, before a person is asked.
+
+Under the same key a provider may repeat its first answer for ever.
+"""
 _DOUBLINGS: Final = 16
-"""More of them only make numbers too large to be times."""
+"""The maximum number of doublings: more would overflow a timedelta."""
 
 
 class CompensationRetries(Record):
-    """How far the attempts on one obligation have come."""
+    """The progress of the attempts on one obligation."""
 
     max_attempts: int = Field(ge=1, description="attempts that the contract gives")
     attempts: int = 0
+    doubted: int = Field(default=0, description="of them, answered with a success that is none")
     deferred: int = 0
     waited: timedelta = Field(default=timedelta(0), description="in pauses after deferred attempts")
     looks: int = Field(default=0, description="for a worker that has what an attempt needs")
-    lacked: timedelta = Field(
+    waited_for_state: timedelta = Field(
         default=timedelta(0), description="in pauses after those, for all of a rollback"
     )
+    looked: int = Field(default=0, description="at what its provider does not show as it will be")
+    missing: timedelta = Field(default=timedelta(0), description="in pauses between those looks")
     pause: timedelta = Field(default=timedelta(0), description="before the next attempt")
     exhausted: str = Field(
         default="", description="why there is no next attempt; empty while there is"
     )
 
     def after(self, failure: CompensationFailure) -> "CompensationRetries":
-        """With one more failure."""
+        """Return the retries after one more failure."""
         if failure.final:
             return self.model_copy(update={"exhausted": failure.reason})
-        if failure.held_up:
-            return self._held_up(failure)
+        if failure.stalled:
+            return self._stalled(failure)
+        if failure.settles_after is not None and self.missing < failure.settles_after:
+            return self._looked_again(failure.settles_after - self.missing)
         if failure.counts:
             return self._counted(failure)
         return self._waited(failure)
 
-    def _held_up(self, failure: CompensationFailure) -> "CompensationRetries":
-        """One that no worker could make: its provider was not asked, and has no part in it."""
-        pause = min(FIRST_PAUSE * (1 << min(self.looks, _DOUBLINGS)), LONGEST_LACK_PAUSE)
-        lacked = self.lacked + pause
-        if lacked > LONGEST_LACK:
+    def _looked_again(self, left: timedelta) -> "CompensationRetries":
+        """Count a look that settled nothing, because the provider may need some time."""
+        pause = min(FIRST_PAUSE * (1 << min(self.looked, _DOUBLINGS)), LONGEST_PAUSE, left)
+        return self.model_copy(
+            update={"looked": self.looked + 1, "missing": self.missing + pause, "pause": pause}
+        )
+
+    def _stalled(self, failure: CompensationFailure) -> "CompensationRetries":
+        """Count an attempt that no worker could make: the provider was not asked."""
+        pause = min(FIRST_PAUSE * (1 << min(self.looks, _DOUBLINGS)), LONGEST_WAIT_FOR_STATE_PAUSE)
+        waited_for_state = self.waited_for_state + pause
+        if waited_for_state > LONGEST_WAIT_FOR_STATE:
             reason = f"no worker can take it back, and one that can does so later: {failure.reason}"
             return self.model_copy(update={"exhausted": reason})
-        return self.model_copy(update={"looks": self.looks + 1, "lacked": lacked, "pause": pause})
+        return self.model_copy(
+            update={"looks": self.looks + 1, "waited_for_state": waited_for_state, "pause": pause}
+        )
 
     def _counted(self, failure: CompensationFailure) -> "CompensationRetries":
-        attempts = self.attempts + 1
-        counted = self.model_copy(update={"attempts": attempts})
-        if attempts >= self.max_attempts:
-            reason = f"all {self.max_attempts} attempts are spent: {failure.reason}"
+        attempts, doubted = self.attempts + 1, self.doubted + failure.doubted
+        counted = self.model_copy(update={"attempts": attempts, "doubted": doubted})
+        if attempts >= self.max_attempts or doubted >= _DOUBTED:
+            reason = f"all {attempts} attempts are spent: {failure.reason}"
             return counted.model_copy(update={"exhausted": reason})
         asked = _asked(failure)
         if asked > LONGEST_DEFERRAL:
             return counted.model_copy(update={"exhausted": _too_long(failure)})
-        pause = max(pause_after(attempts, self.max_attempts), asked)
+        # An outage is waited out; a provider that refuses is asked again soon.
+        spread = pause_after(attempts, self.max_attempts)
+        pause = max(FIRST_PAUSE * (1 << doubted) if failure.doubted else spread, asked)
         return counted.model_copy(update={"pause": pause})
 
     def _waited(self, failure: CompensationFailure) -> "CompensationRetries":
@@ -86,9 +107,9 @@ class CompensationRetries(Record):
 
 
 def pause_after(attempt: int, most: int) -> timedelta:
-    """The pause after the n-th of `most` attempts: none is shorter than the one before.
+    """Return the pause after the n-th of `most` attempts: never shorter than the previous.
 
-    They grow by two, or by as much more as few attempts need to be spread over `SPREAD`.
+    Pauses double, or grow by a larger factor if few attempts have to be spread over `SPREAD`.
     """
     if most == 2:
         return SPREAD
@@ -97,7 +118,7 @@ def pause_after(attempt: int, most: int) -> timedelta:
 
 
 def _growth(pauses: int) -> float:
-    """By how much each pause is longer than the one before, so that together they last `SPREAD`."""
+    """Return the factor between consecutive pauses, so that together they last `SPREAD`."""
     wanted = SPREAD / FIRST_PAUSE
     if pauses > _DOUBLINGS or 2**pauses - 1 >= wanted:
         return 2.0
@@ -110,7 +131,7 @@ def _growth(pauses: int) -> float:
 
 
 def _asked(failure: CompensationFailure) -> timedelta:
-    # Seconds beyond any calendar come from a provider too, and are as good as for ever.
+    # A provider may send seconds beyond any calendar, which mean for ever.
     return timedelta(seconds=min(failure.retry_after_s or 0.0, 1e9))
 
 

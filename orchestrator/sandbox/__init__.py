@@ -1,4 +1,4 @@
-"""OpenAPI documents served as real HTTP services that remember everything they did."""
+"""Serves OpenAPI documents as real HTTP services that record everything they did."""
 
 from orchestrator.sandbox.app import create_app
 from orchestrator.sandbox.document_files import load_documents, redirected
@@ -13,8 +13,7 @@ from orchestrator.sandbox.effect_ledger import (
 from orchestrator.sandbox.faults import FaultPlan, FaultRule
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.problems import DocumentError, UnservedOperation
-from orchestrator.sandbox.sandbox_client import SandboxClient
-from orchestrator.sandbox.sandbox_server import RunningSandbox, run, running_sandbox
+from orchestrator.sandbox.sandbox_server import RunningSandbox, SandboxClient, run, running_sandbox
 from orchestrator.sandbox.standard_playbook import STANDARD
 
 __all__ = [

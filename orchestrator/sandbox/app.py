@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -45,7 +45,6 @@ def create_app(
     faults: FaultPlan | None = None,
     clock: Callable[[], datetime] = utc_now,
     seed: int = 0,
-    tokens: Collection[str] = (),
     playbook: Playbook = STANDARD,
     is_stocked: bool = False,
 ) -> Starlette:
@@ -54,11 +53,10 @@ def create_app(
     Args:
         documents: OpenAPI documents by name, or the results of `read_document`: reading is most of
             the work, and apps may share it.
-        ledger: where every request and effect is kept.
+        ledger: records every request and effect.
         faults: planned faults; none by default.
         clock: returns the current time in UTC.
-        seed: of all random values; equal seeds and requests give equal offers.
-        tokens: the credentials that secured operations accept; empty accepts any.
+        seed: seeds all random values; equal seeds and requests give equal offers.
         playbook: hand-written behaviour in addition to the generic one.
         is_stocked: every id in a request exists, even if no list ever offered it.
 
@@ -79,9 +77,7 @@ def create_app(
     routes: list[BaseRoute] = [Mount("/_sandbox", routes=control_routes(ledger, plan, memories))]
     for prefix, document in mounted.items():
         provider = Provider(document, ledger, playbook=playbook, seed=seed, is_stocked=is_stocked)
-        service = Service(
-            document, provider, ledger=ledger, faults=plan, clock=clock, tokens=tokens
-        )
+        service = Service(document, provider, ledger=ledger, faults=plan, clock=clock)
         routes.append(Mount(prefix, app=service))
     app = Starlette(routes=routes)
     app.state.memories = tuple(memories)
@@ -89,7 +85,7 @@ def create_app(
 
 
 def memories_of(app: Starlette) -> tuple[DocumentMemory, ...]:
-    """Return where an app serves each document, and what it remembers of it."""
+    """Return an app's mounted documents, with the resources that it remembers of each."""
     found: tuple[DocumentMemory, ...] = app.state.memories
     return found
 
@@ -99,9 +95,9 @@ def _has_paths(document: Mapping[str, Any] | Document) -> bool:
 
 
 def _mounted(documents: list[Document]) -> dict[str, Document]:
-    """Return each document by its prefix, or by its own name where the prefix is taken.
+    """Return each document by its prefix, or by its own name if the prefix is taken.
 
-    The longest prefixes come first: one may begin like another.
+    The longest prefixes come first, as one may begin like another.
     """
     owners: dict[str, Document] = {}
     for document in documents:
@@ -208,14 +204,14 @@ class KindMemory:
 
 @dataclass(frozen=True)
 class DocumentMemory:
-    """A mounted document: its path, the resources it remembers and the operations not served."""
+    """A mounted document: its path, its remembered resources and the operations not served."""
 
     document: str
     path: str
     served: int
     kinds: tuple[KindMemory, ...]
     unremembered: tuple[str, ...]
-    """Operations that are answered but store nothing that another one could find."""
+    """Operations that are answered but store nothing that another operation could find."""
     skipped: tuple[UnservedOperation, ...]
     names: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
     """Operation ids by method and path."""
@@ -235,7 +231,7 @@ class DocumentMemory:
 
 
 def memory_of(document: Document, path: str) -> DocumentMemory:
-    """Return what is remembered of a document that is mounted at this path."""
+    """Return the remembered resources of a document that is mounted at this path."""
     found: dict[str, dict[str, list[str]]] = defaultdict(dict)
     labels: dict[str, str] = {}
     others: list[str] = []
@@ -263,7 +259,7 @@ def memory_of(document: Document, path: str) -> DocumentMemory:
 
 
 def action_of(operation: ServedOperation) -> str | None:
-    """Return what an operation does to the resources of its path; None when it touches none."""
+    """Return the action of an operation on the resources of its path; None without one."""
     match operation.kind:
         case OperationKind.CREATE:
             return "create"

@@ -1,4 +1,4 @@
-"""Amounts of money: where an answer holds them, and how to write one in a given shape."""
+"""Amounts of money: finds them in answers, and writes them in a given shape."""
 
 from __future__ import annotations
 

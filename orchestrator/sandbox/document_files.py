@@ -1,4 +1,4 @@
-"""Documents before they are served: loaded from files, and their servers redirected."""
+"""Loads documents from files, and redirects their servers before they are served."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from orchestrator.sandbox.served_schemas import JsonObject, SchemaBook
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
-# Dates stay text: JSON has none.
+# Dates stay text, as JSON has none.
 _RESOLVERS = {
     first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:timestamp"]
     for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -34,11 +34,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
     """Load documents by name (the file's stem), from files and from folders of files.
 
-    In a folder, files that are no OpenAPI documents (schemas, overlays) are skipped, and an
-    unreadable document is left out with a warning that says why.
+    In a folder, files other than OpenAPI documents (schemas, overlays) are skipped, and an
+    unreadable document is skipped with a warning that gives the reason.
 
     Raises:
-        DocumentError: no document is there, two share a name, or a file given by name does not
+        DocumentError: there is no document, two share a name, or a file given by name does not
             parse or is not OpenAPI.
     """
     found: dict[str, JsonObject] = {}
@@ -108,7 +108,8 @@ def _document(file: Path, loaded: Any) -> JsonObject:
     version = str(loaded["openapi"])
     if not version.startswith("3."):
         raise DocumentError(f"{file}: openapi {version} is not a version we know; 3.x is")
-    # Round trip through JSON: status codes written as numbers become the text that OpenAPI means.
+    # Round trip through JSON: status codes written as numbers become the text that OpenAPI
+    # requires.
     document: JsonObject = json.loads(json.dumps(loaded))
     return document
 
@@ -125,14 +126,14 @@ def redirected(
     *,
     variables: Mapping[str, str] | None = None,
 ) -> dict[str, JsonObject]:
-    """Return the documents with each one under a path of its own at one server.
+    """Return the documents, each under its own path at one server.
 
     Servers of paths and operations and token endpoints are removed too, so that no other host can
     be called.
 
     Args:
         documents: by name; not changed.
-        base_url: of the sandbox, e.g. "http://127.0.0.1:8700".
+        base_url: the address of the sandbox, e.g. "http://127.0.0.1:8700".
         variables: defaults of the server variables in it, e.g. {"port": "8700"}.
     """
     prefixes = _prefixes(documents)
@@ -171,7 +172,7 @@ def _redirected(raw: Mapping[str, Any], server: Mapping[str, Any]) -> JsonObject
 
 
 def _without_token_endpoints(components: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Remove the OAuth flows that would request a token: the sandbox accepts any token."""
+    """Remove the OAuth flows that would request a token, as the sandbox accepts any token."""
     schemes = components.get("securitySchemes")
     if not isinstance(schemes, Mapping):
         return components
@@ -195,7 +196,7 @@ def _without_servers(book: SchemaBook, part: Any) -> Any:
     """Remove the servers of a path or an operation, inlining a reference to one."""
     if not isinstance(part, Mapping):
         return part
-    # A reference that leads nowhere cannot be called; `read_document` reports it.
+    # An unresolvable reference cannot be called; `read_document` reports it.
     with suppress(LookupError):
         part = {**book.follow(part), **{k: v for k, v in part.items() if k != "$ref"}}
     return {key: value for key, value in part.items() if key != "servers"}

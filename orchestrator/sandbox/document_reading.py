@@ -1,4 +1,4 @@
-"""Reading of a document to be served: each operation by itself, for some may be defective."""
+"""Reads a document to be served, each operation separately, as some may be defective."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ _LITERAL = frozenset({"example", "examples", "enum", "const", "default"})
 _NAMED = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "encoding", "headers"}
 )
-"""Keywords whose members have names of the document: none of the names is a keyword."""
+"""Keywords whose member names come from the document, so that none of them is a keyword."""
 _UNUSED = frozenset({"callbacks", "links"})
-"""Parts that no call here meets."""
+"""Parts that no call to the sandbox uses."""
 _LISTS = ("allOf", "oneOf", "anyOf", "parameters", "enum")
 _OBJECTS = ("properties", "content", "headers", "patternProperties")
 _NUMBERS = ("minimum", "maximum", "multipleOf")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _KNOWN = {*oas30_format_checker.checkers, *oas31_format_checker.checkers}
 _MADE = {"uri", "url", "uri-reference", "hostname", "duration"}
-"""Formats that no checker knows, and for which values are made nevertheless."""
+"""Formats that no checker knows, but for which values are generated."""
 _FORMATS = frozenset(_KNOWN | _MADE)
 _CARRIERS = frozenset({"in", "content", "schema"})
 """Keywords of parameters, bodies and headers, where `required` is a boolean."""
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "schemas", "paths"})
-"""Keywords whose members have names of the document, for `tidied`."""
+"""Keywords whose member names come from the document, for `tidied`."""
 
 
 def read_document(name: str, raw: Mapping[str, Any]) -> Document:
-    """Return a document ready to be served; `skipped` lists the operations left out and why."""
+    """Return a document ready to be served; `skipped` lists the skipped operations with reasons."""
     if not isinstance(raw.get("paths"), Mapping):
         none = UnservedOperation(name, "/paths", "the document", _NO_PATHS, _ADD_PATHS)
         return Document(name, {**raw, "paths": {}}, SchemaBook({}), (), (none,))
@@ -107,7 +107,7 @@ class _Reader:
                     yield found
 
     def is_read(self, operation: ServedOperation) -> bool:
-        """Return True if everything that serving asks of an operation can be computed."""
+        """Return True if everything that serving needs from an operation can be computed."""
 
         def look(_: _Written) -> object:
             answer = operation.answer_schema or {}
@@ -135,7 +135,7 @@ class _Reader:
                 yield _Written(path, method, item, self._overlaid(item[method]))
 
     def _overlaid(self, raw: Any) -> Any:
-        """Inline an operation that is a reference; keywords next to the `$ref` win."""
+        """Inline an operation that is a reference; keywords next to the `$ref` take precedence."""
         if not isinstance(raw, Mapping) or "$ref" not in raw:
             return raw
         with suppress(LookupError):
@@ -143,7 +143,7 @@ class _Reader:
         return raw
 
     def _attempted(self, written: _Written, attempt: Callable[[_Written], Any]) -> Any:
-        """Return the result of an attempt; None when it fails and the operation is skipped."""
+        """Return the result of an attempt; None if it fails, and the operation is skipped."""
         try:
             return attempt(written)
         except Unservable as error:
@@ -165,7 +165,7 @@ class _Reader:
             raise Unservable(written.steps, "it is no object", "write an operation there")
         for part in ("requestBody", "responses"):
             self._sound.check(raw.get(part, {}), (*written.steps, part))
-        # The operation's declaration replaces that of the path: the last one of a name wins.
+        # The operation's declaration replaces the path's: the last one of a name wins.
         unique = {(p["in"], p["name"]): p for p in self._parameters(written)}
         merged = {**_without(raw, "servers"), "parameters": list(unique.values())}
         return ServedOperation(
@@ -192,7 +192,7 @@ class _Reader:
                 yield found
 
     def _named(self, written: _Written) -> str:
-        """Return its operationId, or one made of method and path; never that of another one."""
+        """Return the operationId, or a unique name made of method and path."""
         declared = written.raw.get("operationId")
         made = f"{written.method}_{re.sub(r'[^a-z0-9]+', '_', written.path.lower()).strip('_')}"
         name = declared if isinstance(declared, str) and declared else made
@@ -205,7 +205,7 @@ class _Reader:
 def _linked(operations: list[ServedOperation]) -> list[ServedOperation]:
     """Replace the names by which operations refer to each other by the served ones.
 
-    A document may use a tool's name where an operationId is missing or cannot be a tool's name.
+    A document may use a tool's name if an operationId is missing or is no valid tool name.
     """
     served = {_plain(o.operation_id): o.operation_id for o in reversed(operations)}
     served |= {o.operation_id: o.operation_id for o in operations}
@@ -251,7 +251,7 @@ class _Part(NamedTuple):
 
 
 class Soundness:
-    """Checks parts of one document; a part that was found sound is not checked again."""
+    """Checks parts of one document; a part that passed is not checked again."""
 
     def __init__(self, book: SchemaBook) -> None:
         self._book = book
@@ -261,7 +261,7 @@ class Soundness:
         """Check that all references of a part exist and that their targets have the right shape.
 
         Raises:
-            Unservable: the first place that does not, and its remedy.
+            Unservable: the first failing place, and its remedy.
         """
         passed: set[str] = set()
         waiting = [_Part(node, steps, is_names=False)]
@@ -327,8 +327,8 @@ def _misshapen(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def tidied(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document without unknown formats and without a `required` that is no list.
 
-    Neither constrains a value, and both make validators fail. Properties that are taken from
-    elsewhere as a whole are inlined.
+    Neither constrains a value, and both make validators fail. Properties that are references as a
+    whole are inlined.
     """
     found: dict[str, Any] = _Tidier(document).tidied(document)
     return found
@@ -370,7 +370,7 @@ class _Tidier:
         try:
             return {**self._named(referred(self._document, reference)), **own}
         except LookupError:
-            # Kept as a member that leads nowhere: the check reports it where it is used.
+            # Retained as an unresolvable member: the check reports it where it is used.
             return {"$ref": {"$ref": reference}, **own}
         finally:
             self._taking.discard(reference)

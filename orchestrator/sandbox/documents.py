@@ -1,4 +1,4 @@
-"""A served document: its operations, their ids, and how they refer to each other's resources."""
+"""A served document: its operations, their ids, and references to each other's resources."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from orchestrator.sandbox.served_operations import (
     read_expression,
 )
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
-from orchestrator.sandbox.synthesis import examples
 
 UNNAMED = "id"
-"""Name of an id that no answer names."""
+"""Default name of an id without a name in any answer."""
+_NUMBERS = ("integer", "number")
+_DIGITS = {"type": "string", "pattern": "^[1-9][0-9]{3,8}$"}
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Document:
     def candidates(self, method: str, path: str, query: Mapping[str, str]) -> list[ServedOperation]:
         """Return the operations that a request may mean, the likeliest first.
 
-        Some documents have several of one method and path, distinguished by a query or a fragment
-        that is part of the path.
+        Some documents have several with one method and path, distinguished by a query or a fragment
+        in the path.
         """
         named = query.items()
         found = [o for o in self.matches(path) if o.method == method.lower()]
@@ -121,7 +122,8 @@ class Document:
     def id_schemas(self, operation: ServedOperation) -> tuple[Schema, ...]:
         """Return the schemas of a new id: the preferred one first, the required one last.
 
-        Paths often constrain an id more than the answer does: an id that they refuse is useless.
+        Paths often constrain an id more than the answer does, and an id that they refuse is
+        useless.
         """
         return self._id_schemas[operation.operation_id]
 
@@ -143,7 +145,13 @@ class Document:
         named = self.resource_ids.get(operation.operation_id, UNNAMED)
         own = self.book.properties(self.resource_schema(operation)).get(named) or {"type": "string"}
         more = by_path.get(operation.place.things) if operation.place is not None else None
-        return ({"allOf": [more, own]}, own) if more else (own,)
+        if not more:
+            return (own,)
+        is_number = self.book.resolve(more).get("type") in _NUMBERS
+        if is_number and self.book.resolve(own).get("type") == "string":
+            # A number and its text have the same URL.
+            return {"allOf": [own, _DIGITS]}, own
+        return {"allOf": [more, own]}, own
 
     def kind_place(self, operation: ServedOperation) -> ThingPlace | None:
         """Return the place of an operation if another operation makes or lists its resources."""
@@ -198,9 +206,9 @@ class Document:
         return next((name for name in names if self._names_own_kind(name, operation)), None)
 
     def _names_own_kind(self, name: str, operation: ServedOperation) -> bool:
-        """True if resources of one kind alone have this id, and the operation lists that kind.
+        """Return True if only one kind of resource has this id, and the operation lists that kind.
 
-        A plain `id` says nothing about the kind: the last word of the path does.
+        A plain `id` does not identify the kind, so the last word of the path does.
         """
         if name not in self._identifying_names:
             return False
@@ -212,7 +220,7 @@ class Document:
 
     @cached_property
     def _identifying_names(self) -> frozenset[str]:
-        """Names of ids that identify the kind of a resource: one kind alone has them."""
+        """Names of ids that only one kind of resource has, which therefore identify the kind."""
         kinds: dict[str, set[str]] = defaultdict(set)
         for operation_id, name in self.resource_ids.items():
             maker = self._named[operation_id]
@@ -227,27 +235,20 @@ class Document:
 
     @cached_property
     def known_ids(self) -> frozenset[str]:
-        """Every property whose values this document issues: nobody else can invent one."""
+        """Every property whose values this document issues, so that callers cannot invent them."""
         offered = [name for operation in self.operations for name in self.offered_ids(operation)]
         # The caller's own vault fills these in; the document never issues them.
         private = {n for o in self.operations for n in o.raw.get("x-orchet-pii-required", [])}
         return frozenset([*self.reference_names, *offered]) - private
 
     @cached_property
-    def example_ids(self) -> frozenset[tuple[str, str]]:
-        """Ids in the document's own examples, each with its property."""
-        items = ((o, self.book.properties(o.item_schema or {})) for o in self.operations)
-        return frozenset(
-            (name, value)
-            for operation, properties in items
-            for name in self.offered_ids(operation)
-            for value in examples(self.book.resolve(properties[name]))
-            if isinstance(value, str)
-        )
+    def shown_values(self) -> frozenset[str]:
+        """Texts and numbers in the document's own examples: ids among them exist."""
+        return frozenset(map(str, _shown(self.raw)))
 
     @cached_property
     def reference_names(self) -> tuple[str, ...]:
-        """Properties by which any call may name what this document makes.
+        """Properties by which any call may name the document's resources.
 
         A name that only a resource's own path uses may mean anything: a name, a key.
         """
@@ -277,7 +278,7 @@ class Document:
         """Return the inputs by which a cancel or a probe repeats the request of its resource.
 
         Returns:
-            Each operation that it cancels or asks about, with the inputs that repeat the request.
+            Each operation that it cancels or checks, with the inputs that repeat the request.
         """
         found = []
         for maker in self.operations:
@@ -338,7 +339,7 @@ class Document:
     def given_values(
         self, operation: ServedOperation, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the values that a request gives the resource, without the answer's wrapping."""
+        """Return the values that a request gives to the resource, without the answer's wrapping."""
         values = dict(arguments)
         for step in self.wrapper(operation):
             if isinstance(inner := values.get(step), Mapping):
@@ -360,7 +361,7 @@ class Document:
     ) -> tuple[str, ...] | None:
         """Return the path to an id inside a wrapped answer: {"data": {"id": ...}}.
 
-        `made` are the id properties of the operations that it cancels, whatever their names.
+        `made` are the id properties of the operations that this one cancels, whatever their names.
         """
         for outer, inner in answers.items():
             if self.book.is_object(inner):
@@ -377,6 +378,19 @@ class Document:
                 return False
             schema = properties[step]
         return bool(path)
+
+
+def _shown(root: Mapping[str, Any]) -> Iterator[str | int]:
+    """Yield the scalars below every `example` and `examples` of a document."""
+    waiting: list[tuple[Any, bool]] = [(root, False)]
+    while waiting:
+        value, is_shown = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(v, is_shown or k in ("example", "examples")) for k, v in value.items()]
+        elif isinstance(value, list):
+            waiting += [(inner, is_shown) for inner in value]
+        elif is_shown and isinstance(value, str | int) and not isinstance(value, bool):
+            yield value
 
 
 def _readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpression]:

@@ -1,4 +1,4 @@
-"""The witness: every request that arrived and every effect that it had, in SQLite."""
+"""The independent record of every request that arrived and every effect, in SQLite."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class RequestRecord:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """Two or more creates that one call caused: the harm that idempotency keys prevent."""
+    """Two or more creates from one call: the harm that idempotency keys prevent."""
 
     cause: str
     effects: tuple[ProviderEffect, ...]
@@ -143,7 +143,7 @@ class EffectLedger:
         return self._effects("kind = 'create' AND status = 'live'", mission_id)
 
     def duplicates(self, mission_id: str | None = None) -> list[Duplicate]:
-        """Return the calls that had their effect more than once, cancelled since or not."""
+        """Return the calls that had their effect more than once, whether cancelled since or not."""
         caused: dict[str, list[ProviderEffect]] = {}
         for effect in self._effects("kind = 'create'", mission_id):
             cause = effect.idempotency_key or effect.request_id
@@ -169,7 +169,7 @@ class EffectLedger:
         cause: Cause,
         money: CurrencyAmount | None,
     ) -> None:
-        """Add one effect; called in the transaction that makes it."""
+        """Add one effect; called in the transaction of the effect."""
         amount, currency = (str(money.amount), money.currency) if money else (None, None)
         status: EffectStatus = "cancelled" if kind == "cancel" else "live"
         self.database.write(
@@ -264,7 +264,7 @@ class Database:
 
     @contextmanager
     def transaction(self, *, is_kept: bool = True) -> Iterator[None]:
-        """Commit everything inside, or roll back when it raises or is not to be kept."""
+        """Commit everything inside, or roll back if it raises or `is_kept` is False."""
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:

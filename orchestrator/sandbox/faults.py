@@ -32,6 +32,22 @@ FaultKind = Literal[
 Breach = Literal["html", "error", "no_reference"]
 """An undeclared body under a success status: a page, an error as JSON, or no reference."""
 
+OddAnswer = Literal[
+    "null",
+    "naive_time",
+    "surrogate",
+    "hostile_headers",
+    "other_status",
+    "multi_status",
+    "requires_action",
+    "says_no",
+    "huge_id",
+    "id_twice",
+]
+"""The true answer with one oddity: a null, a time without offset, half a character, headers that no
+reader can use, another status and type, half a batch, a state that is no success yet, a `success:
+false`, an id of 20 kB, or the id of an earlier call of the mission."""
+
 Role = Literal["call", "probe", "cancel", "read"]
 """The purpose of a request: to change something, to check the outcome of a change, to cancel it, or
 to read.
@@ -51,10 +67,10 @@ class FaultRule(BaseModel):
     - `latency`: waits `delay_s` seconds first; combines with the other kinds.
     - `duplicate`: the provider gets the request twice; the caller gets the first answer.
     - `refuse_cancel`: answers 409 without performing it; under "*" it matches cancels only.
-    - `rate_limit`: answers 429 with Retry-After without performing it.
+    - `rate_limit`: answers 429, or a `status` of 403, with Retry-After without performing it.
     - `gateway`: answers `status` with an undeclared HTML page, without performing it.
-    - `breach_before`: answers the success status with `breach`, without performing it.
-    - `breach_after`: performs it, and answers the success status with `breach`.
+    - `breach_before`: answers a success status with `breach`, without performing it.
+    - `breach_after`: performs it, and answers a success status with `breach`.
     - `refuse_repeat`: performs it and closes the connection; answers repetitions with `status`.
     - `truncate`: performs it, and stops in the middle of a body whose length it announced.
     - `cut_chunk`: performs it, and stops within a chunk of the body.
@@ -86,7 +102,7 @@ class FaultRule(BaseModel):
     after: Annotated[int, Field(ge=0)] = 0
     request_prefix: str = ""
     status: Annotated[int, Field(ge=400, le=599)] = 503
-    breach: Breach = "html"
+    breach: Breach | OddAnswer = "html"
     delay_s: Annotated[float, Field(ge=0)] = 1.0
     retry_after_s: Annotated[int, Field(ge=0)] | None = None
 
@@ -111,7 +127,7 @@ class InjectedFault:
 
     @property
     def name(self) -> str | None:
-        """Kinds that struck, for the record; None for an undisturbed request."""
+        """Kinds of faults that struck, for the record; None for an undisturbed request."""
         kinds = ["latency"] if self.delay_s else []
         return "+".join([*kinds, *([self.rule.kind] if self.rule else [])]) or None
 
@@ -130,13 +146,14 @@ class FaultPlan:
         self.replace(rules)
 
     def replace(self, rules: Sequence[FaultRule], *, seed: int | None = None) -> None:
-        """Start over with these rules; the seed stays unless one is given."""
+        """Restart with these rules; the seed stays unless one is given."""
         self._seed = self._seed if seed is None else seed
         self._rules = list(rules)
         self._fired = [0] * len(self._rules)
         self._met = [0] * len(self._rules)
         self._lost: list[set[str]] = [set() for _ in self._rules]
-        # One random stream per rule: one rule's requests do not shift the chances of another.
+        # One random stream per rule, so that one rule's requests do not shift the chances of
+        # another.
         self._chances = [Random(f"{self._seed}:{index}") for index in range(len(self._rules))]
 
     def clear(self) -> None:
@@ -154,7 +171,7 @@ class FaultPlan:
             if request_id in self._lost[index]:
                 struck, is_repeat = struck or rule, is_repeat or struck is None
                 continue
-            # Counted even if an earlier rule strikes: the n-th request is the n-th.
+            # Counted even if an earlier rule strikes, so that the n-th request stays the n-th.
             self._met[index] += 1
             if rule.kind != "latency" and struck is not None:
                 continue
@@ -169,7 +186,7 @@ class FaultPlan:
         return InjectedFault(delay_s, struck, is_repeat)
 
     def to_json(self, request_prefix: str = "") -> dict[str, Any]:
-        """Return the seed and the rules of a prefix, or all, with how often each struck."""
+        """Return the seed and the rules of a prefix, or all, with the number of strikes of each."""
         pairs = zip(self._rules, self._fired, strict=True)
         rules = [
             {**rule.model_dump(), "fired": fired}

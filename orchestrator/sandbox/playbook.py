@@ -30,19 +30,19 @@ class Call:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for two calls with equal arguments."""
+        """A digest that is equal for two calls with equal arguments."""
         text = json.dumps(self.arguments, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def at(self) -> str:
-        """The moment of the call, ISO 8601 in UTC."""
+        """The time of the call, ISO 8601 in UTC."""
         return timestamp(self.now)
 
 
 @dataclass(frozen=True)
 class ProviderAnswer:
-    """An answer of the provider; replayed when its idempotency key had it already."""
+    """An answer of the provider; `replayed` if its idempotency key already had it."""
 
     status: int
     body: Any
@@ -107,7 +107,7 @@ class Playbook:
 
 
 def join(playbooks: Iterable[Playbook]) -> Playbook:
-    """Join playbooks into one; the later wins where two define the same name."""
+    """Merge playbooks into one; the later wins if two define the same name."""
     joined = Playbook()
     for playbook in playbooks:
         joined = Playbook(

@@ -1,4 +1,4 @@
-"""The providers' memory: resources, offers, cancellations and answers by key."""
+"""A provider's memory: resources, offers, cancellations and answers, found by a request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import Database
+from orchestrator.sandbox.playbook import Call, Playbook
+from orchestrator.sandbox.problems import RequestRefused
+from orchestrator.sandbox.served_operations import (
+    Position,
+    ThingPlace,
+    is_id,
+    sole,
+)
 from orchestrator.sandbox.served_schemas import JsonObject
 
 
@@ -63,7 +72,7 @@ class ProviderStore:
         return json.loads(row["facts"]) if row else {}
 
     def resources_of(self, operation: str) -> list[Resource]:
-        """Return everything that one operation made, newest first."""
+        """Return all resources that one operation made, newest first."""
         return self._select("operation = ? ORDER BY seq DESC", operation)
 
     def resources(self, property_name: str) -> list[Resource]:
@@ -108,6 +117,17 @@ class ProviderStore:
             *(self._provider, property_name, offer_id),
         )
         return json.loads(row["facts"]) if row else None
+
+    def has_issued(self, property_name: str) -> bool:
+        """Return True if anything made or listed has an id of this name."""
+        found = (
+            self._database.row(
+                f"SELECT 1 FROM {table} WHERE provider = ? AND property = ? LIMIT 1",
+                *(self._provider, property_name),
+            )
+            for table in ("resources", "offers")
+        )
+        return any(row is not None for row in found)
 
     def remember_offer(self, property_name: str, offer_id: str, facts: Mapping[str, Any]) -> None:
         """Store the facts that a list gives for this id; the latest ones win."""
@@ -156,3 +176,169 @@ class ProviderStore:
             *(self._provider, operation, idempotency_key),
             *(given.fingerprint, given.status, json.dumps(given.body)),
         )
+
+
+SENT = "$request"
+"""Fact that holds the request which made the resource; a cancel or a probe may repeat it."""
+KEY = "$key"
+OVER = "$over"
+"""Fact that marks a cancelled resource."""
+
+
+class ResourceFinder:
+    """Finds resources of one document; with `is_stocked`, every other id exists too."""
+
+    def __init__(
+        self, document: Document, store: ProviderStore, playbook: Playbook, *, is_stocked: bool
+    ) -> None:
+        self._document = document
+        self._store = store
+        self._playbook = playbook
+        self._is_stocked = is_stocked
+
+    def parents(self, call: Call) -> JsonObject:
+        """Return the facts of everything that the arguments name by an id of this document."""
+        facts: JsonObject = {}
+        chosen = self._document.chosen_name(call.operation)
+        for name, value in call.arguments.items():
+            if name == chosen or not is_id(value):
+                continue
+            if name in self._document.known_ids:
+                facts |= self._facts(call, name, str(value))
+            elif name in call.operation.path_names:
+                newest = self._store.resources_of_id(str(value))[:1]
+                facts |= newest[0].facts if newest else {}
+        return facts
+
+    def _facts(self, call: Call, name: str, value: str) -> JsonObject:
+        resource = self._store.resource(name, value)
+        if resource:
+            return resource.facts
+        known = self._store.offer(name, value) or self._playbook.standing_thing(name, value)
+        is_shown = value in self._document.shown_values or self._is_from_before(call, name)
+        if known is None and (self._is_stocked or is_shown):
+            return {name: call.arguments[name]}
+        if known is None:
+            raise self._unknown(call, name, value)
+        return known
+
+    def _is_from_before(self, call: Call, name: str) -> bool:
+        """Return True for a parent of a change whose kind this document never issued yet."""
+        place = call.operation.place
+        is_one = place is not None and place.position is Position.ONE
+        is_own = is_one and place is not None and name == place.parameter
+        is_around = call.operation.is_writing and name in call.operation.path_names and not is_own
+        return is_around and not self._store.has_issued(name)
+
+    def at_place(self, call: Call) -> Resource | None:
+        """Return the resource that the path names as one of its kind; None if no call created it.
+
+        Raises:
+            RequestRefused: resources of this kind are created or listed here, but not this one.
+        """
+        place = call.operation.place
+        value = call.arguments.get(place.parameter) if place is not None else None
+        if place is None or not is_id(value):
+            return None
+        for resource in self._store.resources_of_id(str(value)):
+            if self._is_of_kind(resource, place):
+                return resource
+        if self._is_missing(call, place, str(value)):
+            raise self._unknown(call, place.parameter, value)
+        return None
+
+    def _is_of_kind(self, resource: Resource, place: ThingPlace) -> bool:
+        """Return True if a resource was made at a place, or its own place is unknown."""
+        maker = self._document.operation(resource.operation)
+        at = maker.place if maker is not None else None
+        return at is None or at.position is Position.WITHIN or at.things == place.things
+
+    def _is_missing(self, call: Call, place: ThingPlace, value: str) -> bool:
+        """Return True if a resource of this id would be known if it existed."""
+        is_known_kind = self._document.kind_place(call.operation) is not None
+        if self._is_stocked or not is_known_kind or place.position is Position.ALL:
+            return False
+        standing = (self._playbook.standing_thing(n, value) for n in self._playbook.standing)
+        return not self._store.offer_of_id(value) and not any(standing)
+
+    def by_reference(self, call: Call, named: str | None) -> Resource:
+        """Return the resource of the call's client reference.
+
+        Raises:
+            RequestRefused: there is no reference, or no resource has it.
+        """
+        reference = call.arguments.get("client_reference")
+        found = self._store.resource_by_reference(str(reference), named) if reference else None
+        if found is None:
+            raise self._unknown(call, "client_reference", reference)
+        return found
+
+    def by_repeated_inputs(self, call: Call) -> Resource | None:
+        """Return the newest resource whose request has the values that this call repeats, if any.
+
+        Raises:
+            RequestRefused: the call repeats values, and no request had them.
+        """
+        # References have an index of their own.
+        if "client_reference" in call.arguments:
+            return None
+        repeated = None
+        for maker, inputs in self._document.repeated_inputs(call.operation):
+            wanted = {n: reading for n, reading in inputs.items() if n in call.arguments}
+            for resource in self._store.resources_of(maker.operation_id) if wanted else ():
+                sent = resource.facts.get(SENT, {})
+                values = {n: sent.get(KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
+                if all(sole(call.arguments[name]) == value for name, value in values.items()):
+                    return resource
+            repeated = next(iter(wanted), repeated)
+        if repeated is not None:
+            raise self._unknown(call, repeated, call.arguments[repeated])
+        return None
+
+    def to_cancel(self, call: Call) -> Resource:
+        """Return the resource that a paired cancel means: by its id, else by repeated inputs.
+
+        Raises:
+            RequestRefused: there is no such resource.
+        """
+        ids: dict[str, str] = {}
+        for maker in self._document.cancelled_by(call.operation):
+            ids |= self._document.cancel_inputs(maker)
+        found = self._by_id(call, ids) or self.by_repeated_inputs(call)
+        return found or self.by_reference(call, next(iter(ids.values()), None))
+
+    def unpaired(self, call: Call) -> Resource | None:
+        """Return the resource that an unpaired DELETE means; None for one that no call created.
+
+        Raises:
+            RequestRefused: the resource would be known if it existed.
+        """
+        if "client_reference" in call.arguments:
+            return self.by_reference(call, None)
+        return self.at_place(call) or self.named(call)
+
+    def named(self, call: Call) -> Resource | None:
+        """Return the resource whose id a call gives; None when it gives no id.
+
+        Raises:
+            RequestRefused: nothing has this id.
+        """
+        ids = {name: name for name in self._document.reference_names}
+        return self._by_id(call, ids, is_stocked=self._is_stocked)
+
+    def _by_id(
+        self, call: Call, ids: Mapping[str, str], *, is_stocked: bool = False
+    ) -> Resource | None:
+        """Return the resource of the first given argument; `ids` maps them to id properties."""
+        for name, named in ids.items():
+            if name in call.arguments:
+                found = self._store.resource(named, str(sole(call.arguments[name])))
+                if found is None and is_stocked:
+                    continue
+                if found is None:
+                    raise self._unknown(call, name, call.arguments[name])
+                return found
+        return None
+
+    def _unknown(self, call: Call, name: str, value: Any) -> RequestRefused:
+        return RequestRefused(call.operation.refusal(404, 422), f"There is no {name} {value!r}.")

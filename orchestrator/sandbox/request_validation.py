@@ -1,4 +1,4 @@
-"""Validation of requests against their document, naming the invalid fields."""
+"""Validates requests against their document, naming the invalid fields."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ class RequestValidator:
     """
 
     def __init__(self, document: Document) -> None:
-        self._document = document
         self._book = document.book
         self._values = WireValues(document.book)
         self._declared: dict[tuple[str, str], list[_Declared]] = {}
@@ -91,23 +90,12 @@ class RequestValidator:
     def _parameters(self, operation: ServedOperation) -> list[_Declared]:
         key = (operation.path, operation.method)
         if key not in self._declared:
-            self._declared[key] = list(self._read_parameters(operation))
+            self._declared[key] = [
+                _declared(raw)
+                for raw in operation.raw["parameters"]
+                if raw["in"] != "header" or raw["name"].lower() not in _IGNORED_HEADERS
+            ]
         return self._declared[key]
-
-    def _read_parameters(self, operation: ServedOperation) -> Iterator[_Declared]:
-        item = self._book.follow(self._document.raw["paths"][operation.path])
-        written = [*(item.get("parameters") or ()), *(operation.raw.get("parameters") or ())]
-        # The operation's declaration replaces that of the path: the last one of a name wins.
-        unique = {(raw["in"], raw["name"]): raw for raw in map(self._book.follow, written)}
-        for (location, name), raw in unique.items():
-            if location == "header" and str(name).lower() in _IGNORED_HEADERS:
-                continue
-            schema = raw.get("schema")
-            content: Mapping[str, Any] = raw.get("content") or {}
-            described: Mapping[str, Any] = next(iter(content.values()), {})
-            chosen: Schema = schema if isinstance(schema, Mapping) else described.get("schema", {})
-            required = location == "path" or raw.get("required") is True
-            yield _Declared(location, required, read_style(raw, chosen))
 
     def _value(
         self, operation: ServedOperation, declared: _Declared, request: Request, path: str
@@ -164,8 +152,17 @@ class RequestValidator:
         yield from _schema_violations(field, self._book.errors_of_request(schema, value))
 
 
+def _declared(raw: Mapping[str, Any]) -> _Declared:
+    schema = raw.get("schema")
+    content: Mapping[str, Any] = raw.get("content") or {}
+    described: Mapping[str, Any] = next(iter(content.values()), {})
+    chosen: Schema = schema if isinstance(schema, Mapping) else described.get("schema", {})
+    required = raw["in"] == "path" or raw.get("required") is True
+    return _Declared(raw["in"], required, read_style(raw, chosen))
+
+
 def _is_schema_for(media_type: str, types: set[str]) -> bool:
-    """Return True if the schema applies to the value read: of XML, only the text is read."""
+    """Return True if the schema applies to the parsed value: of XML, only the text is read."""
     essence = essence_of(media_type)
     is_structured = is_json_type(media_type) or essence.startswith("multipart/")
     is_text = not types or bool(types - {"object", "array", "null"})
@@ -176,7 +173,7 @@ def sent_path(scope: Mapping[str, Any]) -> str:
     """Return the path after the document's prefix, decoded except for encoded slashes.
 
     Args:
-        scope: of the request, by ASGI.
+        scope: the ASGI scope of the request.
     """
     prefix = len(scope.get("root_path", ""))
     raw = (scope.get("raw_path") or b"").decode("latin-1").partition("?")[0]
@@ -238,7 +235,7 @@ def described_type(content: Mapping[str, Any], content_type: str) -> Mapping[str
     """Return a document's entry for a media type: its own, else that of a matching range.
 
     Raises:
-        UnknownType: there is none.
+        UnknownType: there is no such entry.
     """
     essence = essence_of(content_type)
     exact = {essence_of(name): entry for name, entry in content.items()}
@@ -254,7 +251,7 @@ def read_body(book: SchemaBook, entry: Mapping[str, Any], content_type: str, dat
     """Return the value of a body.
 
     Raises:
-        UnreadableBody: it does not match its content type.
+        UnreadableBody: the body does not match its content type.
     """
     schema: Schema = entry.get("schema") or {}
     values = WireValues(book)

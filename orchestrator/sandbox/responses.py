@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import mimetypes
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -14,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.faults import Breach
+from orchestrator.sandbox.faults import Breach, OddAnswer
 from orchestrator.sandbox.playbook import ProviderAnswer
 from orchestrator.sandbox.problems import MEDIA_TYPE, RequestRefused
 from orchestrator.sandbox.served_operations import ServedOperation, id_names, may_be_json
@@ -32,10 +34,19 @@ _TEXT = "The sandbox made this text up."
 _MARKUP = "<made-up/>"
 _BODILESS = frozenset({204, 205, 304})
 TRANSPORT = "sandbox.transport"
-"""Key of the app's state that holds the connection, where there is one."""
+"""Key of the app's state that holds the connection, if there is one."""
 
 _PAGE = "<!doctype html><title>{0}</title><h1>{0}</h1><p>Back soon.</p>"
 _ERROR = {"error": "not_possible", "message": "It did not work out."}
+_UNUSED = re.compile(r"note|remark|comment|description|message")
+_OFFSET = re.compile(r"(?<=\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$")
+_HUGE = 20_000
+_HOSTILE = {
+    "Retry-After": "Mon, 01 Jan 2024 00:00:00 +99999999999999999999",
+    "Content-Disposition": "attachment; filename*=idna''x",
+    "Set-Cookie": "a=\u00e9; Path=/",
+    "Link": "<<>>; rel=" + ";" * 500,
+}
 _REFERENCES = ("client_reference", "reference")
 _CHUNK = b"fff\r\n"
 """Announces more bytes than will follow."""
@@ -114,7 +125,7 @@ def refusal_response(
 
 
 def _fitting(document: Document, schema: Any, body: dict[str, Any], now: datetime) -> Any:
-    """Return the problem document if the schema accepts it, else a made value with its parts."""
+    """Return the problem document if the schema accepts it, else a value with its parts."""
     if document.book.is_valid(schema, body):
         return body
     scene = Scene(Random(0), now, now, body, lambda name: False, frozenset())
@@ -128,19 +139,60 @@ def gateway_page(status: int) -> Response:
     return HTMLResponse(_PAGE.format(f"Gateway: {status}"), status_code=status)
 
 
-def broken_success(breach: Breach, status: int, answer: ProviderAnswer | None = None) -> Response:
+def broken_success(
+    breach: Breach | OddAnswer,
+    status: int,
+    answer: ProviderAnswer | None = None,
+    earlier: Mapping[str, Any] = {},
+) -> Response:
     """Return a success status with a body that its document does not declare.
 
     Args:
         breach: the kind of body.
-        status: the declared one.
-        answer: the true answer, whose references are left out; None for other breaches.
+        status: the declared status.
+        answer: the true answer; None for a page or an error.
+        earlier: the ids of an earlier answer.
     """
     if breach == "html":
         return HTMLResponse(_PAGE.format("Maintenance"), status_code=status)
     if breach == "error":
         return JSONResponse(_ERROR, status_code=status)
-    return JSONResponse(_unnamed(answer.body if answer else {}), status_code=status)
+    body = answer.body if answer else {}
+    if breach == "no_reference":
+        return JSONResponse(_unnamed(body), status_code=status)
+    return _odd(breach, status, body if isinstance(body, Mapping) else {}, earlier)
+
+
+def _odd(
+    odd: OddAnswer, status: int, body: Mapping[str, Any], earlier: Mapping[str, Any]
+) -> Response:
+    """Return the true answer with one oddity."""
+    headers: Mapping[str, str] = {}
+    media_type = "application/json"
+    if odd == "null":
+        unused = [n for n, v in body.items() if isinstance(v, str) and _UNUSED.search(n)]
+        body = {**body, "remark": None, **dict.fromkeys(unused)}
+    elif odd == "naive_time":
+        body = {n: _OFFSET.sub("", v) if isinstance(v, str) else v for n, v in body.items()}
+    elif odd == "surrogate":
+        body = {**body, "remark": "\ud83d"}
+    elif odd == "hostile_headers":
+        headers = _HOSTILE
+    elif odd == "other_status":
+        status, media_type = 203, "text/plain"
+    elif odd == "multi_status":
+        items = [{"status": 201}, {"status": 422, "error": "refused"}]
+        status, body = 207, {**body, "items": items}
+    elif odd == "requires_action":
+        body = {**body, "status": "requires_action"}
+    elif odd == "says_no":
+        body = {**body, "success": False, "error": "it was not done"}
+    elif odd == "huge_id":
+        body = {**body, **{n: "k" * _HUGE for n in id_names(body) if isinstance(body[n], str)}}
+    else:
+        body = {**body, **earlier}
+    # Not JSONResponse, which cannot write half a character.
+    return Response(json.dumps(body), status_code=status, headers=headers, media_type=media_type)
 
 
 def _unnamed(body: Any) -> Any:
@@ -157,7 +209,7 @@ async def drop(scope: Scope, receive: Receive) -> None:
     """Close the connection without an answer.
 
     Raises:
-        ConnectionAbortedError: the app runs without a server whose connection could be closed.
+        ConnectionAbortedError: the app runs without a server, so there is no connection to close.
     """
     _connection(scope).abort()
     await _until_closed(receive)
@@ -169,7 +221,7 @@ async def break_off(
     """Send the first half of a response and close the connection.
 
     Raises:
-        ConnectionAbortedError: the app runs without a server whose connection could be closed.
+        ConnectionAbortedError: the app runs without a server, so there is no connection to close.
     """
     connection = _connection(scope)
     body = bytes(response.body)

@@ -1,26 +1,27 @@
-"""The sandbox on a real socket, alone or inside a running event loop."""
+"""Serves the sandbox on a real socket, alone or inside a running event loop; and its client."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import httpx
 import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from orchestrator.sandbox.app import DocumentMemory, create_app, memories_of, utc_now
+from orchestrator.sandbox.app import DocumentMemory, create_app, memories_of
 from orchestrator.sandbox.document_files import load_documents
 from orchestrator.sandbox.effect_ledger import EffectLedger
-from orchestrator.sandbox.faults import FaultPlan
+from orchestrator.sandbox.faults import RULES, FaultPlan, FaultRule
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.responses import TRANSPORT
+from orchestrator.sandbox.served_schemas import JsonObject
 from orchestrator.sandbox.standard_playbook import STANDARD
 
 DEFAULT_HOST = "127.0.0.1"
@@ -36,7 +37,7 @@ class RunningSandbox:
     ledger: EffectLedger
     faults: FaultPlan
     memories: tuple[DocumentMemory, ...] = ()
-    """Where each document is served, what is remembered of it, and what is not served."""
+    """Each document's path, its remembered resources, and the operations not served."""
 
     @property
     def port(self) -> int:
@@ -45,7 +46,7 @@ class RunningSandbox:
 
 
 class _DroppableProtocol(H11Protocol):
-    """HTTP/1.1 that gives the app its connection, which ASGI has no way to close."""
+    """HTTP/1.1 that gives the app its connection, which ASGI provides no way to close."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -53,7 +54,7 @@ class _DroppableProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that signals when it is ready, and as a guest leaves OS signals to its host."""
+    """A server that signals readiness, and inside a host loop leaves OS signals to the host."""
 
     def __init__(self, app: Starlette, *, is_guest: bool) -> None:
         config = uvicorn.Config(
@@ -79,7 +80,7 @@ class _Server(uvicorn.Server):
         self._ready.set()
 
     async def until_ready(self, running: asyncio.Task[None]) -> None:
-        """Return once requests are accepted; raise the error that ended the server before that."""
+        """Return once requests are accepted; raise the error that ended the server earlier."""
         ready = asyncio.create_task(self._ready.wait())
         await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
         if not ready.done():
@@ -92,13 +93,9 @@ async def running_sandbox(
     documents: Mapping[str, Mapping[str, Any]],
     *,
     ledger: EffectLedger | None = None,
-    faults: FaultPlan | None = None,
-    clock: Callable[[], datetime] = utc_now,
     seed: int = 0,
-    tokens: Collection[str] = (),
     playbook: Playbook = STANDARD,
     is_stocked: bool = False,
-    host: str = DEFAULT_HOST,
     port: int = 0,
 ) -> AsyncIterator[RunningSandbox]:
     """Serve the documents in this event loop until the block ends.
@@ -106,33 +103,27 @@ async def running_sandbox(
     Args:
         documents: OpenAPI documents by name; see `load_documents`.
         ledger: left open at the end; by default one in memory, closed at the end.
-        faults: planned faults; may be changed while it runs.
-        clock: returns the current time in UTC.
-        seed: of all random values.
-        tokens: accepted credentials; empty accepts any.
+        seed: seeds all random values.
         playbook: hand-written behaviour in addition to the generic one.
         is_stocked: every id in a request exists.
-        host: address to listen on.
         port: 0 takes a free one.
 
     Raises:
         DocumentError: a document cannot be served.
         OSError: the port is taken.
     """
-    plan = faults or FaultPlan()
+    plan = FaultPlan()
     with ExitStack() as stack:
         kept = ledger or stack.enter_context(EffectLedger())
         app = create_app(
             documents,
             ledger=kept,
             faults=plan,
-            clock=clock,
             seed=seed,
-            tokens=tokens,
             playbook=playbook,
             is_stocked=is_stocked,
         )
-        listener = stack.enter_context(_listen(host, port))
+        listener = stack.enter_context(_listen(DEFAULT_HOST, port))
         server = _Server(app, is_guest=True)
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
@@ -157,11 +148,11 @@ def run(
 
     Args:
         specs: OpenAPI files, or folders of them.
-        documents: by name, instead of files: already read, with overlays applied.
+        documents: by name, in place of files: already loaded, with overlays applied.
         host: address to listen on.
         port: 0 takes a free one.
-        db: SQLite file of the ledger; kept for the next run.
-        seed: of all random values.
+        db: SQLite file of the ledger; it remains for the next run.
+        seed: seeds all random values.
         on_ready: called once requests are accepted.
 
     Raises:
@@ -186,7 +177,7 @@ def run(
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Declared as TCP, or asyncio keeps Nagle's algorithm on: 40 ms per answer.
+    # Declared as TCP; otherwise asyncio leaves Nagle's algorithm on: 40 ms per answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -200,3 +191,91 @@ def _listen(host: str, port: int) -> socket.socket:
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+_KEPT_OPEN_S = 2.0
+"""Shorter than the five seconds after which the sandbox closes an idle connection."""
+
+
+class SandboxClient:
+    """Client of the endpoints under /_sandbox; results are plain JSON.
+
+    Example:
+        async with SandboxClient("http://127.0.0.1:8700") as sandbox:
+            assert await sandbox.live("m-7f3a") == []
+    """
+
+    def __init__(
+        self, base_url: str, *, timeout_s: float = 10.0, keeps_connections: bool = True
+    ) -> None:
+        """Take the sandbox's address.
+
+        Args:
+            base_url: the address without the path of the control endpoints.
+            timeout_s: the timeout of each request, in seconds.
+            keeps_connections: False closes the connection after each request.
+        """
+        limits = httpx.Limits(
+            max_keepalive_connections=None if keeps_connections else 0,
+            keepalive_expiry=_KEPT_OPEN_S,
+        )
+        # trust_env: a proxy of the environment must not intercept loopback requests.
+        self._http = httpx.AsyncClient(
+            base_url=f"{base_url.rstrip('/')}/_sandbox",
+            timeout=timeout_s,
+            limits=limits,
+            trust_env=False,
+        )
+
+    async def health(self) -> bool:
+        """Return True when the sandbox answers."""
+        return bool((await self._get("/health"))["healthy"])
+
+    async def ledger(self, mission_id: str | None = None) -> list[JsonObject]:
+        """Return every effect, oldest first."""
+        return list((await self._get("/ledger", mission_id))["effects"])
+
+    async def requests(self, mission_id: str | None = None) -> list[JsonObject]:
+        """Return every request that reached an operation, oldest first."""
+        return list((await self._get("/ledger", mission_id))["requests"])
+
+    async def live(self, mission_id: str | None = None) -> list[JsonObject]:
+        """Return the live obligations."""
+        return list((await self._get("/live", mission_id))["live"])
+
+    async def duplicates(self, mission_id: str | None = None) -> list[JsonObject]:
+        """Return the calls that had their effect more than once."""
+        return list((await self._get("/duplicates", mission_id))["duplicates"])
+
+    async def set_faults(self, rules: Sequence[FaultRule], *, seed: int | None = None) -> None:
+        """Replace the planned faults."""
+        plan = {"seed": seed, "rules": RULES.dump_python(list(rules), mode="json")}
+        (await self._http.put("/faults", json=plan)).raise_for_status()
+
+    async def faults(self, request_prefix: str = "") -> JsonObject:
+        """Return the planned faults of a prefix, or all, with each rule's strikes."""
+        return await self._get("/faults", request_prefix=request_prefix)
+
+    async def clear_faults(self) -> None:
+        """Remove all planned faults."""
+        (await self._http.delete("/faults")).raise_for_status()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _get(
+        self, path: str, mission_id: str | None = None, *, request_prefix: str = ""
+    ) -> JsonObject:
+        given = {"mission": mission_id, "request_prefix": request_prefix}
+        params = {name: value for name, value in given.items() if value}
+        response = await self._http.get(path, params=params)
+        response.raise_for_status()
+        found: JsonObject = response.json()
+        return found

@@ -15,22 +15,22 @@ from jsonschema.protocols import Validator
 from rstr import Rstr
 
 _LONGEST: Final = 10_000
-"""Most characters of a pattern, and of a text if the pattern looks around or back."""
+"""Maximum characters of a pattern, and of a text if the pattern looks around or back."""
 _WORK: Final = 20_000_000
-"""Most characters of the pattern times those of the text."""
+"""Maximum product of the characters of the pattern and of the text."""
 _STEPS_BACK: Final = 10_000
 _STATES: Final = 50_000
-"""Most parts of patterns that are visited to make one value."""
+"""Maximum parts of patterns that are visited to generate one value."""
 _WIDE: Final = 512
 _UNMAKEABLE = (re.error, ValueError, LookupError, OverflowError, RecursionError)
 _HOPS: Final = 32
-"""References that are followed in a row."""
+"""Maximum references followed in a row."""
 _LEVELS: Final = 16
-"""Levels of alternatives and allOf that are searched for a property."""
+"""Maximum levels of alternatives and allOf that are searched for a property."""
 
 
 def is_match(pattern: str, text: str) -> bool:
-    """Return True if the pattern is found in the text, or cannot be decided.
+    """Return True if the pattern matches in the text, or is undecidable within the limits.
 
     The client decides by itself; the sandbox refuses no request over an undecided pattern.
     """
@@ -80,7 +80,7 @@ def texts_matching(pattern: str, rng: Random, *, attempts: int) -> Iterator[str]
 
 
 class _Texts(Rstr):
-    """Generates texts, and gives up after a number of parts however nested the repetitions."""
+    """Generates texts, and stops after a number of parts, however nested the repetitions are."""
 
     def __init__(self, rng: Random) -> None:
         super().__init__(rng)
@@ -103,12 +103,16 @@ def _characters(first: int, last: int) -> list[str]:
 
 
 def bounded(kind: Any, document: Mapping[str, Any]) -> Any:
-    """Return the validator class with patterns in bounded time and discriminators respected.
+    """Return the validator class with bounded pattern time and support for discriminators.
 
     `unevaluatedProperties` is not checked in documents with `patternProperties`.
     """
+    plain = Draft202012Validator.VALIDATORS
     keywords: dict[str, Any] = {
-        **discriminated_keywords(),
+        # allOf too, next to which a discriminator selects nothing.
+        "allOf": plain["allOf"],
+        "oneOf": _discriminated(plain["oneOf"]),
+        "anyOf": _discriminated(plain["anyOf"]),
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties(kind.VALIDATORS["additionalProperties"]),
@@ -133,7 +137,7 @@ def _pattern_properties(
 
 
 def _additional_properties(check: Any) -> Any:
-    """Return the check of additional properties that ignores names with a pattern."""
+    """Return the check of additional properties that ignores names matching a pattern."""
 
     def additional(
         validator: Validator, additional: Any, value: Any, schema: Mapping[str, Any]
@@ -158,14 +162,9 @@ def _has_key(node: Any, key: str) -> bool:
     return isinstance(node, list) and any(_has_key(part, key) for part in node)
 
 
-def discriminated_keywords() -> dict[str, Any]:
-    """Return the keywords of alternatives, led by the discriminator next to them."""
-    return {
-        name: _discriminated(Draft202012Validator.VALIDATORS[name]) for name in ("oneOf", "anyOf")
-    }
-
-
 def _discriminated(plain: Any) -> Any:
+    """Return the check of alternatives among which an adjacent discriminator selects."""
+
     def alternatives(
         validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
     ) -> Iterator[ValidationError]:

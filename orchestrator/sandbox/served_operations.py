@@ -1,4 +1,4 @@
-"""An operation of a document: its inputs, answers and kind, and the resources of its path."""
+"""An operation of a document: its inputs, answers and kind, and its path's resources."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ ERROR_LISTS = ("errors", "warnings")
 """Lists in an answer that are empty on success."""
 _NAME = re.compile(r"\{[^{}]*\}")
 _ENDING = re.compile(r"(?<=[^/])\.\w+$")
-"""`.json`, in a path that names its format."""
+"""A suffix such as `.json`, in a path that names its format."""
 
 _CALLER = frozenset({"me", "my", "self", "user"})
-"""Path segments that stand for the caller."""
+"""Path segments that mean the caller."""
 _EXPRESSION = re.compile(
     r"\$(?P<message>request|response)\."
     r"(?:(?P<source>header|path|query)\.(?P<name>.+)|body(?:#/(?P<pointer>.+))?)"
 )
-_KEY_HEADERS = ("idempotency-key", "x-idempotency-key")
 
 
 class OperationKind(StrEnum):
@@ -184,7 +183,9 @@ class ServedOperation:
     @property
     def cancels(self) -> str | None:
         """The operation that cancels this one, when it declares one."""
-        return self.raw.get("x-orchet-cancels")
+        declared = self.raw.get("x-orchet-cancels")
+        named = next(iter(declared), None) if isinstance(declared, list) else declared
+        return named if isinstance(named, str) else None
 
     @property
     def compensation_args(self) -> Mapping[str, Any] | None:
@@ -214,7 +215,7 @@ class ServedOperation:
 
     @property
     def _ends_one(self) -> bool:
-        """A DELETE that names its resource, by its path or by its inputs."""
+        """True for a DELETE that names its resource, in its path or inputs."""
         is_named = bool(self.path_names) or bool(self.input_names)
         return self.method == "delete" and is_named and not self._is_at(Position.WITHIN)
 
@@ -227,9 +228,9 @@ class ServedOperation:
         return self.method in ("post", "put", "patch", "delete")
 
     def _kind_of_post(self) -> OperationKind:
-        # A search is often a POST. Without a declaration, only a list is taken for one, and not if
-        # the operation requires confirmation: a witness rather records an effect too many. A
-        # declared absence of confirmation says nothing about the effect.
+        # A search is often a POST. Without a declaration, only a list counts as a search, and not
+        # if the operation requires confirmation, as the ledger should rather record an effect too
+        # many. A declared absence of confirmation says nothing about the effect.
         is_confirmed = self.raw.get("x-orchet-requires-confirmation", False) is not False
         if self.list_name is not None and not is_confirmed:
             return OperationKind.READ
@@ -246,9 +247,9 @@ class ServedOperation:
     def own_ids(self, answers: Mapping[str, Schema]) -> list[str]:
         """Return the properties that may be the resource's own id, the likeliest first.
 
-        The name of the path's parameter comes first: next to ids of other resources, the own id is
-        often just "id", or has a name of the provider's own. A property with parts is not an id but
-        the resource itself.
+        The name of the path's parameter comes first. Next to ids of other resources, the own id is
+        often just "id", or has a provider-specific name. A property with parts is not an id but the
+        resource itself.
         """
         parted = {n for n, schema in answers.items() if self.book.is_compound(schema)}
         listed = [name for name in answers if name not in parted]
@@ -289,7 +290,7 @@ class ServedOperation:
 
 
 def is_id(value: Any) -> bool:
-    """True for a value that can identify a resource: a text or a whole number."""
+    """Return True for a value that can identify a resource: a text or a whole number."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
@@ -313,14 +314,14 @@ def id_names(names: Iterable[str]) -> list[str]:
 
 
 class Position(StrEnum):
-    """Relation of a path to the resources that it is about."""
+    """The relation of a path to its resources."""
 
     ALL = "all"
-    """`/orders`: all of them."""
+    """`/orders`: all resources."""
     ONE = "one"
-    """`/orders/{id}`."""
+    """`/orders/{id}`: one resource."""
     WITHIN = "within"
-    """`/orders/{id}/pay`: something about one of them."""
+    """`/orders/{id}/pay`: something about one resource."""
 
 
 class ThingPlace(NamedTuple):
@@ -329,7 +330,7 @@ class ThingPlace(NamedTuple):
     things: str
     position: Position
     parameter: str
-    """The path parameter that identifies the one; "" for all of them."""
+    """The path parameter that identifies one resource; "" for all of them."""
     named_by: str = ""
     """The name of the kind's id in its paths."""
 
@@ -380,7 +381,7 @@ def _place(steps: list[str], kinds: Mapping[str, str]) -> ThingPlace | None:
 
 
 def _without_caller(steps: list[str]) -> Iterator[str]:
-    """Yield the kind of which a path lists the caller's own: `/playlists` of `/me/playlists`."""
+    """Yield the kind of which a path lists the caller's own: `/playlists` for `/me/playlists`."""
     if len(steps) > 1 and steps[-2] in _CALLER:
         yield _things([*steps[:-2], steps[-1]])
 
@@ -422,15 +423,15 @@ class RuntimeExpression(NamedTuple):
         return found
 
 
-def is_key(header: str) -> bool:
-    """Return True if a header of this name holds an idempotency key."""
-    return header.lower() in _KEY_HEADERS
+def is_key(name: str) -> bool:
+    """Return True if a header or a field of this name holds an idempotency key."""
+    return "idempoten" in name.lower()
 
 
 def read_expression(value: Any) -> RuntimeExpression | None:
-    """Return one whole expression; None for a constant or for text with expressions inside.
+    """Return one whole expression; None for a constant or for text that contains expressions.
 
-    It may be the only element of a list: a cancel of many resources can be given one.
+    It may be the only element of a list, as a cancel of many resources can be given one.
     """
     value = sole(value)
     found = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None

@@ -38,19 +38,18 @@ class SchemaBook:
         self._formats = oas30_format_checker if is_30 else oas31_format_checker
         self._kind = bounded(OAS30Validator if is_30 else OAS31Validator, document)
         resource = DRAFT202012.create_resource(_absolute(document))
-        # Crawled once: every check would crawl an uncrawled registry again.
+        # Crawled once, as every check would crawl an uncrawled registry again.
         self._registry: Registry[Any] = Registry().with_resource(_BASE, resource).crawl()
-        # By identity; the schema is kept too, because a freed id may be reused.
+        # By identity; the schema is stored too, because a freed id may be reused.
         self._resolved: dict[int, tuple[Schema, Schema]] = {}
         self._variants: dict[int, tuple[Schema, tuple[Schema, ...]]] = {}
-        self._validators: dict[int, tuple[Schema, Validator]] = {}
-        self._request_validators: dict[int, tuple[Schema, Validator]] = {}
+        self._validators: dict[tuple[int, bool], tuple[Schema, Validator]] = {}
 
     def follow(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Follow a chain of references to its end; a node without one is returned itself.
+        """Follow a chain of references to its end; a node without a reference is returned itself.
 
         Raises:
-            LookupError: the reference leaves the document, finds nothing or leads in a circle.
+            LookupError: the reference leaves the document, finds nothing or is circular.
         """
         passed: set[str] = set()
         while "$ref" in node:
@@ -79,7 +78,7 @@ class SchemaBook:
         return joined
 
     def variants(self, schema: Schema) -> tuple[Schema, ...]:
-        """Return the schema merged with each of its alternatives; itself alone when it has none."""
+        """Return the schema merged with each of its alternatives; only itself without any."""
         key = id(schema)
         if key not in self._variants:
             self._variants[key] = (schema, tuple(self._alternatives(self.resolve(schema))))
@@ -98,14 +97,14 @@ class SchemaBook:
             yield from self._alternatives(self.resolve(folded))
 
     def _discriminated(self, discriminator: Any, branch: Any, resolved: Schema) -> Schema:
-        """Return the constraint that a discriminator puts on one branch."""
-        if not is_discriminator(discriminator) or not isinstance(branch, Mapping):
+        """Return the constraint of a discriminator on one branch."""
+        name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
+        if not isinstance(name, str) or not isinstance(branch, Mapping):
             return {}
-        name = discriminator["propertyName"]
         own = resolved.get("properties", {}).get(name)
         if isinstance(own, Mapping) and {"enum", "const"} & self.resolve(own).keys():
             return {"required": [name]}
-        values = [value for value, _ in values_of(discriminator, branch)]
+        values = _values_of(discriminator, branch)
         return {"properties": {name: {"enum": values}}, "required": [name]} if values else {}
 
     def properties(self, schema: Schema) -> dict[str, Schema]:
@@ -132,36 +131,30 @@ class SchemaBook:
         return "array" if "items" in schema else None
 
     def is_object(self, schema: Schema) -> bool:
-        """True if the schema's first alternative is an object."""
+        """Return True if the schema's first alternative is an object."""
         return self.type_of(self.variants(schema)[0]) == "object"
 
     def is_compound(self, schema: Schema) -> bool:
-        """True if the schema's first alternative is an object or an array."""
+        """Return True if the schema's first alternative is an object or an array."""
         return self.type_of(self.variants(schema)[0]) in ("object", "array")
 
     def is_valid(self, schema: Schema, value: Any) -> bool:
-        """True if the value conforms, formats included."""
-        key = id(schema)
-        if key not in self._validators:
-            self._validators[key] = (schema, self._validator(schema))
-        return self._validators[key][1].is_valid(value)
+        """Return True if the value conforms, formats included."""
+        return self._validator(schema, is_request=False).is_valid(value)
 
     def errors_of_request(self, schema: Schema, value: Any) -> Iterator[ValidationError]:
         """Yield the errors of a value in a request."""
-        key = id(schema)
-        if key not in self._request_validators:
-            self._request_validators[key] = (
-                schema,
-                self._validator(schema, for_requests(self._kind)),
-            )
-        yield from self._request_validators[key][1].iter_errors(value)
+        yield from self._validator(schema, is_request=True).iter_errors(value)
 
-    def _validator(self, schema: Schema, kind: Any = None) -> Validator:
-        absolute = _absolute(schema)
-        made: Validator = (kind or self._kind)(
-            absolute, registry=self._registry, format_checker=self._formats
-        )
-        return made
+    def _validator(self, schema: Schema, *, is_request: bool) -> Validator:
+        key = (id(schema), is_request)
+        if key not in self._validators:
+            kind = for_requests(self._kind) if is_request else self._kind
+            made: Validator = kind(
+                _absolute(schema), registry=self._registry, format_checker=self._formats
+            )
+            self._validators[key] = (schema, made)
+        return self._validators[key][1]
 
     def _lookup(self, reference: str) -> Mapping[str, Any]:
         return referred(self._document, reference)
@@ -193,8 +186,6 @@ def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
 def _absolute(node: Any) -> Any:
     """Make local references absolute, so that a part of the document can be checked alone."""
     if isinstance(node, Mapping):
-        if is_discriminator(node.get("discriminator")):
-            return _with_discriminator(node)
         return {key: _absolute_entry(key, value) for key, value in node.items()}
     return [_absolute(value) for value in node] if isinstance(node, list) else node
 
@@ -203,22 +194,6 @@ def _absolute_entry(key: str, value: Any) -> Any:
     if key == "$ref" and isinstance(value, str) and value.startswith("#"):
         return _BASE + value
     return _absolute(value)
-
-
-def _with_discriminator(node: Mapping[str, Any]) -> Any:
-    """Complete the mapping of a discriminator for each branch that is a reference."""
-    branches = node.get("oneOf") or node.get("anyOf") or []
-    mapping = {
-        value: _BASE + reference
-        for branch in branches
-        if isinstance(branch, Mapping)
-        for value, reference in values_of(node["discriminator"], branch)
-    }
-    siblings = {key: _absolute_entry(key, part) for key, part in node.items()}
-    if not mapping:
-        return {key: part for key, part in siblings.items() if key != "discriminator"}
-    property_name = node["discriminator"]["propertyName"]
-    return {**siblings, "discriminator": {"propertyName": property_name, "mapping": mapping}}
 
 
 def joined_schema(first: Schema, second: Schema) -> dict[str, Any]:
@@ -286,28 +261,21 @@ _JOINS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def is_discriminator(value: Any) -> bool:
-    """Return True for a discriminator with a property name."""
-    return isinstance(value, Mapping) and isinstance(value.get("propertyName"), str)
-
-
-def values_of(
-    discriminator: Mapping[str, Any], branch: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """Yield the discriminator values that select an alternative, each with its reference."""
+def _values_of(discriminator: Mapping[str, Any], branch: Mapping[str, Any]) -> list[str]:
+    """Return the discriminator values that select an alternative."""
     reference = branch.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#"):
-        return
+        return []
     name = reference.rpartition("/")[2]
     mapping = discriminator.get("mapping")
     mapped = [
-        (value, reference)
+        value
         for value, target in (mapping if isinstance(mapping, Mapping) else {}).items()
         if isinstance(target, str) and target.rpartition("/")[2] == name
     ]
-    yield from mapped or [(name, reference)]
+    return mapped or [name]
 
 
 def unescaped(step: str) -> str:
-    """Return the name that a step of a JSON pointer stands for."""
+    """Return the name that a step of a JSON pointer encodes."""
     return step.replace("~1", "/").replace("~0", "~")

@@ -1,10 +1,10 @@
-"""A document as an ASGI app: validates requests, injects faults, performs and answers."""
+"""A document as an ASGI app: validates requests, injects faults, performs calls and answers."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from orchestrator.sandbox.responses import (
     gateway_page,
     refusal_response,
 )
-from orchestrator.sandbox.served_operations import ServedOperation
+from orchestrator.sandbox.served_operations import ServedOperation, id_names, is_key
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 _log = logging.getLogger(__name__)
@@ -50,9 +50,13 @@ class _Visit(NamedTuple):
         """Return the origin of the request, from its headers and its client reference."""
         headers = self.request.headers
         reference = arguments.get("client_reference")
-        key = headers.get("idempotency-key") or headers.get("x-idempotency-key")
+        named = str(self.operation.raw.get("x-orchet-idempotency-key", "")).lower()
+        sent = [*headers.items(), *arguments.items()]
+        keys = [
+            v for n, v in sent if v and isinstance(v, str) and (is_key(n) or n.lower() == named)
+        ]
         return Cause(
-            idempotency_key=key or None,
+            idempotency_key=next(iter(keys), None),
             request_id=headers.get("x-request-id") or None,
             client_reference=reference if isinstance(reference, str) else None,
         )
@@ -69,7 +73,6 @@ class Service:
         ledger: EffectLedger,
         faults: FaultPlan,
         clock: Callable[[], datetime],
-        tokens: Collection[str],
     ) -> None:
         self._document = document
         self._provider = provider
@@ -77,7 +80,7 @@ class Service:
         self._ledger = ledger
         self._faults = faults
         self._clock = clock
-        self._tokens = tokens
+        self._first_ids: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or close its connection."""
@@ -122,7 +125,7 @@ class Service:
         return RequestRefused(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
 
     async def _handle(self, visit: _Visit, fault: InjectedFault) -> Response | None:
-        """Return the response, or None when the connection is to be closed without one."""
+        """Return the response, or None if the connection must be closed without one."""
         if fault.delay_s:
             await asyncio.sleep(fault.delay_s)
         refusal = _refusal_before(visit.operation, fault)
@@ -147,13 +150,13 @@ class Service:
         if rule.kind == "gateway":
             self._record(visit, rule.status, fault)
             return gateway_page(rule.status)
-        if rule.breach == "no_reference":
-            return self._perform(visit, fault, is_kept=False)
-        self._record(visit, status, fault)
-        return broken_success(rule.breach, status)
+        if rule.breach in ("html", "error"):
+            self._record(visit, status, fault)
+            return broken_success(rule.breach, status)
+        return self._perform(visit, fault, is_kept=False)
 
     def _repeat_later(self, delay_s: float, visit: _Visit, fault: InjectedFault) -> None:
-        """Perform the same request again after its answer; its own answer goes nowhere."""
+        """Perform the same request again after its answer, discarding the second answer."""
         loop = asyncio.get_running_loop()
         loop.call_later(delay_s, self._perform, visit, fault)
 
@@ -170,26 +173,34 @@ class Service:
                 return self._refuse(visit, problem, fault)
             self._record(visit, _status_seen(rule, problem.status), fault)
         else:
+            earlier = self._earlier_ids(visit, answer)
             if rule and rule.kind.startswith("breach"):
-                return broken_success(rule.breach, answer.status, answer)
+                return broken_success(rule.breach, answer.status, answer, earlier)
             if is_reported:
                 return answer_response(visit.operation, answer, url=str(visit.request.url))
         is_status = rule is not None and rule.kind == "status_after"
         return _failed(rule).to_response() if rule and is_status else None
+
+    def _earlier_ids(self, visit: _Visit, answer: ProviderAnswer) -> Mapping[str, Any]:
+        """Return the ids of the first answer of an operation to a mission."""
+        mission = visit.request.headers.get("x-request-id", "").partition(".")[0]
+        body = answer.body if isinstance(answer.body, Mapping) else {}
+        ids = {name: body[name] for name in id_names(body)}
+        return self._first_ids.setdefault((visit.operation.operation_id, mission), ids)
 
     def _answer(
         self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
     ) -> ProviderAnswer:
         """Validate, perform and record a request with its effect in one transaction.
 
-        A request that is not to be kept is rolled back after its answer is made.
+        If `is_kept` is False, the request is rolled back after its answer is made.
 
         Raises:
             RequestRefused: credentials are missing, the request does not follow the document, the
-                provider refuses, or no answer can be made from the schema.
+                provider refuses, or no answer can be generated from the schema.
         """
         operation, request = visit.operation, visit.request
-        check_credentials(self._document, operation, request, tokens=self._tokens)
+        _check_credentials(self._document, operation, request)
         arguments = self._validator.arguments(operation, request, visit.path, visit.body)
         cause = visit.cause(arguments)
         call = Call(operation, arguments, cause, self._clock(), fault.surcharge)
@@ -253,9 +264,9 @@ def _refusal_before(operation: ServedOperation, fault: InjectedFault) -> Request
         return RequestRefused(409, f"{operation.operation_id}: it can no longer be cancelled.")
     if rule.kind == "rate_limit":
         wait = 1 if rule.retry_after_s is None else rule.retry_after_s
-        return RequestRefused(
-            429, f"Too many requests; try again in {wait} s.", headers={"Retry-After": str(wait)}
-        )
+        status = 403 if rule.status == 403 else 429
+        why = f"Too many requests; try again in {wait} s."
+        return RequestRefused(status, why, headers={"Retry-After": str(wait)})
     return None
 
 
@@ -271,36 +282,23 @@ def _status_seen(rule: FaultRule | None, status: int) -> int | None:
     return rule.status if rule and rule.kind == "status_after" else status
 
 
-def check_credentials(
-    document: Document,
-    operation: ServedOperation,
-    request: Request,
-    *,
-    tokens: Collection[str] = (),
-) -> None:
-    """Check that one of the operation's security alternatives is met.
-
-    Args:
-        document: whose security schemes apply.
-        operation: the called one; its own `security` replaces the document's.
-        request: its headers, cookies and query.
-        tokens: the accepted credentials; empty accepts any non-empty one.
+def _check_credentials(document: Document, operation: ServedOperation, request: Request) -> None:
+    """Check that the credentials of one security alternative are present; any value is accepted.
 
     Raises:
-        RequestRefused: 401; the credential is missing or unknown.
+        RequestRefused: 401; a credential is missing.
     """
     alternatives = operation.raw.get("security", document.raw.get("security")) or []
     if not alternatives or any(not alternative for alternative in alternatives):
         return
     schemes = document.raw.get("components", {}).get("securitySchemes", {})
     for alternative in alternatives:
-        found = [_credential(schemes.get(name, {}), request) for name in alternative]
-        if all(value and (not tokens or value in tokens) for value in found):
+        if all(_credential(schemes.get(name, {}), request) for name in alternative):
             return
     wanted = " or ".join(" and ".join(alternative) for alternative in alternatives)
     raise RequestRefused(
         401,
-        f"{operation.operation_id} needs the credential {wanted}; it is missing or unknown.",
+        f"{operation.operation_id} needs the credential {wanted}; it is missing.",
         headers={"WWW-Authenticate": "Bearer"},
     )
 

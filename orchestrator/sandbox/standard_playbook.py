@@ -1,4 +1,4 @@
-"""Hand-written behaviours, words and resources for the documents that ship with the product."""
+"""Hand-written behaviours, words and resources for the documents shipped with the product."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _refuse_backwards(
     """Return the days between two dates.
 
     Raises:
-        RequestRefused: the second is too early.
+        RequestRefused: the second date is too early.
     """
     days = (_day(draft, last) - _day(draft, first)).days
     if days < 0 or (days == 0 and not is_same_day_fine and first == "check_in"):
@@ -287,7 +287,7 @@ def tell_day(draft: Draft) -> None:
 
 
 def tell_now(draft: Draft) -> None:
-    """Report a temperature between today's lowest and highest."""
+    """Report a temperature between today's minimum and maximum."""
     sky = _sky(draft.arguments["city"], draft.call.now.date().isoformat())
     middle = round((sky["temperature_min_c"] + sky["temperature_max_c"]) / 2, 1)
     draft.body |= {"condition": sky["condition"], "temperature_c": middle}
@@ -300,7 +300,7 @@ def list_alerts(draft: Draft) -> None:
 
 
 def tell_air(draft: Draft) -> None:
-    """Report an index with its level."""
+    """Report an air quality index with its level."""
     index = draft.rng.randint(12, 120)
     levels = ((50, "good"), (100, "fair"), (200, "poor"))
     level = next((name for limit, name in levels if index <= limit), "bad")

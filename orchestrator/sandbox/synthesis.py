@@ -1,4 +1,4 @@
-"""Plausible values made from JSON schemas; equal seeds and hints give equal values."""
+"""Generates plausible values from JSON schemas; equal seeds and hints give equal values."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ _PLENTY = 1_000
 _MOST = 5_000
 _DEEPEST = 5
 _DEEP = 40
-"""Levels of schemas beyond which nothing more is made."""
+"""Levels of schemas below which nothing more is generated."""
 _OTHER_KINDS = ("string", "integer", "boolean", "object", "array", "null")
-# A state of this list means that the resource was just made and is live.
+# A state in this list means that the resource was just created and is live.
 _STANDING_STATES = ("confirmed", "booked", "active", "reserved", "accepted", "sent", "submitted")
 _ALWAYS_TRUE = ("healthy", "ok", "success", "allowed", "available")
 _CANCEL = ("cancel", "refund", "void", "revert", "recall", "withdraw", "delete", "remove", "releas")
+# Whole words only: "suspended" and "extended" do not mean an end.
+_ENDED = frozenset({"ended", "closed", "terminated", "revoked", "archived", "inactive"})
 _GONE = (*_CANCEL, "reject", "declin", "fail", "expir", "error", "draft", "deliver", "reimburs")
 ATTEMPTS = 20
 _LONGEST = 5_000_000
@@ -40,25 +42,25 @@ _SOME_DAY = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class UnsupportedSchema(ValueError):
-    """No value could be made; the schema needs an example."""
+    """No value could be generated; the schema needs an example."""
 
 
 @dataclass
 class Effort:
-    """The number of values made for one answer; a long text counts for several."""
+    """The number of values generated for one answer; a long text counts as several."""
 
     values: int = 0
 
     @property
     def is_large(self) -> bool:
-        """True if only required values should be made from now on."""
+        """True if only required values should be generated from now on."""
         return self.values > _PLENTY
 
     def spend(self, values: int) -> None:
         """Count values.
 
         Raises:
-            UnsupportedSchema: they are more than an answer may have.
+            UnsupportedSchema: the answer has more values than allowed.
         """
         self.values += values
         if self.values > _MOST:
@@ -76,6 +78,7 @@ class Scene:
         hints: values by property name, used where they fit the schema.
         omit: selects optional properties to leave out, by name.
         wrappers: properties that wrap the resource, so that the hints apply inside them.
+        done: names of flags that say that the operation did its work.
         is_request: arguments are made: examples come first, and at every depth only required
             properties.
         effort: the values made so far.
@@ -87,18 +90,19 @@ class Scene:
     hints: Mapping[str, Any] = field(default_factory=dict)
     omit: Callable[[str], bool] = lambda name: False
     wrappers: Collection[str] = ()
+    done: Collection[str] = ()
     is_request: bool = False
     effort: Effort = field(default_factory=Effort)
 
     def inside(self) -> Scene:
-        """Return the scene of a nested object: of the hints only the currency keeps its meaning."""
+        """The scene of a nested object, where only the currency hint keeps its meaning."""
         kept = {key: value for key, value in self.hints.items() if key == "currency"}
-        inside = Scene(self.rng, self.now, self.day, kept, effort=self.effort)
+        inside = Scene(self.rng, self.now, self.day, kept, done=self.done, effort=self.effort)
         return replace(inside, omit=self.omit, is_request=True) if self.is_request else inside
 
 
 class Synthesizer:
-    """Makes values for the schemas of one document."""
+    """Generates values for the schemas of one document."""
 
     def __init__(self, book: SchemaBook, words: Mapping[str, Sequence[str]]) -> None:
         self._book = book
@@ -161,6 +165,8 @@ class Synthesizer:
                 is_enough or scene.omit(name) or self._is_other_direction(inner, scene)
             ):
                 continue
+            if name == "error" and not (is_wanted or scene.is_request or name in scene.hints):
+                continue
             if name.casefold() in ERROR_LISTS and self._leaves_empty(name, inner, scene):
                 if is_wanted:
                     made[name] = []
@@ -178,14 +184,14 @@ class Synthesizer:
         return self._with_min_properties(schema, made, scene, depth)
 
     def _leaves_empty(self, name: str, schema: Schema, scene: Scene) -> bool:
-        """True if an answer lists errors there, of which a success has none."""
+        """Return True if an answer lists errors there, which a success has none of."""
         if scene.is_request or name in scene.hints:
             return False
         listed = self._book.resolve(schema)
         return self._book.type_of(listed) == "array" and not listed.get("minItems")
 
     def _is_other_direction(self, schema: Schema, scene: Scene) -> bool:
-        """True if a property does not occur in this direction."""
+        """Return True if a property does not occur in this direction."""
         resolved = self._book.resolve(schema)
         return resolved.get("readOnly" if scene.is_request else "writeOnly") is True
 
@@ -210,7 +216,7 @@ class Synthesizer:
         return made
 
     def identifier(self, schema: Schema, rng: Random, *, name: str) -> str | int:
-        """Return an id in the style of the schema's example: "bkg_4f81c0" gives "bkg_" and more.
+        """Return an id in the style of the schema's example: "bkg_" and more for "bkg_4f81c0".
 
         Raises:
             UnsupportedSchema: no candidate conforms.
@@ -230,7 +236,7 @@ class Synthesizer:
         """Return the value of an enum that means live or cancelled, or None.
 
         Args:
-            schema: of the property with the state.
+            schema: the schema of the property with the state.
             is_cancelled: the wanted meaning.
             gone: the values that the document declares as cancelled.
         """
@@ -242,9 +248,18 @@ class Synthesizer:
             return next(iter([*declared, *worded]), None)
         left = [state for state in states if state not in gone]
         best = [state for word in _STANDING_STATES for state in left if states[state] == word]
-        fresh = [state for state in left if not any(word in states[state] for word in _GONE)]
+        fresh = [
+            state
+            for state in left
+            if not (_is_ended(states[state]) or any(word in states[state] for word in _GONE))
+        ]
         kept = [state for state in left if not states[state].startswith("cancel")]
         return next(iter([*best, *fresh, *kept]), None)
+
+    def ended(self, schema: Schema) -> Any:
+        """Return the value of an enum that means an end, or None."""
+        listed = self._book.resolve(schema).get("enum", [])
+        return next((s for s in listed if isinstance(s, str) and _is_ended(s.casefold())), None)
 
     def _first_valid(self, schema: Schema, candidates: Iterator[Any], name: str) -> Any:
         for candidate in candidates:
@@ -257,7 +272,7 @@ class Synthesizer:
             yield from examples(schema)
         variants = self._book.variants(schema)
         if depth > 0:
-            # A reference by id is shorter than a nested object, and as valid.
+            # A reference by id is shorter than a nested object, and equally valid.
             variants = tuple(sorted(variants, key=self._is_compound))
         for variant in variants:
             with suppress(UnsupportedSchema):
@@ -304,7 +319,8 @@ class Synthesizer:
             case "number":
                 yield from numbers(schema, scene.rng, name)
             case "boolean":
-                yield name in _ALWAYS_TRUE or scene.rng.random() < 0.7
+                is_said = name in _ALWAYS_TRUE or name.casefold() in scene.done
+                yield is_said or scene.rng.random() < 0.7
             case "null":
                 yield None
 
@@ -331,6 +347,10 @@ def _additional_schema(schema: Schema) -> Schema:
     """Return the schema of members that no property describes."""
     found = schema.get("additionalProperties")
     return found if isinstance(found, Mapping) else {}
+
+
+def _is_ended(state: str) -> bool:
+    return not _ENDED.isdisjoint(re.split(r"[^a-z]+", state))
 
 
 def _nothing_for(name: str) -> UnsupportedSchema:
@@ -366,7 +386,7 @@ def examples(schema: Schema) -> list[Any]:
 
 
 def identifiers(schema: Schema, rng: Random, name: str) -> Iterator[str]:
-    """Yield texts that can be ids: of the format, else in the style of the schema's example."""
+    """Yield texts that can be ids: in the format, else in the style of the schema's example."""
     yield from _formatted(str(schema.get("format")), Scene(rng, _SOME_DAY, _SOME_DAY), name)
     if "pattern" in schema:
         yield from texts_matching(schema["pattern"], rng, attempts=ATTEMPTS)
@@ -409,7 +429,7 @@ def _formatted(kind: str, scene: Scene, name: str) -> Iterator[str]:
 
 def _moment(scene: Scene, name: str) -> datetime:
     if name.startswith("expire"):
-        # Whole days: the same search within a day gives the same offers.
+        # Whole days, so that the same search within a day gives the same offers.
         return scene.now.replace(hour=23, minute=59, second=0) + timedelta(days=1)
     is_past = name.endswith("_at") and not scene.is_request
     if is_past and not name.startswith(("depart", "arriv", "start", "end", "send")):
@@ -447,7 +467,7 @@ def numbers(schema: Schema, rng: Random, name: str) -> Iterator[float]:
 
 
 def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
-    """Return the declared limits, and usual ones for the name where they are missing."""
+    """Return the declared limits, or usual ones for the name if they are missing."""
     is_money = name in MONEY_NAMES or "price" in name
     usual = (20.0, 300.0) if is_money else (1.0, 100.0)
     low, high = _limit(schema, "Minimum", step), _limit(schema, "Maximum", -step)

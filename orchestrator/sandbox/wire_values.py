@@ -1,4 +1,4 @@
-"""Decoding of parameters and form fields: texts become values by styles and schemas."""
+"""Decodes parameters and form fields: texts become values by styles and schemas."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class WireValues:
 
     def __init__(self, book: SchemaBook) -> None:
         self._book = book
-        # By identity; the schema is kept too, because a freed id may be reused.
+        # By identity; the schema is stored too, because a freed id may be reused.
         self._kept: dict[int, tuple[Schema, tuple[Schema, ...]]] = {}
 
     def types(self, schema: Schema, depth: int = 0) -> set[str]:
@@ -209,7 +209,7 @@ class WireValues:
         return list(dict.fromkeys(n for one in variants for n in one.get("properties") or {}))
 
     def is_map(self, schema: Schema) -> bool:
-        """True if an object may have any property."""
+        """Return True if an object may have any property."""
         return not self.names(schema) or any(
             one.get("additionalProperties") not in (None, False) for one in self._variants(schema)
         )
@@ -236,7 +236,7 @@ class WireValues:
         return {}
 
     def scalar(self, schema: Schema, text: str) -> Any:
-        """Return the first reading of a text that conforms, else the likeliest one."""
+        """Return the first reading of a text that conforms, else the likeliest reading."""
         readings = list(self._readings(self.types(schema), text))
         fitting = (value for value in readings if self._book.is_valid(schema, value))
         return next(fitting, readings[0])
@@ -257,9 +257,9 @@ class WireValues:
     def nested(
         self, schema: Schema, tree: Tree | list[str], depth: int = 0, *, counted: bool = True
     ) -> Any:
-        """Return the value of bracketed fields, by the alternative that it fits.
+        """Return the value of bracketed fields, by the alternative that they fit.
 
-        `counted` means that elements have brackets of their own: one text is then no list.
+        `counted` means that elements have brackets of their own, so that one text is no list.
         """
         variants = self._variants(schema) if depth < _DEEPEST else ({},)
         readings = [self._shaped(variant, tree, depth) for variant in variants]

@@ -1,19 +1,40 @@
-"""What a test makes up (tools, legs, selections, obligations), and what it reads from a ledger."""
+"""Fake tools, legs, selections and obligations, and a scripted planner and router."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.declared_prices import CompensationFee
-from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import (
+    Compensation,
+    Effect,
+    IdempotencyKey,
+    Tool,
+    ToolCallTemplate,
+)
 from orchestrator.core.budget import Money
+from orchestrator.core.limits import Limits
 from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import IntentFrame
-from orchestrator.planning.models import AgentProfile, LegPlan
-from orchestrator.routing.selection import Band, Selection
+from orchestrator.planning.models import (
+    AgentProfile,
+    CallTool,
+    Finish,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import PlannedStep, Planner
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Band, RouteContext, Selection
 from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.saga.orders import Order
 
+KEY = IdempotencyKey(location="header", field="Idempotency-Key")
 _WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -32,28 +53,28 @@ def fake_tool(
     personal: Iterable[str] = (),
     fee: Money | None = None,
 ) -> Tool:
-    """A tool as a document would declare it, for a `FakeWorld`.
+    """Return a tool for a `FakeWorld`.
 
     ```python
     fake_tool("find_flights")                                      # reads
     fake_tool("book_flight", cancel_tool="cancel_flight")          # leaves an obligation
     fake_tool("pay", cancel_tool="refund", card_type="structured-payment")  # confirmed first
-    fake_tool("post_note", effect=Effect.WRITE)                    # nothing takes it back
+    fake_tool("post_note", effect=Effect.WRITE)                    # cannot be cancelled
     ```
 
     Args:
         name: the operationId.
         cancel_tool: the operationId of the cancel tool; it need not be in the world.
-        cancel_arguments: how the cancel tool's inputs are filled, by runtime expressions.
+        cancel_arguments: the cancel tool's inputs, as runtime expressions.
         cancels: the operationId of the tool that this one cancels.
-        card_type: of the card that must be approved; None when nothing is asked.
+        card_type: the type of the card that must be approved; None: no approval.
         effect: by default an obligation with `cancel_tool`, a cancel with `cancels`, else a read.
-        idempotent: whether it takes an idempotency key, and so may be called again.
-        max_attempts: of its cancel, before it is parked.
-        on_failure: what becomes of it then.
+        idempotent: True if it takes an idempotency key, and so may be called again.
+        max_attempts: the maximum attempts of its cancel.
+        on_failure: the consequence of a failed last attempt.
         input_schema: by default any object.
         personal: inputs whose values come from the vault.
-        fee: what its cancel tool may cost.
+        fee: the maximum price of its cancel tool.
     """
     compensation = None
     if cancel_tool is not None:
@@ -74,7 +95,7 @@ def fake_tool(
         card_type=card_type,
         compensation=compensation,
         pii_fields=tuple(personal),
-        idempotency_header="Idempotency-Key" if idempotent else None,
+        idempotency_key=KEY if idempotent else None,
     )
 
 
@@ -91,7 +112,7 @@ def fake_leg(
     agent: AgentProfile | None = None,
     orders: Iterable[Order] = (),
 ) -> LegPlan:
-    """A leg of a plan, by default for an agent of the leg's name, and one that orders nothing."""
+    """Return a leg of a plan, by default for an agent of the leg's name and without orders."""
     return LegPlan(
         leg_id=leg_id,
         goal=f"do {leg_id}",
@@ -104,7 +125,7 @@ def fake_leg(
 def fake_selection(
     *tools: str, catalog_size: int, band: Band = "crisp", reason: str = "scripted"
 ) -> Selection:
-    """The tools that a router forwards at one step, all of them asked for."""
+    """Return a selection of tools."""
     return Selection(
         tools=tools,
         k=len(tools),
@@ -116,7 +137,7 @@ def fake_selection(
 
 
 def fake_obligation(call_id: str = "m.1-leg.1", **stated: Any) -> Obligation:
-    """What a call of `book`, which `cancel` takes back, has left, or may have: it is intended.
+    """Return the obligation of a call of `book`, which `cancel` cancels; it is intended.
 
     ```python
     fake_obligation(state=ObligationState.COMMITTED, response={"booking_id": "b1"})
@@ -124,8 +145,8 @@ def fake_obligation(call_id: str = "m.1-leg.1", **stated: Any) -> Obligation:
     ```
 
     Args:
-        call_id: of mission, leg and step.
-        stated: fields that are otherwise.
+        call_id: the id, made of mission, leg and step.
+        stated: fields with other values.
     """
     mission_id, leg_id, _ = call_id.split(".")
     fields = {
@@ -144,5 +165,93 @@ def fake_obligation(call_id: str = "m.1-leg.1", **stated: Any) -> Obligation:
 
 
 def states_of(ledger: Ledger) -> dict[str, str]:
-    """Tool to the state of its obligation, in the order written: what a test asserts on."""
+    """Return the state of each obligation by tool, in the order written."""
     return {o.tool: o.state.value for o in ledger.obligations}
+
+
+LEG = "1-script"
+"""Id of the only leg of a script."""
+_GOAL = "call: "
+
+Script = tuple[StepDecision, ...]
+"""Decisions of a mission's only leg, step by step; after the last decision the leg finishes."""
+
+
+class ScriptedPlanner:
+    """Plans missions by their script, and missions without a script by another planner."""
+
+    def __init__(self, usual: Planner) -> None:
+        """Create a planner; `usual` plans missions without a script."""
+        self._usual = usual
+        self._scripts: dict[str, Script] = {}
+
+    def write(self, mission_id: str, script: Script) -> None:
+        """Set the script of a mission before it is started."""
+        self._scripts[mission_id] = script
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """Return a plan with one leg, whose goal names the tools of the script."""
+        script = self._scripts.get(brief.mission_id)
+        if script is None:
+            return await self._usual.split_goal(brief, catalog, agents)
+        called = dict.fromkeys(step.tool for step in script if isinstance(step, CallTool))
+        goal = _GOAL + ", ".join(called)
+        # The leg finishes, and gets one more step if an order has no effect by then.
+        agent = AgentProfile(name="script", limits=Limits(steps=len(script) + 2))
+        effects = Counter(
+            step.tool
+            for step in script
+            if isinstance(step, CallTool) and catalog.tool(step.tool).is_side_effect
+        )
+        orders = tuple(Order(tools=(tool,), count=count) for tool, count in effects.items())
+        leg = LegPlan(leg_id=LEG, goal=goal, agent=agent, orders=orders)
+        return MissionPlan(legs=(leg,))
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision | PlannedStep:
+        """Return the script's decision for this step."""
+        script = self._scripts.get(context.mission_id)
+        if script is None:
+            return await self._usual.plan_step(context, selection, catalog)
+        if context.step > len(script):
+            return Finish(summary="the script is done")
+        return script[context.step - 1]
+
+
+class ScriptedRouter(Router):
+    """Forwards the tools that a script's leg names, and routes other legs by another router."""
+
+    def __init__(self, catalog: Catalog, usual: Callable[[Catalog], Router]) -> None:
+        """Create a router; `usual` makes the router of other legs when first needed."""
+        self._whole = catalog
+        self._usual = usual
+
+    def route(
+        self,
+        text: str,
+        context: RouteContext | None = None,
+        *,
+        now: datetime | None = None,
+        limit_s: float | None = None,
+    ) -> Selection:
+        """Return the tools for a request."""
+        if text.startswith(_GOAL):
+            return self._named(text.removeprefix(_GOAL).split(", "))
+        return self._usual(self._whole).route(text, context, now=now, limit_s=limit_s)
+
+    def without_deadline(self) -> Router:
+        """Return the usual router."""
+        return self._usual(self._whole).without_deadline()
+
+    def __getattr__(self, name: str) -> object:
+        """Return the attribute of the usual router."""
+        if name in ("_whole", "_usual"):
+            raise AttributeError(name)
+        return getattr(self._usual(self._whole), name)
+
+    def _named(self, names: list[str]) -> Selection:
+        tools = [name for name in names if name in self._whole.tools]
+        return fake_selection(*tools, catalog_size=len(self._whole), reason="a script names them")

@@ -1,7 +1,7 @@
-"""One whole installation in this process: Temporal, the sandbox and a worker, over any documents.
+"""An installation in this process: Temporal, the sandbox and a worker, for any documents.
 
-The documents are turned towards the sandbox, credentials and personal values are made up, and the
-worker connects to this machine alone: whatever servers a document names, no real host is called.
+The documents' servers are replaced by the sandbox, credentials and personal values are fictitious,
+and the worker connects to loopback only: no real host is called.
 """
 
 import asyncio
@@ -20,38 +20,38 @@ from temporalio.client import Client
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import UnsandboxedWorkflowRunner, WorkerConfig
 
-from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
+from orchestrator.adapters.http.destinations import AddressPolicy, AddressRefused
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.http.transport import CheckedTransport
 from orchestrator.adapters.storage.files import private_folder, replace_file
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.start import new_mission_id
 from orchestrator.client.stores import open_vault
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.planning.models import StepDecision
 from orchestrator.routing.router import Router
 from orchestrator.runtime.worker import build
 from orchestrator.sandbox import Playbook, RunningSandbox, redirected, running_sandbox
 from orchestrator.settings import Settings
+from orchestrator.testing.fakes import ScriptedPlanner, ScriptedRouter
 from orchestrator.testing.memory import MadeUpSecrets
 from orchestrator.testing.sample_arguments import make_up_person
-from orchestrator.testing.script import ScriptedPlanner, ScriptedRouter
 from orchestrator.testing.temporal_server import running_temporal
 
 QUICK = MissionPolicy(call_timeout=timedelta(seconds=2), call_attempts=1)
-"""Of scripted missions: an unclear call can no longer arrive after eleven seconds."""
+"""Policy of scripted missions: after eleven seconds an unclear call can no longer arrive."""
 
 _LOOPBACK = "127.0.0.1"
 _SDK_SETTLES_S = 0.1
-"""A thread of the SDK that still finishes a call while its loop ends can abort the process."""
+"""A thread of the SDK that finishes a call while its loop ends can abort the process."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What runs, and how to speak to it; usable from any event loop and any thread."""
+    """A running installation; usable from any event loop and any thread."""
 
     temporal: Client
     sandbox: RunningSandbox
@@ -66,16 +66,16 @@ class Installation:
 
     @property
     def mission_client(self) -> MissionClient:
-        """The door for users."""
+        """A client of the installation."""
         return MissionClient(self.temporal, self.settings)
 
     async def start_script(
         self, *script: StepDecision, mission_id: str = "", policy: MissionPolicy = QUICK
     ) -> MissionHandle:
-        """Start a mission that takes these steps, one after the other, and then is done.
+        """Start a mission that takes these steps in order and then finishes.
 
         Example: `await installation.start_script(CallTool(tool="pay", arguments={...}),
-        GiveUp(reason="the test wants it undone"))`
+        GiveUp(reason="the test wants a rollback"))`
         """
         mission_id = mission_id or new_mission_id("script")
         self.planner.write(mission_id, script)
@@ -96,14 +96,14 @@ async def installed(
 
     Args:
         documents: OpenAPI documents by name, overlays applied.
-        folder: where catalogs and the PII vault are kept.
-        seed: of everything that the sandbox makes up, and of its faults.
-        playbook: behaviour of the sandbox beside the generic one; none by default.
-        own_providers: the documents name servers of the test's own, on this machine; the sandbox
-            stands by and is called by nobody.
+        folder: stores catalogs and the PII vault.
+        seed: seeds the sandbox's values and faults.
+        playbook: hand-written behaviour of the sandbox; none by default.
+        own_providers: use the documents' own servers, which the test runs on this machine; the
+            sandbox is not called.
 
     Raises:
-        DocumentInvalid: one is no document of a version that we read.
+        DocumentInvalid: one is not a document of a supported version.
         DocumentError: a document cannot be served.
     """
     async with AsyncExitStack() as stack:
@@ -144,7 +144,7 @@ async def installed(
 def installed_in_background(
     documents: Mapping[str, Mapping[str, Any]], folder: Path, *, seed: int = 0
 ) -> Iterator[Installation]:
-    """The same in a thread and an event loop of its own, for tests with or without a loop."""
+    """Run an installation in a thread with its own event loop, for tests with or without a loop."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="installation", daemon=True)
     thread.start()
@@ -167,11 +167,10 @@ async def _leave(held: Any) -> None:
 
 
 class _Bare(SimplePlugin):
-    """Workers that run workflows as they are: our own tests look for mistakes of theirs.
+    """Runs workflows outside the SDK's sandbox and without its deadlock detector.
 
-    The SDK's sandbox would read their modules anew for each one. Its watch for deadlocks allows two
-    seconds by the clock, which a process that runs tests beside them may well be busy for; it then
-    throws an error at whatever the thread is doing.
+    The sandbox would import their modules again for each workflow. The detector allows two seconds
+    of wall time, which a process that also runs tests may exceed.
     """
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
@@ -203,7 +202,7 @@ def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
     for number, (name, document) in enumerate(documents.items()):
         safe = name if name.replace("-", "").replace("_", "").isalnum() else f"document-{number}"
         replace_file(specs / f"{safe}.json", json.dumps(document).encode())
-    # Constructed without reading the environment: what it says is about another installation.
+    # Without reading the environment, which describes another installation.
     return Settings.model_construct(
         specs=(specs,),
         state_dir=folder,

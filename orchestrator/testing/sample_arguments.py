@@ -1,7 +1,12 @@
-"""Arguments for tools, made from their schemas: declared examples first, the rest made up."""
+"""Generates arguments for tools from their schemas and examples.
+
+The values of a call that its compensation reads differ between calls, so that no cancel can match
+another call.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from random import Random
@@ -9,7 +14,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.call_templates import expressions_of
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.expressions import Expression
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.core.pii import handle_for
@@ -17,31 +24,30 @@ from orchestrator.core.record import JsonObject
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
-from orchestrator.testing.argument_identity import tell_apart
 
 _AHEAD = timedelta(days=30)
-"""Made-up dates are this far ahead: what is booked is in the future."""
+"""How far ahead generated dates are, as bookings are in the future."""
 _FORM = "application/x-www-form-urlencoded"
+Steps = tuple[str, ...]
 _BOOKS: WeakKeyDictionary[Catalog, dict[str, SchemaBook]] = WeakKeyDictionary()
 
 
 def make_arguments(
     catalog: Catalog, tool: Tool, *, seed: str = "", whole: bool = False
 ) -> JsonObject:
-    """Arguments that a tool accepts: what it requires, or all that it takes.
+    """Return arguments that a tool accepts.
 
-    What the orchestrator fills itself is left out, personal fields are handles, and what the
-    contract reads back to find a call is made though it is optional, and another with each seed.
+    Inputs that the orchestrator fills itself are left out, personal fields are handles, and inputs
+    that the compensation reads are included.
 
     Args:
-        catalog: the tool's.
-        tool: whose arguments.
-        seed: of everything made up; two calls with different seeds are two different calls.
-        whole: also what is optional, at every depth.
+        catalog: the catalog of the tool.
+        tool: the tool to call.
+        seed: seeds all generated values; calls with different seeds differ.
+        whole: include optional inputs, at every depth.
 
     Raises:
-        ArgumentsInvalid: nothing that was tried fits; its problems say which inputs need an
-            example.
+        ArgumentsInvalid: no candidate is valid; its problems name the inputs that need an example.
     """
     book = SchemaBook({**tool.input_schema, "openapi": "3.1.0"})
     make, scene = Synthesizer(book, {}), _scene(seed, whole=whole)
@@ -50,7 +56,7 @@ def make_arguments(
         made = _in_order(make.object(tool.input_schema, hinted), tool, given=hinted.hints)
         if tool.body_content_type == _FORM:
             made |= _filled(made, tool, make, _scene(seed, whole=True))
-        made = tell_apart(made, tool, book=book, make=make, scene=scene)
+        made = _Identifier(book, make, scene).identified(made, tool)
     except UnsupportedSchema as error:
         raise ArgumentsInvalid(tool.name, [str(error)]) from error
     personal = {name: handle_for(name) for name in tool.pii_fields if name in made}
@@ -63,7 +69,7 @@ def make_arguments(
 
 
 def make_up_person(catalog: Catalog) -> dict[str, str]:
-    """A value for every personal field of a catalog, as its schema wants it, for a PII vault."""
+    """Return a valid value for every personal field of a catalog, for a PII vault."""
     person: dict[str, str] = {}
     for tool in catalog.tools.values():
         book = SchemaBook({**tool.input_schema, "openapi": "3.1.0"})
@@ -83,13 +89,13 @@ def _text(make: Synthesizer, schema: JsonObject, field: str) -> str:
 
 
 def _filled(made: JsonObject, tool: Tool, make: Synthesizer, scene: Scene) -> JsonObject:
-    """Objects with members in place of those without: a form has no way to write one of these."""
+    """Return members for empty objects, which a form cannot express."""
     bare = [b.name for b in tool.bindings if b.location == "body" and made.get(b.name) == {}]
     return {name: make.value(tool.properties[name], scene, name=name) for name in bare}
 
 
 def _in_order(made: JsonObject, tool: Tool, *, given: Collection[str]) -> JsonObject:
-    """The same, what was made up for a last day after what was made up for the first."""
+    """Move generated end dates after the start dates."""
     days = [p for p in tool_parameters(tool) if p.kind is Kind.DATE and p.name in made]
     starts = [str(made[p.name]) for p in days if p.side != "end"]
     later: JsonObject = {}
@@ -107,7 +113,7 @@ def _scene(seed: str, *, whole: bool = False) -> Scene:
 
 
 def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:
-    """What the document gives as examples of whole requests and of parameters, by input."""
+    """Yield the document's examples of requests and parameters, by input."""
     document = catalog.documents.get(tool.document)
     if document is None:
         return
@@ -126,7 +132,7 @@ def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:
 
 
 def _book_of(catalog: Catalog, name: str) -> SchemaBook:
-    """The schemas of a document, which take long to prepare: once for all tools of a catalog."""
+    """Return the schemas of a document, prepared once per catalog because that is slow."""
     books = _BOOKS.setdefault(catalog, {})
     if name not in books:
         books[name] = SchemaBook(catalog.documents[name])
@@ -152,3 +158,73 @@ def _first_example(holder: Mapping[str, Any]) -> Iterator[Any]:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+class _Identifier:
+    """Gives a call unique values by which its compensation finds only that call."""
+
+    def __init__(self, book: SchemaBook, make: Synthesizer, scene: Scene) -> None:
+        self._book = book
+        self._make = make
+        self._scene = scene
+
+    def identified(self, arguments: JsonObject, tool: Tool) -> JsonObject:
+        """Return the arguments with a unique value wherever the compensation reads one."""
+        for steps in sorted(_read_back(tool)):
+            name = steps[0]
+            schema = tool.properties.get(name)
+            if schema is None or name in tool.reference_inputs or name in tool.pii_fields:
+                continue
+            # A value that cannot be generated is missing, as it would be in a planner's call.
+            with suppress(UnsupportedSchema):
+                value = self._value(arguments.get(name), schema, steps)
+                arguments = {**arguments, name: value}
+        return arguments
+
+    def _value(self, value: Any, schema: Mapping[str, Any], steps: Steps) -> Any:
+        """Return the value with a unique leaf at the steps; the first step names the value."""
+        if value is None:
+            value = self._make.value(schema, self._scene, name=steps[0])
+        if len(steps) == 1:
+            return self._leaf(value, schema, steps[0])
+        inner = steps[1]
+        if isinstance(value, dict):
+            below = self._book.properties(schema).get(inner)
+            if below is not None:
+                return {**value, inner: self._value(value.get(inner), below, steps[1:])}
+        if isinstance(value, list) and inner.isdecimal() and int(inner) < len(value):
+            items = self._book.resolve(schema).get("items") or {}
+            own = self._value(value[int(inner)], items, steps[1:])
+            return [own if i == int(inner) else item for i, item in enumerate(value)]
+        return value
+
+    def _leaf(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
+        resolved = self._book.resolve(schema)
+        is_choice = not resolved.keys().isdisjoint(("enum", "const"))
+        if is_choice or self._book.type_of(resolved) not in ("string", "integer"):
+            return value
+        return self._make.identifier(schema, self._scene.rng, name=name)
+
+
+def _read_back(tool: Tool) -> set[Steps]:
+    """Return the path to each request value that the compensation reads, by input."""
+    templates = tool.compensation.templates if tool.compensation is not None else ()
+    return {
+        steps
+        for template in templates
+        for expression in expressions_of(template)
+        if expression.message == "request"
+        for steps in _inputs(expression, tool)
+    }
+
+
+def _inputs(expression: Expression, tool: Tool) -> Iterator[Steps]:
+    for binding in tool.bindings:
+        if binding.location != expression.source:
+            continue
+        if binding.location == "body" and not binding.field:
+            yield (binding.name, *expression.path)
+        elif expression.path and binding.field == expression.path[0]:
+            yield (binding.name, *expression.path[1:])
+        elif binding.location == "header" and expression.path[0].lower() == binding.field.lower():
+            yield (binding.name,)

@@ -1,4 +1,4 @@
-"""Temporal's dev server as a process of this one: in memory, on a free port, without its Web UI."""
+"""Temporal's dev server as a child process: in memory, on a free port, without its Web UI."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,13 +19,13 @@ _START_S = 40.0
 
 @asynccontextmanager
 async def running_temporal(folder: Path) -> AsyncIterator[Client]:
-    """A client of a server of our own, which knows our search attributes.
+    """Start a server with the product's search attributes and yield a client of it.
 
     Args:
-        folder: where it writes its log, temporal.log; nothing goes to our own output.
+        folder: for the server's log, temporal.log.
 
     Raises:
-        ServiceUnavailable: it is not installed, or does not come up.
+        ServiceUnavailable: the server is not installed, or does not start.
     """
     port = Ports.free().temporal
     with private_file(folder / "temporal.log").open("wb") as log:
@@ -58,13 +58,13 @@ async def _connected(address: str, process: asyncio.subprocess.Process) -> Clien
         except (RuntimeError, OSError) as error:
             is_late = asyncio.get_running_loop().time() > deadline
             if is_late or process.returncode is not None:
-                raise ServiceUnavailable("the Temporal server did not come up") from error
+                raise ServiceUnavailable("the Temporal server did not start") from error
             await asyncio.sleep(0.05)
         else:
             return client
 
 
 def _quiet() -> TelemetryConfig:
-    """Errors only: planned trouble makes the SDK's core warn without end."""
+    """Log errors only, as planned faults make the SDK's core warn endlessly."""
     level = TelemetryFilter(core_level="ERROR", other_level="ERROR")
     return TelemetryConfig(logging=LoggingConfig(filter=level))

@@ -1,9 +1,5 @@
-"""A world without router, planner or provider: the activities of missions, played from a script."""
+"""Plays the activities of missions from a script, without router, planner and provider."""
 
-# Before the activities: it finds them, whatever files a user's folder has.
-import orchestrator.runtime.own_packages  # noqa: F401
-
-# isort: split
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,57 +11,54 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
-from activities.authority import Authority
-from activities.boundary import heartbeats, translated_errors
-from activities.cancel_review import CancelReview, approved_as
-from activities.catalog_activities import CatalogActivities
-from activities.hand_over_activities import HandOverActivities
-from activities.kept_messages import KeptMessages
-from activities.key_activities import await_key
-from activities.metered import metered
-from activities.model_troubles import spent_on, translated_troubles
-from activities.overcharge_activities import OverchargeActivities
-from activities.plan_activities import PlanActivities
-from activities.prepare_activities import PrepareActivities
-from activities.reserved_money import ReservedMoney
-from activities.rollback_activities import RollbackActivities
-from activities.sweep_activities import SweepActivities
-from activities.tool_activities import check_grant, held_back, with_cancel_arguments
-from activities.wall_guard import WallGuard
+from orchestrator.activities.authority import Authority, WallGuard, check_sender
+from orchestrator.activities.boundary import (
+    heartbeats,
+    metered,
+    spent_on,
+    translated_errors,
+    translated_troubles,
+)
+from orchestrator.activities.cancel_review import CancelReview, approved_as
+from orchestrator.activities.catalog_activities import CatalogActivities, await_key
+from orchestrator.activities.kept_messages import KeptMessages
+from orchestrator.activities.plan_activities import PlanActivities
+from orchestrator.activities.planning_activities import HandOverActivities
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.activities.rollback_activities import RollbackActivities, SweepActivities
+from orchestrator.activities.tool_activities import check_grant, postponed, with_cancel_arguments
 from orchestrator.adapters.approval_keys import ApprovalKeys
-from orchestrator.adapters.http.pinning import PersonalValues
+from orchestrator.adapters.http.personal_arguments import PersonalValues
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.stated_prices import stated_price
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
     DecisionInvalid,
     GrantMissing,
-    NotReserved,
     OrchestratorError,
 )
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import Record
 from orchestrator.messages import names
-from orchestrator.messages.begin import BeginInput
-from orchestrator.messages.hand_over import HandOverInput, HandOverPlan
-from orchestrator.messages.kept import KeptMessage
-from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
-from orchestrator.messages.model_trouble import ModelCheck
-from orchestrator.messages.plan_preview import (
-    BegunPlan,
-    PlanInput,
-    PlanPreview,
-    PlanReview,
-    PlanReviewInput,
-)
+from orchestrator.messages.failure_details import ModelCheck
+from orchestrator.messages.mission import BegunPlan
+from orchestrator.messages.mission_policy import BeginInput, CatalogPin, MissionPolicy
+from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
+from orchestrator.messages.plan_preview import PlanInput, PlanPreview, PlanReview, PlanReviewInput
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
-from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.messages.thought import ThinkInput, Thought
+from orchestrator.messages.step import (
+    DiscoverInput,
+    DiscoverOutput,
+    KeptMessage,
+    PlanStepInput,
+    PlanStepOutput,
+    ThinkInput,
+    Thought,
+)
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.done_at_once import inside_wall
-from orchestrator.planning.finishing import doubt_about_finish, doubt_about_orders, nothing_read
+from orchestrator.planning.effects import doubt_about_finish, doubt_about_orders, nothing_read
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -76,6 +69,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.one_step import inside_wall
 from orchestrator.planning.planner import PlannedStep, as_planned
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
@@ -91,35 +85,38 @@ from orchestrator.testing.memory import (
 )
 
 DecideStep = StepDecision | PlannedStep | Callable[[StepContext], StepDecision | PlannedStep]
-"""A decision, or what makes one from all that the planner of the step was told."""
+"""A decision, or a function that makes one from the context of the step."""
 PlayCall = ToolOutcome | Exception | Callable[[ToolCall], Awaitable[ToolOutcome]]
-"""What a call comes to; an exception is an attempt that failed, and Temporal tries again."""
+"""The outcome of a call; an exception is a failed attempt, which Temporal retries."""
 PlayCompensation = (
     CompensationOutcome | Exception | Callable[[Obligation], Awaitable[CompensationOutcome]]
 )
-"""What a compensation comes to; an exception as above."""
+"""The outcome of a compensation; an exception is a failed attempt."""
 _T = TypeVar("_T")
+SELECT_TOOLS = "select_tools"
+PLAN_STEP = "plan_step"
+"""Parts of the activity THINK, recorded one by one."""
 
 
 @dataclass(frozen=True)
 class FakeCall:
-    """One attempt of one activity, as a `FakeWorld` recorded it."""
+    """An attempt of an activity, recorded by a `FakeWorld`."""
 
     activity: str
     subject: str
-    """The leg that thinks, the tool that is called, or the tool whose obligation is taken back."""
+    """The leg that thinks, the called tool, or the tool whose obligation is cancelled."""
     message: Record
     at: datetime
-    """When it began, by the server's clock, which may skip."""
+    """Start by the server's clock, which may skip."""
 
 
 class Hold:
-    """Keeps an activity from answering, so that a test can act while it is on its way.
+    """Keeps an activity from answering, so that a test can act while it runs.
 
     ```python
     booking = world.hold(names.INVOKE_TOOL, "book_flight")
     ...                                                           # start a mission
-    async with booking:                                           # once it is on its way
+    async with booking:                                           # once it runs
         ...                                                       # for instance, cancel
     ```
     """
@@ -129,28 +126,28 @@ class Hold:
         self._released = asyncio.Event()
 
     async def __aenter__(self) -> None:
-        """Wait until the activity is being held; see `reached`."""
+        """Wait until the activity is held; see `reached`."""
         await self.reached()
 
     async def __aexit__(self, *_: object) -> None:
-        """Let it answer."""
+        """Release the activity."""
         self.release()
 
     async def reached(self, *, timeout_s: float = 20.0) -> None:
-        """Wait until the activity is being held.
+        """Wait until the activity is held.
 
         Raises:
-            TimeoutError: nobody called it in time.
+            TimeoutError: the activity was not called in time.
         """
         async with asyncio.timeout(timeout_s):
             await self._reached.wait()
 
     def release(self) -> None:
-        """Let it answer, now and from now on."""
+        """Let the activity answer, now and in later attempts."""
         self._released.set()
 
     async def passed(self) -> None:
-        """Called by the activity: be held, with a heartbeat."""
+        """Block the calling activity, with heartbeats."""
         self._reached.set()
         async with heartbeats():
             await self._released.wait()
@@ -159,9 +156,9 @@ class Hold:
 class FakeWorld:
     """The activities of missions, played from a script: no router, no planner, no provider.
 
-    Real are the catalog, the cards with their digests, the checks of grants and of a leg's own
-    cancels, the walls of agents, the reading of legs from the server, and the recovery of missions
-    that were stopped. Every attempt is recorded in order.
+    The catalog, the cards with their digests, the checks of senders, grants and own cancels, the
+    walls of agents, the reading of ledgers and the recovery of stopped missions are real. Every
+    attempt is recorded in order.
 
     ```python
     world = FakeWorld(client, [fake_tool("book_flight", cancel_tool="cancel_flight")])
@@ -174,7 +171,7 @@ class FakeWorld:
     assert world.subjects(names.COMPENSATE) == ["book_flight"]
     ```
 
-    What the script leaves out goes well: legs finish, calls succeed, obligations are cancelled.
+    By default legs finish, calls succeed and obligations are cancelled.
     """
 
     def __init__(
@@ -186,11 +183,14 @@ class FakeWorld:
         policy: MissionPolicy | None = None,
         approval_keys: ApprovalKeys | None = None,
     ) -> None:
-        """Take the server that missions run on, the tools they have, and the vault: empty if None.
+        """Create a world.
 
-        A call that needs what the vault lacks makes its leg ask for it. `policy` and
-        `approval_keys` are those of the worker: no mission may go beyond that policy, and with keys
-        decisions have to be signed.
+        Args:
+            client: the client of the missions' server.
+            tools: the tools of the missions.
+            pii: the vault; empty by default.
+            policy: the worker's policy; missions may only tighten it.
+            approval_keys: the worker's keys; with keys, decisions must be signed.
         """
         made = tools if isinstance(tools, Catalog) else Catalog({}, {t.name: t for t in tools})
         self.catalog = made
@@ -202,93 +202,92 @@ class FakeWorld:
         self._found: dict[str, tuple[str, ...]] = {}
         self._forwarded: tuple[str, ...] = tuple(made.tools)
         self.usage: Usage | None = None
-        """What each planner step takes, as a model would."""
+        """Usage of each planner step, like that of a model."""
         self.checks_orders = False
-        """Whether a leg that states no orders may have no effect without a person."""
+        """True if a leg without orders may have an effect only with a person's approval."""
         self.wants_proof = False
-        """Whether a leg that orders nothing has to read something, as it has with a real worker."""
+        """True if a leg without orders must read something, as with a real worker."""
         self.model_problems: dict[str, str] = {}
-        """Why models cannot be asked, by name; all others can."""
+        """Reasons why models are unavailable, by name."""
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = self.catalogs = MemoryCatalogs()
         catalogs.put(made)
         wire = _NoWire(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
         self._client, self._catalogs, self._wire = client, catalogs, wire
-        self._cancels = CancelReview(wire, client)
-        self._reserved = ReservedMoney(client)
+        self._cancels = CancelReview(wire)
+        self.grants = MemoryGrants()
         self.observations = MemoryObservations()
         self._kept = KeptMessages(self.observations)
         self._plans: list[MissionPlan | OrchestratorError] = []
         self.govern(policy or MissionPolicy(), approval_keys)
-        self._rollback = RollbackActivities(catalogs, wire, client, MemoryGrants())
-        self._swept = SweepActivities(client)
+        self._rollback = RollbackActivities(catalogs, wire, client, self.grants, serves_sagas=True)
+        self._swept = SweepActivities(client, self.grants)
         self.staff()
         self._stranded: tuple[tuple[str, ...], ...] = ((),)
 
     # -- the script -------------------------------------------------------------------------------
 
     def govern(self, policy: MissionPolicy, approval_keys: ApprovalKeys | None = None) -> None:
-        """From now on, what the worker's policy is, and with which keys decisions are signed."""
-        self._authority = Authority(policy, approval_keys)
+        """Set the worker's policy and the keys of signed decisions."""
+        self._authority = Authority(policy, approval_keys, serves_sagas=True)
         self._prepare = _Prepare(
-            self, self._catalogs, self._wire, self._client, authority=self._authority
+            self, self._catalogs, self._wire, authority=self._authority, grants=self.grants
         )
-        self._overcharges = OverchargeActivities(self._catalogs, self._client, self._authority)
         plans = _ScriptedPlans(self._begun)
         self._plan_reviews = PlanActivities(self.catalog, self._catalogs, plans, self._authority)
 
     def plan(self, *legs: LegPlan) -> None:
-        """The legs of every mission."""
+        """Set the legs of every mission."""
         self._plan = self._plan.model_copy(update={"legs": legs})
 
     def staff(self, *agents: AgentProfile) -> None:
-        """The worker's profiles, by which legs hand parts of theirs over; none by default."""
+        """Set the worker's profiles, to which legs can hand over; none by default."""
         self._hand_overs = HandOverActivities(self._catalogs, agents)
 
     def doubt(self, *doubts: Doubt) -> None:
-        """What of the goal of every mission is in doubt."""
+        """Set the doubts about the goal of every mission."""
         self._plan = self._plan.model_copy(update={"doubts": doubts})
 
-    def plan_anew(self, *plans: MissionPlan | OrchestratorError) -> None:
-        """What each goal is planned as from the next one on; the last one again and again."""
+    def replan(self, *plans: MissionPlan | OrchestratorError) -> None:
+        """Set the plans of the next goals; the last one repeats."""
         self._plans = list(plans)
 
     def plan_by_model(self) -> None:
-        """Let the plan be one that a model made: its orders are nobody's yet."""
+        """Make the plan a model's, whose orders nobody has confirmed."""
         origin = PlanOrigin(planner="model", model="test:model")
         self._plan = self._plan.model_copy(update={"made_by": origin})
 
     def uncover(self, *texts: str) -> None:
-        """What of the goal of every mission no leg says it serves."""
+        """Set the parts of every goal that no leg serves."""
         self._plan = self._plan.model_copy(update={"uncovered": texts})
 
     def decide(self, leg_id: str, *decisions: DecideStep) -> None:
-        """What the planner decides at each step of a leg; after the last one the leg finishes."""
+        """Set the decisions of a leg, step by step; after the last decision it finishes."""
         self._decisions[leg_id] = list(decisions)
 
     def answer(self, tool: str, *outcomes: PlayCall) -> None:
-        """What each attempt to call a tool comes to; the last one again and again."""
+        """Set the outcomes of the attempts to call a tool; the last one repeats."""
         self._outcomes[tool] = list(outcomes)
 
     def compensate(self, tool: str, *outcomes: PlayCompensation) -> None:
-        """What each attempt to compensate a call of a tool comes to; the last one repeats."""
+        """Set the outcomes of the attempts to compensate a tool's call; the last one repeats."""
         self._compensations[tool] = list(outcomes)
 
     def forward(self, *tools: str) -> None:
-        """The tools that every step sees; all of the catalog when this is not called."""
+        """Set the tools that every step sees; all of the catalog by default."""
         self._forwarded = tools
 
     def find(self, query: str, *tools: str) -> None:
-        """What `tools.discover` finds for a query."""
+        """Set the results of `tools.discover` for a query."""
         self._found[query] = tools
 
     def strand(self, *pages: tuple[str, ...]) -> None:
-        """The ids of missions that a sweep finds to be stopped, page by page."""
+        """Set the ids of stopped missions that a sweep finds, page by page."""
         self._stranded = pages
 
     def lack(self, tool: str, *obstacles: str) -> None:
-        """What must be configured before a tool can be called from now on; nothing: it can be."""
-        self._wire.lacking = {**self._wire.lacking, tool: obstacles}
+        """Set the missing configuration of a tool; without obstacles it can be called."""
+        self._wire.missing = {**self._wire.missing, tool: obstacles}
 
     def hold(self, activity_name: str, subject: str = "") -> Hold:
         """Hold every attempt of an activity on a subject until it is released."""
@@ -298,7 +297,7 @@ class FakeWorld:
     # -- what happened ----------------------------------------------------------------------------
 
     def attempts(self, activity_name: str, subject: str | None = None) -> list[FakeCall]:
-        """The recorded attempts of an activity, on one subject or on all, in order."""
+        """Return the recorded attempts of an activity, on one subject or on all, in order."""
         return [
             call
             for call in self.calls
@@ -306,36 +305,34 @@ class FakeWorld:
         ]
 
     def subjects(self, activity_name: str) -> list[str]:
-        """The subjects of an activity's attempts, in order."""
+        """Return the subjects of an activity's attempts, in order."""
         return [call.subject for call in self.attempts(activity_name)]
 
     def contexts(self, leg_id: str) -> list[StepContext]:
-        """What the planner was told at each step of a leg."""
-        messages = [call.message for call in self.attempts(names.PLAN_STEP, leg_id)]
+        """Return the context of each step of a leg."""
+        messages = [call.message for call in self.attempts(PLAN_STEP, leg_id)]
         return [m.context for m in messages if isinstance(m, PlanStepInput)]
 
     def sent(self, tool: str) -> list[ToolCall]:
-        """The calls of a tool that went out, one for each attempt."""
+        """Return the sent calls of a tool, one for each attempt."""
         messages = [call.message for call in self.attempts(names.INVOKE_TOOL, tool)]
         return [m for m in messages if isinstance(m, ToolCall)]
 
     def compensated(self) -> list[Obligation]:
-        """The obligations that were to be taken back, one for each attempt."""
+        """Return the compensated obligations, one for each attempt."""
         messages = [call.message for call in self.attempts(names.COMPENSATE)]
         return [m.obligation for m in messages if isinstance(m, CompensateInput)]
 
     # -- the activities ---------------------------------------------------------------------------
 
     def activities(self) -> list[Callable[..., Any]]:
-        """All that a worker registers."""
+        """Return the activities for a worker."""
         return [
             self._pin_catalog,
             self._split_goal,
             self._preview_plan,
             self._review_plan,
             self._plan_hand_over,
-            self._select_tools,
-            self._plan_step,
             self._think,
             self._kept.read_kept,
             await_key,
@@ -345,8 +342,9 @@ class FakeWorld:
             self._prepare_call,
             self._prepare_overcharge,
             self._invoke_tool,
-            self._rollback.collect_legs,
+            self._rollback.collect_ledger,
             self._rollback.read_rollback,
+            self._rollback.conclude_mission,
             self._compensate,
             self._find_stranded,
             self._swept.recover_mission,
@@ -371,7 +369,7 @@ class FakeWorld:
                 raise
 
     async def _begun(self, mission: BeginInput) -> BegunPlan:
-        """The scripted plan, as the worker's policy lets it begin."""
+        """Return the scripted plan under the worker's policy."""
         with translated_errors():
             self._authority.check_begin(mission)
             plan = _next({"": self._plans}, "") or self._plan
@@ -394,22 +392,20 @@ class FakeWorld:
         await self._enter(names.PLAN_HAND_OVER, wanted.asked.leg_id, wanted)
         return await self._hand_overs.plan_hand_over(wanted)
 
-    @activity.defn(name=names.SELECT_TOOLS)
     async def _select_tools(self, wanted: StepContext | KeptMessage) -> Selection:
         with translated_errors():
             context = await self._kept.context(wanted)
-        await self._enter(names.SELECT_TOOLS, context.leg_id, context)
+        await self._enter(SELECT_TOOLS, context.leg_id, context)
         tools = tuple(dict.fromkeys([*self._forwarded, *context.discovered]))
         selection = fake_selection(*tools, catalog_size=len(self.catalog), band="moderate")
         with translated_errors():
             return await self._kept.keep(wanted, selection)
 
-    @activity.defn(name=names.PLAN_STEP)
     async def _plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
         with translated_errors():
             step = await self._kept.step(wanted)
         context = step.context
-        await self._enter(names.PLAN_STEP, context.leg_id, step)
+        await self._enter(PLAN_STEP, context.leg_id, step)
         script = self._decisions.get(context.leg_id, [])
         if context.step > len(script):
             scripted: DecideStep = Finish(summary=f"{context.leg_id} is done.")
@@ -437,14 +433,14 @@ class FakeWorld:
         selection = await self._select_tools(wanted.step)
         with translated_errors():
             context = await self._kept.context(wanted.step)
-            await self._kept.learn(wanted.call)
+            if isinstance(wanted.call, KeptMessage):
+                await self._kept.learn(wanted.call)
         planned = await self._plan_step(PlanStepInput(context=context, selection=selection))
         call, prepared = planned.decision, None
         if isinstance(call, CallTool) and not (planned.refusal or planned.unusable):
-            decided = call.model_dump(mode="json", include={"tool", "arguments", "reason"})
-            changes = {**wanted.call.changes, **decided}
-            told = wanted.call.model_copy(update={"changes": changes})
-            prepared = await self._prepare_call(told)
+            tool = self.catalog.tools.get(call.tool)
+            if tool is None or tool.effect is not Effect.CANCEL:
+                prepared = await self._prepare_call(_decided(wanted.call, call))
         return Thought(selection=selection, planned=planned, prepared=prepared)
 
     @activity.defn(name=names.CHECK_MODEL)
@@ -454,7 +450,7 @@ class FakeWorld:
         return wanted.model_copy(update={"problem": problem})
 
     def _refusal(self, context: StepContext, decision: StepDecision) -> str | None:
-        """Why the agent may not make the call, or not end yet, as a real worker says it."""
+        """Return the reason why the agent may not make the call or finish, or None."""
         if isinstance(decision, Finish):
             asked = doubt_about_finish if self.wants_proof else doubt_about_orders
             return asked(decision, context)
@@ -481,28 +477,28 @@ class FakeWorld:
         with translated_errors():
             wanted = await self._kept.prepared(message, OverchargeInput)
         await self._enter(names.PREPARE_OVERCHARGE, wanted.tool, wanted)
-        return await self._overcharges.prepare_overcharge(wanted)
+        return await self._prepare.prepare_overcharge(wanted)
 
     @activity.defn(name=names.INVOKE_TOOL)
     async def _invoke_tool(self, call: ToolCall) -> ToolOutcome:
         with translated_errors():
+            check_sender(call, serves_sagas=self._authority.serves_sagas)
             tool = self.catalog.tool(call.tool)
             refusal = await self._authority.refusal_of(call, approved_as(tool, call))
             if refusal is not None:
                 return ToolOutcome(kind="rejected", reason=refusal)
             check_grant(tool, call)
             try:
-                await self._reserved.check(call)
-                await self._cancels.check(self.catalog, tool, call)
-            except (GrantMissing, NotReserved) as doubt:
+                self._cancels.check(self.catalog, tool, call)
+            except GrantMissing as doubt:
                 return ToolOutcome(kind="rejected", reason=str(doubt))
         await self._enter(names.INVOKE_TOOL, call.tool, call)
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         outcome = await played(call) if callable(played) else played
-        outcome = with_cancel_arguments(tool, call, outcome)
-        return await self._kept.shortened(outcome, call) if call.past else outcome
+        outcome = with_cancel_arguments(self.catalog, tool, call, outcome)
+        return await self._kept.shortened(outcome, call)
 
     @activity.defn(name=names.COMPENSATE)
     async def _compensate(self, wanted: CompensateInput) -> CompensationOutcome:
@@ -528,12 +524,20 @@ class FakeWorld:
         hold = self._holds.get((activity_name, subject))
         if hold is not None:
             await hold.passed()
-        with held_back(message) if isinstance(message, ToolCall) else translated_errors():
+        with postponed(message) if isinstance(message, ToolCall) else translated_errors():
             self.catalogs.get(self.catalog.digest)
 
 
+def _decided(message: PrepareInput | KeptMessage, call: CallTool) -> PrepareInput | KeptMessage:
+    """Return the message with the decided call."""
+    decided = {"tool": call.tool, "arguments": call.arguments, "reason": call.reason}
+    if isinstance(message, KeptMessage):
+        return message.model_copy(update={"changes": {**message.changes, **decided}})
+    return message.model_copy(update=decided)
+
+
 class _Prepare(PrepareActivities):
-    """Prepares calls; a leg that states no orders may do what its script says."""
+    """Prepares calls; a leg without orders may do everything in its script."""
 
     def __init__(self, world: FakeWorld, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -548,32 +552,32 @@ class _Prepare(PrepareActivities):
 
 
 class _ScriptedPlans:
-    """What plans in the place of a planner and a router."""
+    """Plans from the script instead of a planner and a router."""
 
     def __init__(self, begun: Callable[[BeginInput], Awaitable[BegunPlan]]) -> None:
         self._begun = begun
 
     async def split_goal(self, mission: BeginInput) -> BegunPlan:
-        """The scripted plan."""
+        """Return the scripted plan."""
         return await self._begun(mission)
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
-        """Every tool."""
+        """Select every tool."""
         return fake_selection(*catalog.tools, catalog_size=len(catalog), band="moderate")
 
 
 class _NoWire(ToolClient):
     """A tool client for tools that no document describes."""
 
-    lacking: Mapping[str, tuple[str, ...]] = {}
+    missing: Mapping[str, tuple[str, ...]] = {}
 
     async def obstacles(self, catalog: Catalog, tool: Tool) -> tuple[str, ...]:
-        """What a test says."""
-        return self.lacking.get(tool.name, ())
+        """Return the scripted obstacles."""
+        return self.missing.get(tool.name, ())
 
 
 def _no_wire() -> httpx.AsyncClient:
-    """An HTTP client that reaches nobody."""
+    """Return an HTTP client without a network."""
 
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("a fake world has no wire", request=request)

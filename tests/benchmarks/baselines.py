@@ -10,10 +10,10 @@ from rank_bm25 import BM25Okapi
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.intent import IntentFrame
-from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.evaluation import JudgedAnswer, Query
 from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.routing.selection import Selection
+from orchestrator.routing.sparse_index import Floats
 
 Scores = Callable[[str], Floats]
 """A score for each tool of a catalog, in its order; shape (n_tools,)."""

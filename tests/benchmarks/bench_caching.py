@@ -17,10 +17,10 @@ from pydantic import JsonValue
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Money, Usage
 from orchestrator.core.errors import ObservationMissing
-from orchestrator.planning.done_at_once import calls_of
 from orchestrator.planning.llm.meta_tools import META_TOOLS
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import AgentProfile, Observation, StepContext
+from orchestrator.planning.one_step import calls_of
 from orchestrator.planning.planner import only_reads
 from orchestrator.planning.route_context import route_context
 from orchestrator.routing.router import Router
@@ -111,7 +111,7 @@ async def _leg(way: Way, steps: int, catalog: Catalog, router: Router) -> Usage:
         planner = LlmPlanner(models=server.model, pieces=_Kept() if way.keeps else None)
         for step in range(1, steps + 1):
             selection = router.route(context.leg_goal, route_context(context), now=context.now)
-            planned = await planner.plan_metered(context, selection, catalog)
+            planned = await planner.plan_step(context, selection, catalog)
             usages.append(planned.usage or Usage())
             (made,) = calls_of(planned.decision)
             fails = step % _FAILS == 0

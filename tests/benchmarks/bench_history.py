@@ -1,7 +1,8 @@
 """What a step writes to history, and what a long leg carries on: on a real server, over HTTP.
 
 One leg asks a provider once in each step, and every answer has about 20 kB. The longest is planned
-once more by a scripted model, which is asked over a real wire.
+once more by a scripted model, which is asked over a real wire. A mission of 2,000 short answers
+runs next to a leg that is busy as well and one that waits for a person all the time.
 """
 
 import asyncio
@@ -25,12 +26,16 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.core.limits import Limits
 from orchestrator.messages import names
+from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import (
     AgentProfile,
+    AskUser,
     CallTool,
     Finish,
     GoalBrief,
@@ -51,10 +56,12 @@ from orchestrator.testing.temporal_server import running_temporal
 from tests.benchmarks.figure import Figure
 
 _STEPS: Final = (10, 100, 500)
+_LONG, _BUSY, _ASKING = "1-long", "2-busy", "3-asking"
+_LONG_STEPS: Final = {_LONG: 2_000, _BUSY: 1_000}
+_LOOK_S: Final = 2.0
 _MODEL: Final = "openai:gpt-5"
 _LEG: Final = "1-archive"
 _GOAL: Final = "Look through the archive of old invoices, page by page"
-_STEP_TYPES: Final = (names.SELECT_TOOLS, names.PLAN_STEP, names.PREPARE_CALL, names.INVOKE_TOOL)
 _ANSWER: Final = [
     {"invoice": f"INV-{number:05}", "customer": "Harbour Lights", "note": "paid on time " * 60}
     for number in range(24)
@@ -86,18 +93,50 @@ class Reader:
     ) -> MissionPlan:
         """One leg."""
         most = self._pages + 1
-        agent = AgentProfile(name="reader", max_steps=most, max_tool_calls=most)
+        agent = AgentProfile(name="reader", limits=Limits(steps=most, tool_calls=most))
         return MissionPlan(legs=(LegPlan(leg_id=_LEG, goal=_GOAL, agent=agent),))
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
+    ) -> StepDecision | PlannedStep:
         """The next page; all that were read before are to be there."""
         read = [seen for seen in context.observations if seen.outcome == "succeeded"]
         if len(read) != context.step - 1 or any(seen.body != _ANSWER for seen in read):
             raise AssertionError(f"step {context.step} is not told of all {context.step - 1} pages")
         if context.step > self._pages:
             return Finish(summary=f"{len(read)} pages were read")
+        return CallTool(tool="archive_read_page", arguments={"page": context.step})
+
+
+class SeveralReaders(Reader):
+    """Two legs that read side by side, and one that asks a person."""
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """Three legs."""
+        most = self._pages + 1
+        limits = Limits(steps=most, tool_calls=most)
+        return MissionPlan(
+            legs=tuple(
+                LegPlan(leg_id=one, goal=_GOAL, agent=AgentProfile(name=one, limits=limits))
+                for one in (_LONG, _BUSY, _ASKING)
+            )
+        )
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision | PlannedStep:
+        """The next page, or the question."""
+        pages = _LONG_STEPS.get(context.leg_id)
+        if pages is None:
+            if "day" in context.inputs:
+                return Finish(summary="answered")
+            return AskUser(question="Which day?", fields={"day": {"type": "string"}})
+        if len(context.observations) != context.step - 1:
+            raise AssertionError(f"step {context.step} does not see all pages before")
+        if context.step > pages:
+            return Finish(summary=f"{pages} pages were read")
         return CallTool(tool="archive_read_page", arguments={"page": context.step})
 
 
@@ -108,17 +147,18 @@ class ModelReader(Reader):
         super().__init__(pages)
         self._model = model
 
-    async def plan_metered(
+    async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> PlannedStep:
         """As the product asks a model."""
-        return await self._model.plan_metered(context, selection, catalog)
+        return await self._model.plan_step(context, selection, catalog)
 
 
 def run(steps: tuple[int, ...] = _STEPS) -> list[Figure]:
     """Events and bytes per step, the largest payload and the runs of legs of some lengths."""
     costs = [(f"{size} steps", asyncio.run(measured(size))) for size in steps]
     costs.append((f"{steps[-1]} steps by a model", asyncio.run(measured(steps[-1], by_model=True))))
+    costs.append((f"{_LONG_STEPS[_LONG]} steps next to others", asyncio.run(_measured_long())))
     return [figure for name, cost in costs for figure in _figures(name, cost)]
 
 
@@ -143,6 +183,27 @@ async def measured(steps: int, *, by_model: bool = False) -> Cost:
             return await _cost(temporal, steps, seconds)
 
 
+async def _measured_long() -> Cost:
+    """Run the mission of three legs; the question is answered when the others have ended."""
+    steps = _LONG_STEPS[_LONG]
+    with tempfile.TemporaryDirectory() as name, _provider(_ANSWER[:1]) as port:
+        async with running_temporal(Path(name)) as temporal:
+            began = time.perf_counter()
+            await _run(temporal, Path(name), port, steps, SeveralReaders(steps), answer=True)
+            return await _cost(temporal, sum(_LONG_STEPS.values()), time.perf_counter() - began)
+
+
+async def _answered(mission: MissionHandle) -> None:
+    """Answer its question once no other leg is under way."""
+    while True:
+        legs = {leg.leg_id: leg.status for leg in (await mission.snapshot()).legs}
+        if legs and all(legs[one] is LegStatus.SUCCEEDED for one in _LONG_STEPS):
+            break
+        await asyncio.sleep(_LOOK_S)
+    (question,) = (await mission.waiting()).questions
+    await mission.answer(question.question_id, {"day": "Monday"})
+
+
 @asynccontextmanager
 async def _planner(steps: int, folder: Path, by_model: bool) -> AsyncIterator[Reader]:
     if not by_model:
@@ -160,7 +221,15 @@ async def _planner(steps: int, folder: Path, by_model: bool) -> AsyncIterator[Re
         yield ModelReader(steps, model)
 
 
-async def _run(temporal: Client, folder: Path, port: int, steps: int, planner: Reader) -> None:
+async def _run(
+    temporal: Client,
+    folder: Path,
+    port: int,
+    steps: int,
+    planner: Reader,
+    *,
+    answer: bool = False,
+) -> None:
     documents = Catalog.load(bundled_specs()).documents
     catalog = Catalog.from_documents({**documents, "archive": _document(port)})
     settings = Settings.model_construct(
@@ -183,18 +252,19 @@ async def _run(temporal: Client, folder: Path, port: int, steps: int, planner: R
             client = MissionClient(temporal, settings)
             request = MissionRequest(goal=_GOAL, mission_id="bench", policy=MissionPolicy())
             mission = await client.start(request)
+            if answer:
+                await _answered(mission)
             result = await mission.result()
     if f"{steps} pages" not in result.summary:
         raise AssertionError(f"the leg did not finish: {result.error}")
 
 
 async def _cost(temporal: Client, steps: int, seconds: float) -> Cost:
-    leg = names.leg_workflow_id("bench", _LEG)
     events = size = runs = largest = 0
     last: list[int] = []
-    async for run in temporal.list_workflows(f"WorkflowId = '{leg}'"):
+    async for run in temporal.list_workflows("WorkflowId = 'bench'"):
         runs += 1
-        handle = temporal.get_workflow_handle(leg, run_id=run.run_id)
+        handle = temporal.get_workflow_handle("bench", run_id=run.run_id)
         history = await handle.fetch_history()
         events += len(history.events)
         size += sum(event.ByteSize() for event in history.events)
@@ -219,7 +289,7 @@ def _step_sizes(history: WorkflowHistory) -> list[int]:
         kind = event.event_type
         if kind == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             scheduled = event.activity_task_scheduled_event_attributes
-            if scheduled.activity_type.name == names.SELECT_TOOLS:
+            if scheduled.activity_type.name == names.THINK:
                 sizes.append(0)
         if sizes:
             sizes[-1] += event.ByteSize()
@@ -230,8 +300,10 @@ def _step_sizes(history: WorkflowHistory) -> list[int]:
 
 
 class _Pages(BaseHTTPRequestHandler):
+    answer = _ANSWER
+
     def do_GET(self) -> None:
-        body = json.dumps(_ANSWER).encode()
+        body = json.dumps(self.answer).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
@@ -243,8 +315,9 @@ class _Pages(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _provider() -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
+def _provider(answer: Sequence[object] = _ANSWER) -> Iterator[int]:
+    handler = type("_Answering", (_Pages,), {"answer": answer})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server.server_port

@@ -100,7 +100,7 @@ async def _measure() -> tuple[float, float]:
         async with ToolClient(
             secrets=MemorySecrets(),
             pii=MemoryPii(),
-            server_variables={"port": str(port)},
+            server_variables={"shop": {"port": str(port)}},
             allowed_private_hosts=["127.0.0.1"],
         ) as client:
 

@@ -56,7 +56,9 @@ class _ProxiedStack(Stack):
         found = super().settings
         return found.model_copy(
             update={
-                "server_variables": {"host": "127.0.0.1", "port": port},
+                "server_variables": {
+                    name: {"host": "127.0.0.1", "port": port} for name in found.server_variables
+                },
                 "only_hosts": (f"127.0.0.1:{port}",),
             }
         )

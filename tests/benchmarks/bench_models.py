@@ -31,9 +31,9 @@ def run() -> list[Figure]:
 
 
 async def _run() -> list[Figure]:
-    by_rules = await _demo({}, "--planner=chaining")
+    by_rules = await _demo({"ORCHESTRATOR_PLANNER": "chaining"})
     async with ModelServer(RuleModel(Catalog.load(bundled_specs()))) as server:
-        by_model = await _demo(server.environment, "--planner=llm", f"--model={MODEL}")
+        by_model = await _demo(server.environment, f"--model={MODEL}")
         asked = list(server.requests)
     return [
         *(f for mission in by_rules for f in _figures(mission, "rules")),

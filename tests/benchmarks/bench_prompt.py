@@ -14,8 +14,14 @@ from rs_bpe.bpe import openai
 from orchestrator.adapters.embedding.built_in import similarity_in_process
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.planning.llm.prompt import CORE_TITLE, ToolBlock, block_of, section, tool_schema
-from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
+from orchestrator.planning.llm.prompt import (
+    CORE_TITLE,
+    ToolBlock,
+    block_of,
+    rendered,
+    section,
+    tool_schema,
+)
 from orchestrator.planning.models import AgentProfile, StepContext
 from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
@@ -141,14 +147,14 @@ def _one_domain(catalog: Catalog) -> float:
 
 
 def _tokens(block: ToolBlock) -> int:
-    state, _ = PromptState().refreshed(tool_sources(block, ""))
-    return int(_count(state.text("core", "catalog", "discovered", "step")))
+    texts = (one.text for one in rendered(block, "").values())
+    return int(_count("\n\n".join(text for text in texts if text)))
 
 
 def _refresh_us(catalog: Catalog, *, warm: bool) -> float:
-    sources = tool_sources(_initial(catalog), "")
-    state, _ = PromptState().refreshed(sources) if warm else (PromptState(), ())
-    return median(_time_us(lambda: state.refreshed(sources)) for _ in range(_ROUNDS))
+    block = _initial(catalog)
+    known = rendered(block, "") if warm else {}
+    return median(_time_us(lambda: rendered(block, "", known)) for _ in range(_ROUNDS))
 
 
 def _time_us(work: Callable[[], object]) -> float:

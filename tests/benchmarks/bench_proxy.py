@@ -24,7 +24,7 @@ from orchestrator.adapters.embedding.built_in import similarity_in_process
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.proxy.pruners import make_pruner
 from orchestrator.proxy.server import address_of, listen
-from orchestrator.pruning.apis import api_named
+from orchestrator.pruning.model_apis import api_named
 from tests.benchmarks import baselines
 from tests.benchmarks.bench_routing_quality import FOLDER_VARIABLE
 from tests.benchmarks.figure import Figure

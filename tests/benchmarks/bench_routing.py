@@ -1,4 +1,4 @@
-"""How fast routing is: requests over synthetic catalogs of growing size, beside rank-bm25.
+"""Speed of routing: requests over synthetic catalogs of growing size.
 
 The tools come from a seeded grammar: verbs and nouns of trades, and made-up product names with a
 long tail, so that common words are as common and rare ones as rare as in real catalogs.
@@ -9,7 +9,6 @@ as little as may be; beside busy threads it is time on the wall.
 
 import gc
 import random
-import sys
 import threading
 import time
 import tracemalloc
@@ -18,24 +17,16 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import accumulate
-from statistics import median
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from rank_bm25 import BM25Okapi
 
 from orchestrator.adapters.embedding.built_in import BuiltInEmbedder, similarity_in_process
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.language.words import content_stems
-from orchestrator.routing.cards.capability_card import make_cards
-from orchestrator.routing.cards.card_cache import CardCache
-from orchestrator.routing.function_routers import FunctionRouters
-from orchestrator.routing.indexes.bm25 import SparseBm25
-from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.cards.capability_card import CardCache
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import CardSimilarity
-from orchestrator.routing.selection import RouteContext
-from orchestrator.runtime.worker import THREAD_TURN_S
+from orchestrator.routing.sparse_index import Floats
 from tests.benchmarks.figure import Figure
 
 _T = TypeVar("_T")
@@ -44,17 +35,13 @@ SIZES: Final = (51, 1_000, 10_000, 50_000)
 SEED: Final = 20_240_601
 _REQUESTS = 300
 _ROUNDS = 10
-_SLOW_ROUNDS = 3
 _NOW = datetime(2026, 11, 20, 9, 30)
-_RANK_BM25_REQUESTS = 30
 _BUSY_SIZE = 1_000
 _BUSY_THREADS = 3
 _BUSY_REQUESTS = 100
-_SPEEDUP_SIZE = 10_000
 OWN_SIZES: Final = (1, 5, 10, 20, 40)
 """Tools of a catalog that a request brings along."""
 _OWN_CATALOGS = 40
-_SPEEDUP_REQUESTS = 40
 
 _VERB_WORDS = """
     search find list get show create book order cancel delete update send post pay refund
@@ -149,27 +136,17 @@ def run() -> list[Figure]:
     """Every figure of routing speed."""
     figures = [f for size in SIZES for f in (*route_figures(size), *vector_figures(size))]
     own = [figure for size in OWN_SIZES for figure in own_figures(size)]
-    return [*figures, *own, *busy_figures(_BUSY_SIZE), *sparse_figures(_SPEEDUP_SIZE)]
+    return [*figures, *own, *busy_figures(_BUSY_SIZE)]
 
 
 def route_figures(size: int) -> list[Figure]:
-    """Latencies at one size, the router's and rank-bm25's, and the index's cost."""
+    """Latencies at one size, and the index's cost."""
     grammar = Grammar(size)
     catalog = Catalog.from_functions(grammar.tools)
     seconds, size_bytes, router = _built(lambda: Router(catalog))
-    okapi = BM25Okapi(_corpus(grammar))
-    requests = grammar.requests(_REQUESTS)
-    queries = [content_stems(text) for text in requests]
-    routed = _seconds([partial(router.route, text, now=_NOW) for text in requests], _ROUNDS)
-    parse = router._parser.parse
-    read = _seconds([partial(parse, text, RouteContext(), _NOW) for text in requests], _ROUNDS)
-    few = queries[:_RANK_BM25_REQUESTS]
-    ranked = _seconds([partial(okapi.get_scores, query) for query in few], _SLOW_ROUNDS)
+    work = [partial(router.route, text, now=_NOW) for text in grammar.requests(_REQUESTS)]
     return [
-        *_latencies(f"route at {size:,} tools", routed),
-        *_latencies(f"intent frame at {size:,} tools", read),
-        *_latencies(f"rank-bm25 at {size:,} tools", ranked),
-        *_card_figures(catalog, size),
+        *_latencies(f"route at {size:,} tools", _seconds(work, _ROUNDS)),
         Figure(name=f"index build at {size:,} tools", value=seconds * 1e6 / size, unit="us/tool"),
         Figure(name=f"index memory at {size:,} tools", value=size_bytes / size, unit="B/tool"),
     ]
@@ -196,21 +173,21 @@ def own_figures(size: int) -> list[Figure]:
     """A catalog that comes with its request, built and routed over, with vectors.
 
     Each time with other tools, of which no word was read before except by chance; with tools that
-    were seen in another order, so that cards and pieces are known; with the very same tools.
+    were seen in another order, so that cards and pieces are known.
     """
     BuiltInEmbedder().embed([""])
-    seconds = np.zeros((_OWN_CATALOGS, 3))
+    seconds = np.zeros((_OWN_CATALOGS, 2))
     for number, row in enumerate(seconds):
         grammar = Grammar(size, SEED + number)
         tools, request = grammar.tools, grammar.requests(1)[0]
-        routers = FunctionRouters(partial(_router, similarity_in_process(), CardCache()))
-        brought = (tools, [*tools[1:], *tools[:1]], tools)
-        works = [partial(_routed, routers, functions, request) for functions in brought]
+        make = partial(_router, similarity_in_process(), CardCache())
+        brought = (tools, [*tools[1:], *tools[:1]])
+        works = [partial(_routed, make, functions, request) for functions in brought]
         gc.collect()
         row[:] = [_taken(work) for work in works]
     name = f"own catalog of {size} tools, built and routed"
     figures = []
-    for column, case in enumerate(("never seen", "seen in another catalog", "sent again")):
+    for column, case in enumerate(("never seen", "seen in another catalog")):
         percentiles = np.percentile(seconds[:, column], [50, 90]).tolist()
         for percent, value in zip((50, 90), percentiles, strict=True):
             figures.append(
@@ -230,40 +207,37 @@ def _router(
     return Router(catalog, similarity=similarity(catalog), cards=cards)
 
 
-def _routed(routers: FunctionRouters, functions: Sequence[dict[str, Any]], request: str) -> None:
-    routers.of(functions).route(request, now=_NOW)
+def _routed(
+    make: Callable[[Catalog], Router], functions: Sequence[dict[str, Any]], request: str
+) -> None:
+    make(Catalog.from_functions(functions)).route(request, now=_NOW)
 
 
 def busy_figures(size: int) -> list[Figure]:
-    """What routing takes beside threads that compute, by Python's turns and by a worker's."""
+    """Measure a routing while other threads of the process compute."""
     grammar = Grammar(size)
     router = Router(Catalog.from_functions(grammar.tools))
     work = [partial(router.route, text, now=_NOW) for text in grammar.requests(_BUSY_REQUESTS)]
     _seconds(work, 1)
-    figures = []
-    for turn_s in (sys.getswitchinterval(), THREAD_TURN_S):
-        with _busy_threads(_BUSY_THREADS, turn_s):
-            seconds = _seconds(work, 1, clock=time.perf_counter)
-        name = f"route at {size:,} tools beside {_BUSY_THREADS} busy threads"
-        note = f"turns of {turn_s * 1000:g} ms, all runs"
-        for percent, value in zip((50, 99), np.percentile(seconds, [50, 99]).tolist(), strict=True):
-            figures.append(
-                Figure(name=f"{name}, p{percent}", value=value * 1000, unit="ms", note=note)
-            )
-    return figures
+    with _busy_threads(_BUSY_THREADS):
+        seconds = _seconds(work, 1, clock=time.perf_counter)
+    name = f"route at {size:,} tools beside {_BUSY_THREADS} busy threads"
+    shares = zip((50, 99), np.percentile(seconds, [50, 99]).tolist(), strict=True)
+    return [
+        Figure(name=f"{name}, p{percent}", value=value * 1000, unit="ms", note="all runs")
+        for percent, value in shares
+    ]
 
 
 @contextmanager
-def _busy_threads(count: int, turn_s: float) -> Iterator[None]:
-    """Threads that compute without end, and turns of that many seconds for all."""
+def _busy_threads(count: int) -> Iterator[None]:
+    """Keep so many threads computing."""
     over = threading.Event()
 
     def compute() -> None:
         while not over.is_set():
             sum(range(1000))
 
-    usual_s = sys.getswitchinterval()
-    sys.setswitchinterval(turn_s)
     threads = [threading.Thread(target=compute) for _ in range(count)]
     for thread in threads:
         thread.start()
@@ -273,42 +247,6 @@ def _busy_threads(count: int, turn_s: float) -> Iterator[None]:
         over.set()
         for thread in threads:
             thread.join()
-        sys.setswitchinterval(usual_s)
-
-
-def _card_figures(catalog: Catalog, size: int) -> list[Figure]:
-    """Capability cards made, and found by the digests of their tools when nothing changed."""
-    tools = tuple(catalog.tools.values())
-    cache = CardCache()
-    cache.of(tools)
-    made, kept = _best(partial(make_cards, tools)), _best(partial(cache.of, tools))
-    return [
-        Figure(name=f"cards at {size:,} tools, made", value=made * 1e6 / size, unit="us/tool"),
-        Figure(name=f"cards at {size:,} tools, kept", value=kept * 1e6 / size, unit="us/tool"),
-    ]
-
-
-def sparse_figures(size: int) -> list[Figure]:
-    """How many times faster the sparse form is than rank-bm25, and how far apart their scores."""
-    grammar = Grammar(size)
-    corpus = _corpus(grammar)
-    okapi, sparse = BM25Okapi(corpus), SparseBm25(corpus)
-    ratios, apart = [], 0.0
-    for text in grammar.requests(_SPEEDUP_REQUESTS):
-        query = content_stems(text)
-        slow = _best(partial(okapi.get_scores, query))
-        ratios.append(slow / _best(partial(sparse.scores, query)))
-        gap = np.abs(okapi.get_scores(query) - sparse.scores(query)).max()
-        apart = max(apart, float(gap))
-    name = f"sparse BM25 against rank-bm25 at {size:,}"
-    return [
-        Figure(name=f"{name}, median", value=median(ratios), unit="times faster"),
-        Figure(name=f"{name}, largest difference", value=apart, unit="score"),
-    ]
-
-
-def _corpus(grammar: Grammar) -> list[list[str]]:
-    return [content_stems(f"{tool['name']} {tool['description']}") for tool in grammar.tools]
 
 
 def _built(build: Callable[[], _T]) -> tuple[float, int, _T]:
@@ -323,11 +261,6 @@ def _built(build: Callable[[], _T]) -> tuple[float, int, _T]:
     size_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return seconds, size_bytes, built
-
-
-def _best(work: Callable[[], object]) -> float:
-    """Seconds that a piece of work takes of the processor: best of three."""
-    return float(_seconds([work], _SLOW_ROUNDS).min())
 
 
 def _seconds(

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import date
+from importlib import import_module
 from itertools import permutations
 from pathlib import Path
 from statistics import median
@@ -22,19 +23,19 @@ from temporalio import activity
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from activities.kept_messages import KeptMessages
-from activities.planning_activities import PlanningActivities
-from activities.prepare_activities import PrepareActivities
-from activities.thinking_activities import ThinkingActivities
 from orchestrator import MissionClient
+from orchestrator.activities.kept_messages import KeptMessages
+from orchestrator.activities.planning_activities import PlanningActivities, ThinkingActivities
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.adapters.storage.protocols import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.messages import names
+from orchestrator.routing.router import Router
 from orchestrator.runtime.defaults import default_planner, default_routers, default_tools
 from orchestrator.runtime.demo import day_in
 from orchestrator.runtime.devserver import SANDBOX_SECRETS, Ports, Stack
-from orchestrator.runtime.worker import build, prepare
-from orchestrator.testing.memory import TrustedOrigins
+from orchestrator.runtime.worker import build
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.missions.own_trip import trip
 
@@ -70,6 +71,13 @@ async def _measured() -> list[float]:
             return await _thought_again(stack, [*asked, asked[-1]])
 
 
+def _prepare(catalog: Catalog, catalogs: CatalogStore, routers: Callable[..., Router]) -> None:
+    """Make what a worker makes at its first mission: it is no part of a thought."""
+    catalogs.put(catalog)
+    routers(catalogs.get(catalog.digest))
+    import_module("orchestrator.adapters.http.operation_contract")
+
+
 async def _trips(stack: Stack) -> Any:
     """What is asked in each trip, by a worker of this process on a queue of its own."""
     settings = stack.settings.model_copy(update={"task_queue": "thinking"})
@@ -77,7 +85,7 @@ async def _trips(stack: Stack) -> Any:
     store = store_of(settings)
     # Before it polls, or its event loop stands still while libraries are imported.
     routers = default_routers(settings, None, store)
-    prepare(Catalog.load(*settings.specs), store.catalogs, routers)
+    _prepare(Catalog.load(*settings.specs), store.catalogs, routers)
     heard = _Heard()
     (worker,) = build(temporal, settings, agents=(), interceptors=[heard])
     async with worker:
@@ -132,12 +140,9 @@ async def _thought_again(stack: Stack, trips: Sequence[Sequence[_Message]]) -> l
         kept = KeptMessages(store.observations)
         planner = default_planner(settings, routers, ())
         planning = PlanningActivities(store.catalogs, routers, planner, (), store.traces, kept=kept)
-        client = (await stack.client()).temporal
-        preparing = PrepareActivities(
-            store.catalogs, tools, client, origins=TrustedOrigins(), kept=kept
-        )
+        preparing = PrepareActivities(store.catalogs, tools, kept=kept)
         thinking = ThinkingActivities(planning, preparing, kept)
-        prepare(catalog, store.catalogs, routers)
+        _prepare(catalog, store.catalogs, routers)
         does: dict[str, Callable[..., Awaitable[Any]]] = {
             names.SPLIT_GOAL: planning.split_goal,
             names.THINK: thinking.think,

@@ -1,8 +1,7 @@
 """Workers with deliberate mistakes: `python -m tests.chaos.mutant_worker MUTANT... --ready-file F`.
 
-The mistake is made in the text of a module as it is imported, wherever that happens: workflows are
-imported once more inside their sandbox. One process imports what has no mistakes in it; the workers
-are its children, made by `fork`.
+The mistake is made in the text of a module as it is imported. One process imports what has no
+mistakes in it; the workers are its children, made by `fork`.
 """
 
 import argparse
@@ -34,7 +33,7 @@ class Mutant:
     def made_in(self, text: str) -> str:
         """The wrong text of the module."""
         for right, wrong in self.changes:
-            assert text.count(right) == 1, f"{self.module} has changed: mend the mutant"
+            assert text.count(right) == 1, f"{self.module} has changed: fix the mutant"
             text = text.replace(right, wrong)
         return text
 
@@ -44,21 +43,21 @@ def _one(module: str, right: str, wrong: str) -> Mutant:
 
 
 _LEAVES = """\
-            left = _time_left(call)  # the last look: a process may be paused anywhere above
+            left = _time_left(call, clock)  # checked last: the process may be paused anywhere above
 """
 _CLAIMS = """\
-            if approved_as(tool, call) is not None:
-                await self._use_grant(call)
+                await self._claim(tool, call, until)
 """
 _PAUSES = """\
-            paused_at = {"late": "calendar_create_event", "twice": "car_book_offer"}
-            is_struck = paused_at.get(call.mission_id.partition("-")[0]) == tool.name
-            if is_struck and activity.info().attempt == 1:
-                import contextlib, os, pathlib
-                awake = pathlib.Path(os.environ["ORCHESTRATOR_STATE_DIR"], call.mission_id)
-                while not awake.exists():
-                    with contextlib.suppress(asyncio.CancelledError):
-                        await asyncio.sleep(0.1)
+                paused_at = {"late": "calendar_create_event", "twice": "car_book_offer"}
+                is_struck = paused_at.get(call.mission_id.partition("-")[0]) == tool.name
+                if is_struck and activity.info().attempt == 1:
+                    import contextlib, os, pathlib
+                    awake = pathlib.Path(os.environ["ORCHESTRATOR_STATE_DIR"], call.mission_id)
+                    while not awake.exists():
+                        with contextlib.suppress(asyncio.CancelledError):
+                            await asyncio.sleep(0.1)
+                    until = store_deadline()
 """
 """The worst moment to be paused is right before a call leaves. As after SIGSTOP the attempt neither
 says nor hears anything until it is woken; the process lives, for the poll of a stopped one takes
@@ -66,7 +65,7 @@ its next task along, and with that minutes."""
 
 MUTANTS = {
     "ledger-after-call": _one(
-        "workflows.sending",
+        "orchestrator.workflows.sending",
         """\
     call = _due(call, allowed, attempts, progress)
     progress.count_call(call.tool)
@@ -80,11 +79,11 @@ MUTANTS = {
     ),
     "cancel-without-key": _one(
         "orchestrator.saga.compensation",
-        "self._call(tool, arguments, key=key, call_id=key, cancels=True)",
-        "self._call(tool, arguments, key=None, call_id=key, cancels=True)",
+        "tool, arguments, key=key, call_id=call_id, cancels=True",
+        "tool, arguments, key=None, call_id=call_id, cancels=True",
     ),
     "prompt-in-rollback": _one(
-        "workflows.rollback_workflow",
+        "orchestrator.workflows.rollback_workflow",
         """\
         self._show(RollbackStatus.ROLLING_BACK)
         obligation = self._report.ledger.obligation(obligation_id)
@@ -99,11 +98,11 @@ MUTANTS = {
     ),
     "parks-at-once": _one(
         "orchestrator.saga.retry_policy",
-        "if attempts >= self.max_attempts:",
+        "if attempts >= self.max_attempts or doubted >= _DOUBTED:",
         "if attempts >= 1:",
     ),
     "sends-other-arguments": _one(
-        "activities.tool_activities",
+        "orchestrator.activities.tool_activities",
         """\
                 tool,
                 call.arguments,
@@ -122,29 +121,25 @@ MUTANTS = {
         "orchestrator.saga.probe_answer", "if outcome.declared:", "if True:"
     ),
     "believes-a-422-after-an-unclear-attempt": _one(
-        "activities.tool_activities",
-        """\
-    return outcome.kind == "rejected" and outcome.status is not None
-""",
-        """\
-    return outcome.kind == "rejected" and outcome.status not in (None, 422)
-""",
+        "orchestrator.activities.tool_activities",
+        'outcome.kind == "rejected" and outcome.status is not None',
+        'outcome.kind == "rejected" and outcome.status not in (None, 422)',
     ),
     "ignores-an-overcharge": _one(
-        "workflows.sending",
-        "written.answered(came, at=at).compared(allowed.limit)",
-        "written.answered(came, at=at)",
+        "orchestrator.workflows.sending",
+        "outcome, at=at, limit=allowed.limit)",
+        "outcome, at=at)",
     ),
-    "paused": _one("activities.tool_activities", _CLAIMS, _PAUSES + _CLAIMS),
+    "paused": _one("orchestrator.activities.tool_activities", _CLAIMS, _PAUSES + _CLAIMS),
     "paused-past-its-deadline": Mutant(
-        "activities.tool_activities",
+        "orchestrator.activities.tool_activities",
         (
             (_CLAIMS, _PAUSES + _CLAIMS),
             (_LEAVES, "            left = call.timeout_s\n"),
         ),
     ),
     "paused-with-a-used-grant": Mutant(
-        "activities.tool_activities",
+        "orchestrator.activities.tool_activities",
         (
             (_CLAIMS, _PAUSES + _CLAIMS),
             (

@@ -1,6 +1,6 @@
-"""Workers that die as they keep a file, on machines with folders of their own and one PostgreSQL.
+"""Workers that die while they store a file, on machines with own folders and one PostgreSQL.
 
-What the provider holds and was sent tells what really happened.
+The provider's records are the witness.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.adapters.storage.vault_key import new_key
+from orchestrator.adapters.storage.personal_values import new_key
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.testing import run_to_end
 
 LABELS = Path(__file__).parents[1] / "documents" / "labels.yaml"
-GOAL = "Create a shipping label for Lisbon and open a ticket 'torn label' with the label"
+GOAL = "Create a shipping label to 'Lisbon' and open a ticket 'torn label' with the label"
 LARGE = 20_000_000
 MACHINES = ("here", "there")
 
@@ -72,12 +72,12 @@ class Desk:
         return JSONResponse(self.standing.setdefault(key, {name: number}), 201)
 
     async def _voids(self, request: Request) -> Response:
-        return await self._taken_back("label_id", request)
+        return await self._cancelled("label_id", request)
 
     async def _withdrawals(self, request: Request) -> Response:
-        return await self._taken_back("ticket_id", request)
+        return await self._cancelled("ticket_id", request)
 
-    async def _taken_back(self, name: str, request: Request) -> Response:
+    async def _cancelled(self, name: str, request: Request) -> Response:
         number = json.loads(await request.body())[name]
         for key, made in list(self.standing.items()):
             if made.get(name) == number:
@@ -138,7 +138,7 @@ async def _machines(folder: Path, port: int, store: str, dies: str) -> AsyncIter
             own.mkdir()
             await stack.start_worker(
                 machine,
-                command=[sys.executable, "-m", "tests.chaos.filing_worker"],
+                command=[sys.executable, "-m", "tests.chaos.deadly_workers", "filing"],
                 variables={"ORCHESTRATOR_STATE_DIR": str(own)},
             )
         yield stack

@@ -14,8 +14,8 @@ import pytest
 from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.chaos_run import RunJudge, RunOptions, Seen
 from orchestrator.chaos.conductor import Conductor
+from orchestrator.chaos.fault_injector import VaultChanges
 from orchestrator.chaos.scenarios.plan import Interruption, InterruptionMoment, MissionScript
-from orchestrator.chaos.vault_changes import VaultChanges
 from orchestrator.chaos.verdicts.evidence import Account
 from orchestrator.chaos.verdicts.invariants import Invariant
 from orchestrator.chaos.verdicts.report import ChaosReport
@@ -98,11 +98,11 @@ def is_overcharged(mission_id: str) -> MissionScript:
 
 
 def dies_while_it_books(mission_id: str) -> MissionScript:
-    """A mission whose leg is terminated while the car's booking, its second request, is out."""
+    """A mission that is terminated while the car's booking, its second request, is out."""
     moment = InterruptionMoment(request=2)
     hold = moment.hold(mission_id)
     assert hold is not None
-    dying = Interruption(kind="terminate", part="leg", moment=moment)
+    dying = Interruption(kind="terminate", part="mission", moment=moment)
     return mission(mission_id, ONE_TRY, hold).model_copy(
         update={"index": 1, "interruptions": (dying,)}
     )

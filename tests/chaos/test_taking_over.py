@@ -36,7 +36,12 @@ class Pair:
         """Start one of them."""
         port = str(self._ports[name])
         to_proxy = {
-            "ORCHESTRATOR_SERVER_VARIABLES": json.dumps({"host": "127.0.0.1", "port": port}),
+            "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(
+                {
+                    name: {"host": "127.0.0.1", "port": port}
+                    for name in self.stack.settings.server_variables
+                }
+            ),
             "ORCHESTRATOR_ONLY_HOSTS": f"127.0.0.1:{port}",
         }
         await self.stack.start_worker(name, variables=to_proxy)

@@ -38,8 +38,8 @@ PERSON = {
 """Whom the bookings are made for: values that nothing else in a run can contain."""
 
 SECRETS = {
-    "ORCHESTRATOR_SECRET_PAYMENTS_TOKEN": "planted-payments-7f3a90c2d1",
-    "ORCHESTRATOR_SECRET_EXPENSES_KEY": "planted-expenses-b81e44f6a0",
+    "ORCHESTRATOR_SECRET_PAYMENTS__PAYMENTS_TOKEN": "planted-payments-7f3a90c2d1",
+    "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY": "planted-expenses-b81e44f6a0",
 }
 
 

@@ -55,7 +55,7 @@ async def test_an_offer_that_another_leg_found_is_shown_whole(
     """Route, date, vendor, price, and when it was quoted: the leg that books has not seen it."""
     mission, card = await first_card(client, FOUND_BEFORE)
     shown = await cli("confirm", "show", card.confirmation_id)
-    await mission.reject(card, reason="enough", approver="bo", then="undo")
+    await mission.reject(card, reason="enough", approver="bo", then="rollback")
     result = await run_to_end(mission)
 
     assert len(result.legs) == 2
@@ -103,12 +103,12 @@ async def test_a_leg_that_is_skipped_leaves_the_rest(
     assert "by train" in unserved.reason
 
 
-async def test_a_rejection_that_undoes_ends_the_mission(
+async def test_a_rejection_that_cancels_ends_the_mission(
     client: MissionClient, sandbox: Witness
 ) -> None:
     """The planner is not asked for another way."""
     mission, card = await first_card(client, FLIGHT)
-    await mission.reject(card, reason="the trip is off", approver="bo", then="undo")
+    await mission.reject(card, reason="the trip is off", approver="bo", then="rollback")
     result = await run_to_end(mission)
 
     assert result.status is MissionStatus.FAILED
@@ -186,7 +186,7 @@ async def test_an_amendment_unlike_what_was_found_carries_a_warning(client: Miss
     """An offer that nobody found has no route, date or price: the new card says so."""
     mission, first = await first_card(client, FLIGHT)
     receipt = await mission.amend(first, {"offer_id": "off_unknown99"}, approver="bo")
-    await mission.reject(first, reason="enough", approver="bo", then="undo")
+    await mission.reject(first, reason="enough", approver="bo", then="rollback")
     await run_to_end(mission)
 
     card: Any = receipt.card
@@ -201,7 +201,7 @@ async def test_scripts_read_all_of_it_too(client: MissionClient, cli: Cli) -> No
     """The JSON of a card holds what the terminal shows, and all that is sent."""
     mission, card = await first_card(client, FLIGHT)
     shown = json.loads((await cli("confirm", "show", card.confirmation_id, "--json")).stdout)
-    await mission.reject(card, reason="enough", approver="bo", then="undo")
+    await mission.reject(card, reason="enough", approver="bo", then="rollback")
     await run_to_end(mission)
 
     assert shown["goal"] == FLIGHT

@@ -170,7 +170,7 @@ async def test_a_rejection_ends_the_mission_with_its_reason(
 
     await eventually(flight_is_booked)
     no = ("confirm", "reject", hotel.confirmation_id, "--reason", "too far from the office")
-    rejected = await cli(*no, "--then", "undo", "--approver", "ann", "--json")
+    rejected = await cli(*no, "--then", "rollback", "--approver", "ann", "--json")
     watched = await cli("mission", "watch", mission.mission_id, "--json")
 
     assert (rejected.exit_code, rejected.json["accepted"]) == (0, "rejected")

@@ -70,7 +70,7 @@ NOTES = {
         },
     },
 }
-UNDO = GiveUp(reason="the test wants it undone")
+UNDO = GiveUp(reason="the test wants it cancelled")
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ async def test_a_change_that_nobody_is_asked_about_is_in_the_ledger(notes: Insta
     assert states["note_write"] is ObligationState.PARKED
 
 
-async def test_what_nothing_undoes_is_told_before_and_after(notes: Installation) -> None:
+async def test_what_nothing_cancels_is_told_before_and_after(notes: Installation) -> None:
     """On the card that a person reads first, and in the note that an operator reads afterwards."""
     mission = await notes.start_script(
         CallTool(tool="letter_send", arguments={"text": "hello"}), UNDO
@@ -133,9 +133,9 @@ async def test_what_nothing_undoes_is_told_before_and_after(notes: Installation)
     result = await run_to_end(mission)
     (obligation,) = result.ledger.obligations
 
-    assert card.undo == "nothing undoes it"
+    assert card.cancellation == "nothing cancels it"
     assert obligation.state is ObligationState.PARKED
-    assert obligation.note == "nothing undoes letter_send: its document declares it irreversible"
+    assert obligation.note == "nothing cancels letter_send: its document declares it irreversible"
 
 
 async def test_a_hostile_pattern_stalls_neither_lint_nor_a_worker(

@@ -123,7 +123,7 @@ async def dev(tmp_path_factory: pytest.TempPathFactory, real: RealHost) -> Async
             "ORCHESTRATOR_OVERLAYS": os.pathsep.join(
                 [str(originals / "crm-overlay.yaml"), str(originals / "other.yaml")]
             ),
-            "ORCHESTRATOR_SECRET_CRM_KEY": "sandbox",
+            "ORCHESTRATOR_SECRET_CRM__CRM_KEY": "sandbox",
             "ORCHESTRATOR_PROXY": "http://127.0.0.1:9",
             "ORCHESTRATOR_PAYLOAD_KEYS_FILE": str(keys),
             "COLUMNS": "200",
@@ -178,7 +178,7 @@ async def test_a_mission_over_foreign_documents_reaches_the_sandbox_alone(
 async def test_what_the_shell_calls_reaches_the_sandbox_alone(dev: Dev, real: RealHost) -> None:
     """A read goes there; over the documents as they were it is refused; the proxy is unset."""
     command = ("tools", "call", "crm_find_customers", "--input", "q=Northwind", "--json")
-    key = {"ORCHESTRATOR_SECRET_CRM_KEY": "sandbox"}
+    key = {"ORCHESTRATOR_SECRET_CRM__CRM_KEY": "sandbox"}
     here, there = await asyncio.gather(
         run_apart(*command, environment={**dev.environment, **key}),
         run_apart(

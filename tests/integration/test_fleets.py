@@ -18,19 +18,18 @@ from pydantic import SecretStr
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 
-from orchestrator.adapters.storage.payload_driver import PayloadKey
-from orchestrator.adapters.storage.payload_folder import PayloadFolder
+from orchestrator.adapters.storage.payload_driver import PayloadFolder, PayloadKey
 from orchestrator.adapters.storage.store import Store
 from orchestrator.adapters.temporal.payload_codec import mark_of
 from orchestrator.adapters.temporal.payload_keys import new_payload_key
 from orchestrator.adapters.temporal.payload_use import PLAIN, key_ids_of_schedule
 from orchestrator.adapters.temporal.rollbacks import described
-from orchestrator.client import schedule_keys
+from orchestrator.client import key_rotation
 from orchestrator.client.connection import connect_temporal
+from orchestrator.client.key_rotation import renew_schedules
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.client.payload_retention import remove_payloads
 from orchestrator.client.result_retention import keep_results
-from orchestrator.client.schedule_keys import renew_schedules
+from orchestrator.client.retention import remove_payloads
 from orchestrator.confirmation.mission_records import read_sealed, seal, verdict_of
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
@@ -132,7 +131,7 @@ async def test_schedules_follow_a_change_of_the_payload_keys(
     lacking = await renew_schedules(after.temporal, queue)
     elsewhere = await renew_schedules(both.temporal, "another-queue")
     ids_before = await key_ids_of_schedule(client.temporal, server_id)
-    written = schedule_keys._written
+    written = key_rotation._written
     times = 0
 
     async def meanwhile(*given: Any) -> Any:
@@ -143,7 +142,7 @@ async def test_schedules_follow_a_change_of_the_payload_keys(
             await both.schedules.pause(schedule_id, note="enough")
         return await written(*given)
 
-    monkeypatch.setattr(schedule_keys, "_written", meanwhile)
+    monkeypatch.setattr(key_rotation, "_written", meanwhile)
     renewed = await renew_schedules(both.temporal, queue)
     again = await renew_schedules(both.temporal, queue)
     ids_after = await key_ids_of_schedule(client.temporal, server_id)
@@ -181,7 +180,7 @@ async def test_a_batch_that_was_killed_goes_on(
     cities = ("Oslo", "Bergen", "Oslo")
     lines = (json.dumps({"goal": f"What is the weather in {city} tomorrow?"}) for city in cities)
     file.write_text("\n".join(lines))
-    command = ("mission", "batch", str(file), "--name", name, "--at-once", "1", "--json")
+    command = ("mission", "start", "--batch", str(file), "--name", name, "--at-once", "1", "--json")
     killed = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -16,7 +16,6 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
-from orchestrator.messages.names import leg_workflow_id
 from orchestrator.runtime.demo import LEAVING, RETURNING
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
@@ -93,7 +92,7 @@ async def test_another_missions_booking_shows_itself_and_stands_when_it_is_rejec
     assert (card.tool, card.card_type) == ("hotel_cancel_booking", "structured-cancellation")
     assert read(card)["City"] == "Oslo"
     assert read(card)["Whose"] == "This mission did not make it"
-    assert card.undo == "nothing undoes a cancel"
+    assert card.cancellation == "nothing reverses a cancel"
     assert result.status is not MissionStatus.SUCCEEDED
     assert await providers.live() == before
     assert {e["operation"] for e in before} >= {"hotel_book_room", "weather_subscribe_alerts"}
@@ -165,8 +164,7 @@ async def test_what_the_mission_made_itself_is_cancelled_without_asking(
 
 
 async def is_sending(missions: MissionClient, card: ConfirmationCard) -> bool:
-    """Whether the leg of a card waits for a call that is on its way."""
-    leg = leg_workflow_id(card.mission_id, card.leg_id)
-    description = await missions.temporal.get_workflow_handle(leg).describe()
+    """Return True while the mission of a card waits for a call that is on its way."""
+    description = await missions.temporal.get_workflow_handle(card.mission_id).describe()
     pending = description.raw_description.pending_activities
     return "invoke_tool" in {a.activity_type.name for a in pending}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
-from activities.prepare_activities import PrepareActivities
-from activities.tool_activities import ToolActivities
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
@@ -29,7 +26,8 @@ from orchestrator.sandbox import (
     running_sandbox,
 )
 from orchestrator.settings import bundled_specs
-from orchestrator.testing import MemoryPii, MemorySecrets, TrustedOrigins
+from orchestrator.testing import MemoryPii, MemorySecrets
+from tests.unit.activities.environments import of_mission
 
 MISSION = "m-grants"
 Invoke = Callable[..., Awaitable[ToolOutcome]]
@@ -66,13 +64,15 @@ async def worker(
     async with ToolClient(
         secrets=MemorySecrets(),
         pii=MemoryPii(),
-        server_variables={"port": sandbox.base_url.rpartition(":")[2]},
+        server_variables={
+            name: {"port": sandbox.base_url.rpartition(":")[2]} for name in catalog.documents
+        },
         allowed_private_hosts=["127.0.0.1"],
     ) as tools:
         grants = Store(tmp_path).grants
         yield lambda: (
-            PrepareActivities(store, tools, cast(Client, None), origins=TrustedOrigins()),
-            ToolActivities(store, tools, grants, cast(Client, None), origins=TrustedOrigins()),
+            PrepareActivities(store, tools),
+            ToolActivities(store, tools, grants),
         )
 
 
@@ -81,8 +81,7 @@ def invoke(worker: Worker) -> Invoke:
     """Runs the activity on a worker of its own: `invoke(call, activity_id="2", attempt=1)`."""
 
     async def run(call: ToolCall, **info: Any) -> ToolOutcome:
-        environment = ActivityEnvironment()
-        environment.info = replace(environment.info, **info)
+        environment = of_mission(**{"mission_id": MISSION, **info})
         outcome = await environment.run(worker()[1].invoke_tool, call)
         assert isinstance(outcome, ToolOutcome)
         return outcome
@@ -92,7 +91,7 @@ def invoke(worker: Worker) -> Invoke:
 
 async def approved(worker: Worker, catalog: Catalog, step: int) -> ToolCall:
     """A subscription to the alerts of Oslo, as step `step` of a leg, with its grant."""
-    prepared = await ActivityEnvironment().run(
+    prepared = await of_mission(MISSION).run(
         worker()[0].prepare_call,
         PrepareInput(
             call_id=f"{MISSION}.1-weather.{step}",
@@ -159,10 +158,10 @@ async def test_a_call_without_its_own_grant_never_leaves(
     [
         {"activity_id": "another"},
         {"workflow_run_id": "another"},
-        {"workflow_id": "another", "attempt": 2},
+        {"workflow_run_id": "another", "attempt": 2},
         {"attempt": 1},
     ],
-    ids=["another execution", "a leg that was reset", "another leg's retry", "the same input"],
+    ids=["another execution", "a mission that was reset", "its retry", "the same input"],
 )
 async def test_a_used_grant_is_refused(
     worker: Worker,
@@ -181,6 +180,21 @@ async def test_a_used_grant_is_refused(
 
     assert first.kind == "succeeded"
     assert refused.value.type == "GrantUsed"
+    assert refused.value.non_retryable
+    assert await witness.requests() == before
+
+
+async def test_a_call_of_another_mission_never_leaves(
+    worker: Worker, catalog: Catalog, invoke: Invoke, witness: SandboxClient
+) -> None:
+    """Whoever sends it: the server says of which workflow an activity is."""
+    call = await approved(worker, catalog, 4)
+    before = await witness.requests()
+
+    with pytest.raises(ApplicationError) as refused:
+        await invoke(call, mission_id="another")
+
+    assert refused.value.type == "CallUnowned"
     assert refused.value.non_retryable
     assert await witness.requests() == before
 

@@ -140,13 +140,11 @@ async def test_no_command_prints_it_raw(
 async def test_the_temporal_ui_draws_none_of_it(
     own_stack: Stack, waiting: tuple[MissionHandle, ConfirmationCard]
 ) -> None:
-    """The current details of the leg hold the card, as text."""
-    mission, card = waiting
+    """The current details of the mission hold the card, as text."""
+    mission, _ = waiting
     client = await own_stack.client()
-    leg = client.temporal.get_workflow_handle(
-        names.leg_workflow_id(mission.mission_id, card.leg_id)
-    )
-    shown = await leg.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+    handle = client.temporal.get_workflow_handle(mission.mission_id)
+    shown = await handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
     details = shown.current_details
 
     assert "Luna" in details
@@ -243,9 +241,9 @@ async def test_a_rollback_prints_none_of_it(
     ran = await asyncio.gather(
         *(_command(own_stack, *command, mission.mission_id) for command in commands)
     )
-    undone = client.temporal.get_workflow_handle(names.rollback_workflow_id(mission.mission_id))
-    described = await undone.describe()
-    shown = await undone.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+    cancelled = client.temporal.get_workflow_handle(names.rollback_workflow_id(mission.mission_id))
+    described = await cancelled.describe()
+    shown = await cancelled.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
 
     assert "I do not carry out" in asked[0].stdout
     assert [one.exit_code for one in (*asked, *ran)] == [0] * len((*asked, *ran))

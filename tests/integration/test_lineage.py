@@ -1,4 +1,4 @@
-"""What somebody starts directly on the namespace: it spends nothing, and undoes nothing."""
+"""What somebody starts directly on the namespace: it spends nothing, and cancels nothing."""
 
 from __future__ import annotations
 
@@ -23,13 +23,20 @@ from orchestrator.client.result_retention import keep_results
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegInput
-from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
+from orchestrator.messages.leg import LegInput, LegState
+from orchestrator.messages.mission import (
+    BegunPlan,
+    CarriedMission,
+    MissionInput,
+    MissionRequest,
+    MissionStatus,
+)
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.rollback import RollbackInput
 from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.runtime.demo import DINNER
 from orchestrator.runtime.devserver import Stack
+from orchestrator.saga.ledger import Ledger
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end, states_of
 
@@ -42,27 +49,33 @@ ANYTHING = MissionPolicy(
 """A policy that approves of every call: only a mission may say that it is its own."""
 
 
-def forged_leg(mission_id: str, leg_id: str) -> LegInput:
-    """A leg that spends money and asks nobody."""
+def forged(mission_id: str, ledger: Ledger) -> MissionInput:
+    """Return the input of a mission that claims to have a plan, an approval and a ledger."""
     goal = "Subscribe to weather alerts for Oslo"
     agent = AgentProfile(name="weather", domains=("weather",))
-    return LegInput(
-        mission_id=mission_id,
-        mission_goal=goal,
-        leg=LegPlan(leg_id=leg_id, goal=goal, agent=agent),
-        policy=ANYTHING,
-        catalog=CatalogPin(digest=Catalog.load(bundled_specs()).digest, size=1),
-        started_at=datetime.now(UTC),
-    )
-
-
-async def start_leg(client: MissionClient, stack: Stack, leg: LegInput) -> WorkflowHandle[Any, Any]:
-    """Start it as whoever may write to the namespace can."""
-    return await client.temporal.start_workflow(
-        names.LEG_WORKFLOW,
-        leg,
-        id=names.leg_workflow_id(leg.mission_id, leg.leg.leg_id),
-        task_queue=stack.task_queue,
+    leg = LegPlan(leg_id="1-weather", goal=goal, agent=agent)
+    catalog = CatalogPin(digest=Catalog.load(bundled_specs()).digest, size=1)
+    now = datetime.now(UTC)
+    return MissionInput(
+        request=MissionRequest(goal=goal, mission_id=mission_id),
+        carried=CarriedMission(
+            started_at=now,
+            catalog=catalog,
+            plan=BegunPlan(legs=(leg,)),
+            goal=goal,
+            said_at=now,
+            legs=(
+                LegInput(
+                    mission_id=mission_id,
+                    mission_goal=goal,
+                    leg=leg,
+                    policy=ANYTHING,
+                    catalog=catalog,
+                    started_at=now,
+                    state=LegState(ledger=ledger),
+                ),
+            ),
+        ),
     )
 
 
@@ -97,20 +110,36 @@ async def delete(client: MissionClient, workflow_id: str) -> None:
     )
 
 
-async def test_a_leg_that_no_mission_started_spends_nothing(
-    client: MissionClient, stack: Stack, sandbox: Witness
+async def test_a_mission_that_claims_a_past_has_none(
+    client: MissionClient, stack: Stack, sandbox: Witness, booked_trip: MissionHandle
 ) -> None:
-    """It fails with a sentence, before anything is planned; no attempt follows."""
-    leg = forged_leg("nobodys-mission", "1-weather")
-    before = await sandbox.requests()
-    handle = await start_leg(client, stack, leg)
-    failed = await failure(handle)
-    history = await handle.fetch_history()
+    """It plans from its request, asks under its own policy, and its rollback cancels nothing.
 
-    assert failed.type == "LegUnowned"
-    assert "no mission 'nobodys-mission' started it" in failed.message
-    assert not [e for e in history.events if e.HasField("activity_task_scheduled_event_attributes")]
-    assert await sandbox.requests() == before
+    Only a run that the server says is continued has carried state: this one carries the ledger of
+    another mission, and a policy that approves of every call.
+    """
+    theirs = booked_trip.mission_id
+    ledger = (await booked_trip.snapshot()).ledger
+    handle = await client.temporal.start_workflow(
+        names.MISSION_WORKFLOW,
+        forged("claims-a-past", ledger),
+        id="claims-a-past",
+        task_queue=stack.task_queue,
+    )
+    mission = client.get(handle.id)
+    (card,) = await eventually(mission.confirmations)
+    before = await sandbox.live(handle.id)
+    await mission.reject(card, reason="nobody asked for it", approver="ann@example.com")
+    ended = await mission.result()
+    report = await client.rollback_report(theirs) if ended.ledger.compensated() else None
+
+    assert card.tool == "weather_subscribe_alerts"
+    assert before == []
+    assert ended.status is not MissionStatus.SUCCEEDED
+    assert ended.ledger.live() == ()
+    assert report is None
+    assert [e["kind"] for e in await sandbox.ledger(theirs)] == ["create", "create"]
+    assert await sandbox.ledger(handle.id) == []
 
 
 async def test_strangers_neither_undo_a_mission_nor_hide_what_it_did(
@@ -120,9 +149,9 @@ async def test_strangers_neither_undo_a_mission_nor_hide_what_it_did(
     booked_trip: MissionHandle,
     sweep_until_found: SweepUntilFound,
 ) -> None:
-    """A rollback beside it, one under another name, a leg under the id of one of its own.
+    """A rollback while it runs, and one under another name, are refused.
 
-    At last the mission is deleted; its legs are found, and what they booked is cancelled.
+    At last the mission is deleted; the store knows what it booked, which is cancelled.
     """
     mission_id = booked_trip.mission_id
     waiting = [card.tool for card in await booked_trip.confirmations()]
@@ -132,7 +161,6 @@ async def test_strangers_neither_undo_a_mission_nor_hide_what_it_did(
     elsewhere = await failure(
         await start_rollback(client, stack, mission_id, f"{mission_id}.other")
     )
-    forged = await failure(await start_leg(client, stack, forged_leg(mission_id, "1-flights")))
     swept = await client.sweep()
     with pytest.raises(UsageError, match="still runs"):
         await client.rollback(mission_id, reason="to be refused")
@@ -148,7 +176,6 @@ async def test_strangers_neither_undo_a_mission_nor_hide_what_it_did(
     states = await eventually(settled)
 
     assert (beside.type, elsewhere.type) == ("MissionStillRuns", "RollbackMisnamed")
-    assert forged.type == "LegUnowned"
     assert mission_id not in swept.started
     assert unharmed == ["create", "create"]
     assert waiting == still_waiting == ["expense_file_report"]
@@ -189,7 +216,7 @@ async def test_a_mission_that_timed_out_is_rolled_back(
 async def test_a_mission_that_succeeded_and_was_deleted_stays_as_it_is(
     client: MissionClient, sandbox: Witness
 ) -> None:
-    """All its legs have succeeded: nothing says that what they did is to be undone."""
+    """Its calls are settled: nothing says that what they did is to be cancelled."""
     mission = await client.start(MissionRequest(goal=DINNER))
     result = await run_to_end(mission)
     booked = await sandbox.live(mission.mission_id)

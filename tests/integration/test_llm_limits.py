@@ -1,4 +1,4 @@
-"""A model that turns in circles, or talks on, on real parts: told, ended, and undone."""
+"""A model that turns in circles, or talks on, on real parts: told, ended, and cancelled."""
 
 from __future__ import annotations
 

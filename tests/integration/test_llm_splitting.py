@@ -56,7 +56,7 @@ ORDERED = {
 def _leg(name: str, agent: str, goal: str, *serves: str, after: tuple[str, ...] = ()) -> JsonObject:
     needs: list[JsonValue] = [{"leg": one, "what": "what was booked"} for one in after]
     orders: list[JsonValue] = [{"tool": ORDERED[agent]}] if agent in ORDERED else []
-    told: JsonObject = {"id": name, "agent": agent, "goal": goal, "serves": [*serves]}
+    told: JsonObject = {"id": name, "agent": agent, "goal": goal, "quotes": [*serves]}
     return {**told, "orders": orders, "needs": needs}
 
 

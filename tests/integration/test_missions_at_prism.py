@@ -128,9 +128,9 @@ async def test_a_mission_succeeds(garden: Garden) -> None:
 async def test_a_mission_rolls_back(garden: Garden) -> None:
     """The sign is refused for good, and the bed is taken back by the id that Prism gave it."""
     before = len(garden.asked())
-    undone = await garden.plays("Create a bed, then order a sign", plant="leek", wording="Leek")
+    cancelled = await garden.plays("Create a bed, then order a sign", plant="leek", wording="Leek")
 
-    assert undone.status == "rolled_back", undone.error
+    assert cancelled.status == "rolled_back", cancelled.error
     asked = garden.asked()[before:]
     assert asked[0] == ("POST", "/beds")
     assert ("POST", "/signs") in asked

@@ -15,7 +15,6 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.shown_text import markdown_text
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
-from orchestrator.messages.names import leg_workflow_id
 from orchestrator.runtime.devserver import Stack
 from orchestrator.testing import eventually
 from tests.screenshots.scenes import Scenes
@@ -32,26 +31,22 @@ FILTERS: Final = {
 
 FOUND: Final = {
     "missions that wait for a person": {"lisbon-trip", "which-flight"},
-    "cards that nobody has decided on": {"lisbon-trip.2-hotels"},
-    "cards of one type": {"lisbon-trip.2-hotels"},
-    "cards of one tool": {"lisbon-trip.2-hotels"},
-    "questions that nobody has answered": {"which-flight.1-flights"},
+    "missions with an undecided card": {"lisbon-trip"},
+    "missions with an undecided card of one tool": {"lisbon-trip"},
+    "missions with an unanswered question": {"which-flight"},
     "what an operator has to resolve": {"dinner-parked.rollback", "trip-rolls-back.rollback"},
     "rollbacks that hold one tool's obligations": {"trip-rolls-back.rollback"},
     "rollbacks that still wait for a provider": {"trip-rolls-back.rollback"},
     "missions that are being rolled back": {"trip-rolls-back"},
     "missions that were rolled back": {"dinner-refused"},
     "missions that left something to an operator": {"dinner-parked"},
-    "missions that failed and left nothing": {"no-table"},
-    "missions that were cancelled": {"dinner-cancelled"},
-    "missions that did only a part": {"only-said"},
     "missions that succeeded": {"team-dinner"},
     "what one person asked for": {
         *("lisbon-trip", "which-flight", "dinner-parked", "trip-rolls-back", "dinner-refused"),
         *("no-table", "dinner-cancelled", "team-dinner", "only-said"),
     },
-    "what one agent works on": {"lisbon-trip.2-hotels"},
-    "all of one mission": {"lisbon-trip", "lisbon-trip.1-flights", "lisbon-trip.2-hotels"},
+    "running missions with a leg of one agent": {"lisbon-trip"},
+    "a mission and its rollback": {"lisbon-trip"},
 }
 
 
@@ -145,11 +140,7 @@ async def test_hostile_text_is_only_text_in_the_ui(stack: Stack, client: Mission
         return bool(await mission.questions() or await mission.confirmations())
 
     await eventually(leg_asks)
-    legs = [leg for leg in (await mission.snapshot()).legs if leg.status != "waiting"]
-    assert len(legs) > 0
     await _safely_drawn(stack, client, mission.mission_id)
-    for leg in legs:
-        await _safely_drawn(stack, client, leg_workflow_id(mission.mission_id, leg.leg_id))
     await mission.cancel()
 
     assert "what of its goal is in doubt is asked about" in of_mission.text
@@ -162,7 +153,7 @@ async def _safely_drawn(stack: Stack, client: MissionClient, workflow_id: str) -
     page = await drawn(stack, shown.current_details)
 
     assert page.others == []
-    assert {link.partition("/workflows/")[0] for link in page.links} == {"namespaces/{namespace}"}
+    assert {link.partition("/workflows/")[0] for link in page.links} <= {"namespaces/{namespace}"}
     assert "<img src=https://evil.example/x.png>" in page.text
     return page
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
@@ -13,16 +12,15 @@ from typing import TypeVar, cast
 import pytest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
-from activities import cancel_review
-from activities.prepare_activities import PrepareActivities
-from activities.rollback_activities import RollbackActivities
-from activities.tool_activities import ToolActivities
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.activities.rollback_activities import RollbackActivities
+from orchestrator.activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
+from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
@@ -30,10 +28,12 @@ from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.runtime.demo import DINING
 from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+from orchestrator.saga.own_cancels import obligations_named
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.sandbox.faults import FaultKind
 from orchestrator.settings import bundled_specs
-from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets, TrustedOrigins
+from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
+from tests.unit.activities.environments import of_mission, of_rollback
 
 T = TypeVar("T")
 CREATE, CANCEL = "calendar_create_event", "calendar_cancel_event"
@@ -61,7 +61,9 @@ class Event:
     rollback: RollbackActivities
     catalog: Catalog
 
-    async def prepare(self, tool: str, arguments: JsonObject, *, step: int) -> PreparedCall:
+    async def prepare(
+        self, tool: str, arguments: JsonObject, *, step: int, ledger: Ledger | None = None
+    ) -> PreparedCall:
         """A call as its leg prepares it, approved where it must be."""
         wanted = PrepareInput(
             call_id=f"m.1-calendar.{step}",
@@ -71,8 +73,9 @@ class Event:
             arguments=arguments,
             catalog_digest=self.catalog.digest,
             now=NOW,
+            ledger=ledger or Ledger(),
         )
-        prepared = await ActivityEnvironment().run(self.preparation.prepare_call, wanted)
+        prepared = await of_mission().run(self.preparation.prepare_call, wanted)
         assert isinstance(prepared, PreparedCall)
         assert prepared.call is not None
         if prepared.card is None:
@@ -101,19 +104,13 @@ class Event:
 
     async def send(self, call: ToolCall, *, attempt: int = 1) -> ToolOutcome | None:
         """One attempt; None when it came to nothing clear."""
-        environment = ActivityEnvironment()
-        environment.info = dataclasses.replace(environment.info, attempt=attempt)
+        environment = of_mission(attempt=attempt)
         return await _unless_unclear(environment.run(self.called.invoke_tool, call))
 
     async def compensate(self, obligation: Obligation) -> CompensationOutcome | None:
         """One attempt; None when it came to nothing clear."""
         wanted = CompensateInput(obligation=obligation)
-        environment = ActivityEnvironment()
-        environment.info = dataclasses.replace(
-            environment.info,
-            workflow_type=names.ROLLBACK_WORKFLOW,
-            workflow_id=names.rollback_workflow_id(obligation.mission_id),
-        )
+        environment = of_rollback(obligation.mission_id)
         return await _unless_unclear(environment.run(self.rollback.compensate, wanted))
 
     def effects(self) -> list[str]:
@@ -145,16 +142,14 @@ async def event(tmp_path: Path) -> AsyncIterator[Event]:
         ToolClient(
             secrets=MemorySecrets(),
             pii=MemoryPii(),
-            server_variables={"host": "127.0.0.1", "port": str(sandbox.port)},
+            server_variables={"calendar": {"host": "127.0.0.1", "port": str(sandbox.port)}},
             allowed_private_hosts=("127.0.0.1",),
         ) as tools,
     ):
         yield Event(
             sandbox,
-            PrepareActivities(store, tools, cast(Client, None), origins=TrustedOrigins()),
-            ToolActivities(
-                store, tools, MemoryGrants(), cast(Client, None), origins=TrustedOrigins()
-            ),
+            PrepareActivities(store, tools),
+            ToolActivities(store, tools, MemoryGrants()),
             RollbackActivities(store, tools, cast(Client, None), MemoryGrants()),
             catalog,
         )
@@ -184,14 +179,17 @@ async def test_lost_calls_and_lost_cancels_have_one_effect_each(
 async def test_a_call_that_stays_unclear_is_cancelled_if_it_happened(
     event: Event, kind: FaultKind
 ) -> None:
-    """The provider is asked, and what it holds is cancelled; what it does not hold is void."""
+    """The provider is asked, and what it holds is cancelled; what it never holds is void."""
     call, obligation = await event.creation()
     event.lose(CREATE, kind)
     made = await event.send(call)
-    taken_back = await event.compensate(obligation)
+    at_once = await event.compensate(obligation)
+    later = obligation.model_copy(update={"missing_for": SETTLES_AFTER})
+    taken_back = at_once or await event.compensate(later)
     happened = kind.endswith("after")
 
     assert made is None
+    assert (at_once is not None) is happened
     assert taken_back is not None
     assert taken_back.state == ("cancelled" if happened else "void")
     assert event.effects() == (["create", "cancel"] if happened else [])
@@ -199,26 +197,22 @@ async def test_a_call_that_stays_unclear_is_cancelled_if_it_happened(
 
 @pytest.mark.parametrize("kind", LOST)
 async def test_a_legs_own_cancel_that_is_lost_is_carried_out_once(
-    event: Event, kind: FaultKind, monkeypatch: pytest.MonkeyPatch
+    event: Event, kind: FaultKind
 ) -> None:
     """The rollback repeats that call under its key, so that there is no second cancel beside it."""
     call, obligation = await event.creation()
     made = await event.send(call)
     assert made is not None
     assert isinstance(made.body, dict)
-    held = [Ledger(obligations=(obligation.answered(made, at=NOW),))]
-
-    async def answer(*_: object) -> Ledger:
-        return held[-1]
-
-    monkeypatch.setattr(cancel_review, "mission_ledger", answer)
-    cancel = await event.prepare(CANCEL, {"event_id": made.body["event_id"]}, step=3)
+    held = Ledger(obligations=(obligation.answered(made, at=NOW),))
+    cancel = await event.prepare(CANCEL, {"event_id": made.body["event_id"]}, step=3, ledger=held)
     assert cancel.call is not None
     assert cancel.cancel is not None
-    held.append(held[0].cancelling(cancel.cancel))
+    named = obligations_named(held, cancel.cancel)
+    noted = cancel.call.model_copy(update={"cancels": cancel.cancel, "named": named})
     event.lose(CANCEL, kind)
-    lost = await event.send(cancel.call)
-    (unclear,) = held[-1].obligations
+    lost = await event.send(noted)
+    (unclear,) = held.cancelling(cancel.cancel).obligations
     taken_back = await event.compensate(unclear)
 
     assert lost is None

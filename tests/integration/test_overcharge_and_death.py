@@ -65,7 +65,7 @@ async def opened(mission: MissionHandle, card_type: str) -> ConfirmationCard:
 
 @pytest.mark.parametrize(
     "keeps",
-    [pytest.param(True, id="kept", marks=pytest.mark.long), pytest.param(False, id="undone")],
+    [pytest.param(True, id="kept", marks=pytest.mark.long), pytest.param(False, id="cancelled")],
 )
 async def test_a_worker_that_dies_at_the_card_changes_nothing(
     place: Stack, missions: MissionClient, provider: SandboxClient, keeps: bool
@@ -79,7 +79,7 @@ async def test_a_worker_that_dies_at_the_card_changes_nothing(
     if keeps:
         await approve(mission, after)
     else:
-        await mission.reject(after, reason="too dear", approver="ann", then="undo")
+        await mission.reject(after, reason="too dear", approver="ann", then="rollback")
     result = await run_to_end(mission)
     effects = await provider.ledger(mission.mission_id)
 

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.start import new_mission_id
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.budget import Money
 from orchestrator.messages.mission import MissionRequest, MissionStatus
-from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.new_requests import new_mission_id
-from orchestrator.messages.spending_policy import SpendingPolicy
+from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy
 from orchestrator.planning.models import CallTool, StepDecision
 from orchestrator.sandbox import SandboxClient
 from orchestrator.testing import approve, eventually, run_to_end, states_of
@@ -83,7 +82,7 @@ def _booking(name: str, charged: dict[str, Any] | None) -> dict[str, Any]:
                 "parameters": [
                     {"name": "booking_id", "in": "path", "required": True, "schema": TEXT}
                 ],
-                "responses": _answers("200", booking_id=TEXT, refund=_money(90.0)),
+                "responses": _answers("200", booking_id=TEXT, refund=charged or _money(78.0)),
             }
         },
     }
@@ -191,7 +190,7 @@ async def test_what_was_charged_is_asked_about_and_kept(harbour: Installation) -
     assert await standing(harbour, mission) == ["dear_book"]
 
 
-async def test_what_was_charged_is_asked_about_and_undone(harbour: Installation) -> None:
+async def test_what_was_charged_is_asked_about_and_cancelled(harbour: Installation) -> None:
     """By the leg, at the provider; what the cancel paid back is no spending."""
     mission = await start(harbour, SEARCH, book("dear"), book("fair"))
     card = await until_asked(mission, "structured-overcharge")
@@ -202,9 +201,9 @@ async def test_what_was_charged_is_asked_about_and_undone(harbour: Installation)
     assert states_of(result.ledger) == {"dear_book": "cancelled", "fair_book": "committed"}
     assert [str(m) for m in result.spend.amounts()] == ["78.00 EUR"]
     assert await standing(harbour, mission) == ["fair_book"]
-    (undone, _) = result.ledger.obligations
-    assert undone.rollback is not None
-    assert undone.rollback.approver == "ann"
+    (cancelled, _) = result.ledger.obligations
+    assert cancelled.rollback is not None
+    assert cancelled.rollback.approver == "ann"
 
 
 async def test_a_tolerance_is_the_workers_to_allow(harbour: Installation) -> None:
@@ -259,7 +258,7 @@ async def until_asked_at_all(mission: MissionHandle) -> ConfirmationCard:
 
 async def test_policies_may_keep_or_undo_by_themselves(harbour: Installation) -> None:
     """To undo is stricter than to ask, so a mission may say it of its own."""
-    undo = SpendingPolicy(on_overcharge="undo")
+    undo = SpendingPolicy(on_overcharge="cancel")
     result = await run_to_end(await start(harbour, SEARCH, book("dear"), spending=undo))
 
     assert states_of(result.ledger) == {"dear_book": "cancelled"}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.core.errors import ObligationNotParked
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
-from orchestrator.messages.parked import ParkedRollback
+from orchestrator.messages.rollback import ParkedRollback
 from orchestrator.runtime.demo import TRIP
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import eventually, run_to_end
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
@@ -103,7 +101,7 @@ async def test_from_the_moment_it_is_parked_until_it_is_resolved(
     assert again.exit_code == 2
     assert "bo resolved it as cancelled: by telephone" in again.stderr
     assert "parked-list" in [one["mission_id"] for one in done.json]
-    with pytest.raises(ObligationNotParked, match="bo resolved it"):
+    with raises_code("ObligationNotParked"):
         await client.resolve(filed.call_id, "retry", operator="ann")
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.messages.failure_details import ModelPause
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionStatus
-from orchestrator.messages.model_trouble import ModelPause
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.rule_planner import RulePlanner
@@ -40,7 +40,7 @@ async def _pause(mission: MissionHandle) -> ModelPause | None:
     return next(iter(await mission.pauses()), None)
 
 
-async def test_a_rotated_key_pauses_a_mission_and_undoes_nothing(
+async def test_a_rotated_key_pauses_a_mission_and_cancels_nothing(
     stack: Stack, sandbox: Witness
 ) -> None:
     """It says which variable to set; another worker with the new key takes it to its end."""

@@ -13,16 +13,17 @@ import pytest
 from orchestrator.adapters.storage.store import Store
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.personal_retention import purge_mission, remove_expired
+from orchestrator.client.retention import purge_mission, remove_expired
 from orchestrator.client.stores import open_vault
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.core.errors import AmendmentInvalid, MissionIdTaken, UsageError
+from orchestrator.core.errors import MissionIdTaken, UsageError
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import LEAVING, RETURNING
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end, states_of
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
@@ -114,7 +115,7 @@ async def test_the_handle_of_another_mission_is_refused(client: MissionClient) -
         await client.start(flight(leaked))
     b = await client.start(flight("BOB-2222"))
     card = await the_card(b)
-    with pytest.raises(AmendmentInvalid, match="another mission was started with"):
+    with raises_code("AmendmentInvalid"):
         await b.amend(card, {"traveler_id": leaked}, approver="ann")
     still_open = await the_card(b)
     await a.cancel()
@@ -129,10 +130,10 @@ async def test_values_go_when_their_mission_is_over(
     """Not while it runs, unless it is forced; by a command, or when the time has come."""
     mission = await client.start(flight("ALICE-1111"))
     await the_card(mission)
-    early = await cli("pii", "purge", mission.mission_id)
+    early = await cli("pii", "forget", "--mission", mission.mission_id)
     await run_to_end(mission)
-    purged = await cli("pii", "purge", mission.mission_id, "--json")
-    again = await cli("pii", "purge", mission.mission_id)
+    purged = await cli("pii", "forget", "--mission", mission.mission_id, "--json")
+    again = await cli("pii", "forget", "--mission", mission.mission_id)
 
     assert early.exit_code == 2
     assert "still runs" in early.stderr
@@ -193,8 +194,8 @@ async def without_key(stack: Stack, tmp_path: Path) -> AsyncIterator[tuple[Missi
     key = tmp_path / "expenses.key"
     variables = {
         "ORCHESTRATOR_TASK_QUEUE": "without-key",
-        "ORCHESTRATOR_SECRET_EXPENSES_KEY": "",
-        "ORCHESTRATOR_SECRET_EXPENSES_KEY_FILE": str(key),
+        "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY": "",
+        "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY_FILE": str(key),
     }
     await stack.start_worker("without-key", variables=variables)
     yield await replace(stack, task_queue="without-key").client(), key
@@ -224,6 +225,6 @@ async def test_a_missing_credential_is_asked_for_before_the_card(
     await mission.answer(again[0].question_id)
     result = await run_to_end(mission)
 
-    assert "ORCHESTRATOR_SECRET_EXPENSES_KEY" in question.question
+    assert "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY" in question.question
     assert (booked, cards) == (["hotel_book_room"], [])
     assert result.status is MissionStatus.SUCCEEDED

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
-from orchestrator.client import plan_preview_call
+from orchestrator.client import start
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
@@ -132,7 +132,7 @@ async def test_without_a_worker_nothing_waits_to_be_planned(
     place: Stack, missions: MissionClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is said soon, and no run is left for whoever comes."""
-    monkeypatch.setattr(plan_preview_call, "_TAKEN_UP", timedelta(seconds=1))
+    monkeypatch.setattr(start, "_PLAN_TAKEN_UP", timedelta(seconds=1))
     await place.kill(gently=True)
     with pytest.raises(NoWorker):
         await missions.plan(MissionRequest(goal=f"What is free on {day_in(12)} in Lisbon?"))

@@ -6,12 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.core.errors import AmendmentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionStatus
@@ -20,6 +17,7 @@ from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
 from tests.otlp_receiver import OtlpReceiver
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
@@ -34,7 +32,7 @@ def leaks(values: Iterable[str], content: bytes) -> list[str]:
 
 
 async def histories(client: MissionClient, mission_id: str) -> dict[str, bytes]:
-    """Every event of a mission, its legs and its rollback, as the server keeps it."""
+    """Every event of a mission and of its rollback, as the server keeps it."""
     found = {}
     query = f"{names.MISSION_ID_ATTRIBUTE} = '{mission_id}'"
     async for execution in client.temporal.list_workflows(query):
@@ -105,7 +103,7 @@ async def test_personal_values_and_secrets_are_at_the_providers_and_nowhere_else
     needed = [*(person[name] for name in NEEDED), *map(str, brought.values())]
     assert leaks(needed, providers(stack)) == needed
     assert f"{lost.mission_id}.rollback" in kept
-    assert len(kept) == len(good) + 1 + sum(len(r.legs) for r in (*good, lost)) + 1
+    assert len(kept) == len(good) + 2
     assert any(b"pii:traveler_name" in events for events in kept.values())
     assert any(b"pii:traveler_name" in content for content in files.values())
     assert stack.log("worker") in files
@@ -139,12 +137,12 @@ async def test_a_refused_amendment_leaves_no_trace(client: MissionClient) -> Non
     mission = await client.start(MissionRequest(goal=DINNER))
     (card,) = await eventually(mission.confirmations)
     leaked = "mistyped.55021@planted.example"
-    with pytest.raises(AmendmentInvalid, match="takes no contact_mail"):
+    with raises_code("AmendmentInvalid"):
         await mission.amend(card, {"contact_mail": leaked}, approver="ann")
     (still_open,) = await mission.confirmations()
     kept = await histories(client, mission.mission_id)
     await mission.cancel()
 
     assert still_open == card
-    assert len(kept) > 1
-    assert [leaks([leaked], events) for events in kept.values()] == [[]] * len(kept)
+    assert list(kept) == [mission.mission_id]
+    assert leaks([leaked], kept[mission.mission_id]) == []

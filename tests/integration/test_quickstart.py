@@ -151,7 +151,7 @@ async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
         await newcomer.confirms("createTicket")
         await newcomer.confirms("scheduleCallback")
 
-    undone, _ = await asyncio.gather(newcomer.types(*rolls_back, "--json"), both())
+    cancelled, _ = await asyncio.gather(newcomer.types(*rolls_back, "--json"), both())
     left = await newcomer.ledger()
     scripted = ("--yes", "--reason=wrong ticket")
     taken_back = await newcomer.types("mission", "rollback", done.json["mission_id"], *scripted)
@@ -160,7 +160,7 @@ async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
     assert "Create a ticket" in planned.stdout
     assert done.json["status"] == "succeeded", done.stdout
     assert made == [["createTicket", "create", "live"]]
-    assert undone.json["status"] == "rolled_back", undone.stdout
+    assert cancelled.json["status"] == "rolled_back", cancelled.stdout
     assert [effect[:2] for effect in left[1:]] == [
         ["createTicket", "create"],
         ["deleteTicket", "cancel"],
@@ -189,7 +189,7 @@ async def test_another_server_is_called_where_it_is(newcomer: Newcomer) -> None:
 
 
 @pytest.mark.long
-async def test_a_proposed_pair_can_be_undone(newcomer: Newcomer) -> None:
+async def test_a_proposed_pair_can_be_cancelled(newcomer: Newcomer) -> None:
     """Section 2, of one pair alone, without a word of the proposal changed."""
     suggest = [*_typed("1", "orchestrator")[0][:-1], "one.yaml", "--only=callbacks"]
     (check,) = _typed("2", "orchestrator")

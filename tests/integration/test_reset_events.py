@@ -1,11 +1,12 @@
-"""Events across a reset: an operator has a workflow go on from the middle of its history."""
+"""A reset: an operator has a workflow go on from an earlier point of its history."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -15,16 +16,20 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.messages.events import AnyEvent
-from orchestrator.messages.mission import MissionRequest
-from orchestrator.runtime.demo import DINNER, day_in
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.runtime.demo import DINNER, TRIP, day_in
 from orchestrator.testing import approve, eventually, run_to_end
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Witness
 
 UNDERSTOOD_IN_PART = f"Reserve a table for four in Lisbon on {day_in(90)} at 20:00 unless it rains"
 _TASK_COMPLETED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 
 
-async def _reset(client: MissionClient, workflow_id: str) -> None:
-    """To its last task that was completed, as `temporal workflow reset --type LastWorkflowTask`."""
+async def _reset(client: MissionClient, workflow_id: str, *, task: int = -1) -> None:
+    """Reset it to its last completed task, as `--type LastWorkflowTask` does, or to the nth."""
     handle = client.temporal.get_workflow_handle(workflow_id)
     tasks = [e.event_id async for e in handle.fetch_history_events() if _is_task(e)]
     await client.temporal.workflow_service.reset_workflow_execution(
@@ -32,7 +37,7 @@ async def _reset(client: MissionClient, workflow_id: str) -> None:
             namespace=client.temporal.namespace,
             workflow_execution=WorkflowExecution(workflow_id=workflow_id),
             reason="an operator had it go back",
-            workflow_task_finish_event_id=tasks[-1],
+            workflow_task_finish_event_id=tasks[task],
             request_id=uuid4().hex,
         )
     )
@@ -61,7 +66,7 @@ async def _rest(mission: MissionHandle, after: str | None = None) -> list[AnyEve
     return [event async for event in mission.events(after=after)]
 
 
-async def test_a_leg_that_is_reset_is_told_on_and_nothing_of_it_twice(
+async def test_a_mission_that_is_reset_at_a_card_is_told_on_and_nothing_of_it_twice(
     client: MissionClient, person: dict[str, str]
 ) -> None:
     """Its card is withdrawn and open again; whoever reads anew, or goes on, is told the same.
@@ -70,8 +75,7 @@ async def test_a_leg_that_is_reset_is_told_on_and_nothing_of_it_twice(
     """
     mission = await client.start(MissionRequest(goal=DINNER))
     read = await _until(mission.events(), "card")
-    leg = f"{mission.mission_id}.{read[-1].leg_id}"
-    await _reset(client, leg)
+    await _reset(client, mission.mission_id)
     await eventually(mission.confirmations)
     await run_to_end(mission, approve)
     whole = await _rest(mission)
@@ -79,8 +83,9 @@ async def test_a_leg_that_is_reset_is_told_on_and_nothing_of_it_twice(
 
     assert _told(read + went_on) == _told(whole)
     steps = Counter((e.leg_id, e.step) for e in whole if e.kind == "step")
-    undone = {(e.leg_id, e.step) for e in read if e.kind == "step" and e.leg_id == read[-1].leg_id}
-    assert all(times == 1 for step, times in steps.items() if step not in undone)
+    last = read[-1].leg_id
+    cancelled = {(e.leg_id, e.step) for e in read if e.kind == "step" and e.leg_id == last}
+    assert all(times == 1 for step, times in steps.items() if step not in cancelled)
     assert all(times <= 2 for times in steps.values())
     first = next(e for e in read if e.kind == "card" and e.state == "opened")
     states = [
@@ -114,3 +119,21 @@ async def test_a_mission_that_is_reset_is_told_on(
     assert _told(read + await _rest(mission, after=read[-1].cursor)) == _told(whole)
     assert [e.state for e in whole if e.kind == "question"][:3] == ["opened", "withdrawn", "opened"]
     assert [e.over for e in whole if e.kind == "mission"][-1]
+
+
+async def test_a_finished_mission_that_is_reset_sends_nothing_twice_and_leaves_nothing(
+    client: MissionClient, sandbox: Witness, person: dict[str, str]
+) -> None:
+    """Its calls are refused, for their grants were used; all that it had made is cancelled."""
+    policy = MissionPolicy(call_timeout=timedelta(seconds=2))
+    mission = await client.start(MissionRequest(goal=TRIP, inputs={**person}, policy=policy))
+    before = await run_to_end(mission)
+    booked = await sandbox.live(mission.mission_id)
+
+    await _reset(client, mission.mission_id, task=0)
+    after = await run_to_end(mission, timeout_s=180)
+
+    assert (before.status, len(booked)) == (MissionStatus.SUCCEEDED, 3)
+    assert after.status is MissionStatus.ROLLED_BACK
+    assert await sandbox.live(mission.mission_id) == []
+    assert await sandbox.duplicates(mission.mission_id) == []

@@ -12,10 +12,9 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import UsageError
-from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.names import leg_workflow_id, rollback_workflow_id
+from orchestrator.messages.names import rollback_workflow_id
 from orchestrator.runtime.demo import DINING, DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.saga.ledger import ObligationState
 from orchestrator.sandbox import FaultRule
@@ -236,7 +235,7 @@ async def test_a_cancel_waits_for_the_booking_that_is_on_its_way_and_takes_it_ba
     await approve(mission, card)
 
     async def on_its_way() -> bool:
-        return "invoke_tool" in await pending(client, mission.mission_id, card.leg_id)
+        return "invoke_tool" in await pending(client, mission.mission_id)
 
     await eventually(on_its_way)
     await mission.cancel()
@@ -290,28 +289,7 @@ async def test_terminating_a_mission_does_not_stop_its_rollback(
     assert await sandbox.live(mission.mission_id) == []
 
 
-async def test_a_leg_that_somebody_terminates_loses_the_mission(
-    client: MissionClient, sandbox: Witness
-) -> None:
-    """The mission learns of it at once, and takes back what the other leg had reserved."""
-    mission = await client.start(MissionRequest(goal=DINNER))
-
-    async def terminate_the_message(mission: MissionHandle, card: ConfirmationCard) -> None:
-        if card.tool == "message_send":
-            leg = leg_workflow_id(mission.mission_id, card.leg_id)
-            await client.temporal.get_workflow_handle(leg).terminate("chaos")
-        else:
-            await approve(mission, card)
-
-    result = await run_to_end(mission, terminate_the_message)
-
-    assert result.status is MissionStatus.ROLLED_BACK
-    assert [leg.status for leg in result.legs] == [LegStatus.SUCCEEDED, LegStatus.FAILED]
-    assert [e["kind"] for e in await sandbox.ledger(mission.mission_id)] == ["create", "cancel"]
-
-
-async def pending(client: MissionClient, mission_id: str, leg_id: str) -> set[str]:
-    """The activities that a leg waits for."""
-    handle = client.temporal.get_workflow_handle(leg_workflow_id(mission_id, leg_id))
-    description = await handle.describe()
+async def pending(client: MissionClient, mission_id: str) -> set[str]:
+    """Return the activities that a mission waits for."""
+    description = await client.temporal.get_workflow_handle(mission_id).describe()
     return {a.activity_type.name for a in description.raw_description.pending_activities}

@@ -12,11 +12,12 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from orchestrator.adapters.temporal.mission_converter import mission_converter
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.client.stuck_workflows import stuck as why_stuck
-from orchestrator.core.errors import CancelUnheard, WorkflowStuck
+from orchestrator.client.obstacles import stuck as why_stuck
+from orchestrator.core.errors import WorkflowStuck
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionInput, MissionRequest
+from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.testing import eventually
+from tests.refusals import raises_code
 
 _QUEUE = "broken"
 _ID = "a-mission-that-is-stuck"
@@ -60,13 +61,15 @@ async def stuck(client: MissionClient) -> AsyncIterator[MissionClient]:
 
 async def test_a_stuck_mission_is_told_as_stuck(stuck: MissionClient) -> None:
     """To show it says why it cannot go on, and no missing worker is blamed; to cancel it fails."""
-    with pytest.raises(WorkflowStuck) as shown:
-        await stuck.get(_ID).snapshot()
-    assert "payloads with size that exceeded" in str(shown.value)
-    assert "temporal workflow terminate" in str(shown.value)
-    assert "no worker" not in str(shown.value)
+    shown = await stuck.get(_ID).snapshot()
+    why = await stuck.get(_ID).obstacle()
+    assert shown.status is MissionStatus.PLANNING
+    assert isinstance(why, WorkflowStuck)
+    assert "payloads with size that exceeded" in str(why)
+    assert "temporal workflow terminate" in str(why)
+    assert "no worker" not in str(why)
 
-    with pytest.raises(CancelUnheard, match="nothing has stopped"):
+    with raises_code("CancelUnheard"):
         await stuck.get(_ID).cancel()
 
 

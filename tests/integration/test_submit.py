@@ -131,20 +131,3 @@ async def _run_snippet(known: dict[str, str]) -> dict[str, Any]:
     exec(f"async def shown({arguments}):\n{body}", names)
     found: dict[str, Any] = await names["shown"](**known)
     return found
-
-
-async def test_without_a_worker_the_answer_is_a_clear_sentence(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Within seconds, and nothing is started."""
-    for name, value in stack.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("ORCHESTRATOR_TASK_QUEUE", "nobody-here")
-    client = await MissionClient.connect()
-
-    async with asyncio.timeout(8):
-        with pytest.raises(errors.NoWorker, match="orchestrator worker"):
-            await client.submit(weather("submit-nobody"))
-
-    with pytest.raises(errors.MissionNotFound):
-        await client.get("submit-nobody").snapshot()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.catalog.source import document_names
 from orchestrator.runtime.demo import LEAVING
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.settings import bundled_specs
@@ -32,10 +33,12 @@ def call(sandbox: RunningSandbox, tmp_path: Path) -> Call:
     port = sandbox.base_url.rpartition(":")[2]
     environment = {
         **os.environ,
-        "ORCHESTRATOR_SERVER_VARIABLES": json.dumps({"port": port}),
+        "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(
+            {name: {"port": port} for name in document_names([bundled_specs()])}
+        ),
         "ORCHESTRATOR_STATE_DIR": str(tmp_path),
         "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS": "127.0.0.1",
-        "ORCHESTRATOR_SECRET_EXPENSES_KEY": "planted-key-7f3a90c2d1",
+        "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY": "planted-key-7f3a90c2d1",
     }
 
     async def run(*arguments: str, **variables: str) -> Ran:
@@ -72,13 +75,13 @@ async def test_a_credential_is_sent_and_not_shown(call: Call) -> None:
     """A provider that wants a key gets the configured one."""
     ran, without = await asyncio.gather(
         call("expense_list_categories", "--json"),
-        call("expense_list_categories", ORCHESTRATOR_SECRET_EXPENSES_KEY=""),
+        call("expense_list_categories", ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY=""),
     )
 
     assert (ran.exit_code, ran.json["kind"]) == (0, "succeeded")
     assert "planted-key" not in ran.stdout + ran.stderr
     assert without.exit_code == 1
-    assert "ORCHESTRATOR_SECRET_EXPENSES_KEY" in without.stderr
+    assert "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY" in without.stderr
 
 
 async def test_an_id_of_digits_stays_a_text(call: Call, sandbox: RunningSandbox) -> None:
@@ -113,7 +116,7 @@ async def test_an_outcome_that_is_unknown_is_exit_1(call: Call, sandbox: Running
     busy = await call(*FORECAST, "--json")
     slow, nobody = await asyncio.gather(
         call("weather_get_current", "--input", "city=Oslo", "--timeout", "0.5"),
-        call(*FORECAST, ORCHESTRATOR_SERVER_VARIABLES='{"port": "1"}'),
+        call(*FORECAST, ORCHESTRATOR_SERVER_VARIABLES='{"weather": {"port": "1"}}'),
     )
 
     assert (busy.exit_code, busy.json["kind"], busy.json["status"]) == (1, "unknown", 503)

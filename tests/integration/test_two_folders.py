@@ -21,13 +21,13 @@ from orchestrator.adapters.storage.payload_driver import PayloadKey
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.payload_retention import remove_payloads
 from orchestrator.client.payloads import IN_STORE, payload_drivers_of
+from orchestrator.client.retention import remove_payloads
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import MissionNotFound
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegResult, LegStatus
-from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.demo import DINNER
 from orchestrator.runtime.devserver import Stack
@@ -38,6 +38,8 @@ from tests.integration.conftest import Witness
 
 _TASK_DONE = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 _KEY = Fernet.generate_key().decode()
+_QUICK = MissionPolicy(call_timeout=timedelta(seconds=3))
+"""A rollback waits until what is unclear can no longer arrive: 40 seconds, not 174."""
 _LARGE = 3_000
 """Bytes from which on a payload is kept in the store that machines share: plans are, for one."""
 
@@ -106,31 +108,30 @@ async def test_after_a_change_of_documents_a_worker_with_its_own_folder_loses_no
     client = await site.client()
     async with site.worker("old"):
         kept = await client.start(MissionRequest(goal=DINNER))
-        undone = await client.start(MissionRequest(goal=DINNER))
+        cancelled = await client.start(MissionRequest(goal=DINNER))
         (card,) = await eventually(kept.confirmations)
-        await _booked(undone, sandbox)
+        await _booked(cancelled, sandbox)
     async with site.worker("new", newer):
         await approve(kept, card)
-        await undone.cancel()
+        await cancelled.cancel()
 
-        leg = await eventually(lambda: _held_up(kept))
-        assert leg is not None
-        why = await eventually(lambda: _why_not_yet(client, undone))
-        assert "no catalog" in leg.held_up
+        (stalled, *_) = await eventually(lambda: _stalled(kept))
+        why = await eventually(lambda: _why_not_yet(client, cancelled))
+        assert "no catalog" in stalled
         assert "no catalog" in why
         assert "provider" not in why
         assert "store" in await eventually(lambda: _waits(client, kept))
         assert await sandbox.live(kept.mission_id) == []
         async with site.worker("old"):
             result, ended = await asyncio.gather(
-                run_to_end(kept, timeout_s=120), run_to_end(undone, timeout_s=120)
+                run_to_end(kept, timeout_s=120), run_to_end(cancelled, timeout_s=120)
             )
 
     assert result.status is MissionStatus.SUCCEEDED, result.error
     assert len(await sandbox.live(kept.mission_id)) == 2
     assert ended.status is MissionStatus.CANCELLED
-    assert await sandbox.live(undone.mission_id) == []
-    for mission in (kept, undone):
+    assert await sandbox.live(cancelled.mission_id) == []
+    for mission in (kept, cancelled):
         assert await sandbox.duplicates(mission.mission_id) == []
 
 
@@ -144,24 +145,28 @@ async def test_workers_of_two_folders_share_one_store(
         for field, value in person.items():
             await asyncio.to_thread(store.vault.put, field, value)
     async with shared.worker("old"):
-        first = await client.start(MissionRequest(goal=DINNER))
-        undone = await client.start(MissionRequest(goal=DINNER))
+        first = await client.start(MissionRequest(goal=DINNER, policy=_QUICK))
+        cancelled = await client.start(MissionRequest(goal=DINNER))
         await _booked(first, sandbox)
-        await _booked(undone, sandbox)
+        await _booked(cancelled, sandbox)
     async with shared.worker("new", newer):
-        await undone.cancel()
-        result, ended = await asyncio.gather(run_to_end(first), run_to_end(undone))
-        sent = await _sent_again(client, first)
+        await cancelled.cancel()
+        result, ended = await asyncio.gather(run_to_end(first), run_to_end(cancelled))
+        made = await sandbox.live(first.mission_id)
+        reset = await _sent_again(client, first)
 
     assert result.status is MissionStatus.SUCCEEDED, result.error
     assert ended.status is MissionStatus.CANCELLED
-    assert await sandbox.live(undone.mission_id) == []
-    assert "has been used" in sent
+    assert await sandbox.live(cancelled.mission_id) == []
+    assert len(made) == 2
+    assert "has been used" in (reset.error or "")
+    # What its history no longer knows is taken back with the rest: the store knows it.
+    assert reset.status is MissionStatus.ROLLED_BACK
+    assert await sandbox.live(first.mission_id) == []
     assert await _large_payloads_of(client, shared.settings("client"), "gone") >= {
         first.mission_id,
-        undone.mission_id,
+        cancelled.mission_id,
     }
-    assert len(await sandbox.live(first.mission_id)) == 2
     assert await sandbox.duplicates(first.mission_id) == []
 
 
@@ -175,10 +180,9 @@ async def _large_payloads_of(client: MissionClient, settings: Settings, forgotte
     return set(driver.workflows(namespace))
 
 
-async def _sent_again(client: MissionClient, mission: MissionHandle) -> str:
-    """Reset the leg that booked to before its call was answered; why it is not sent again."""
-    leg = names.leg_workflow_id(mission.mission_id, "1-dining")
-    handle = client.temporal.get_workflow_handle(leg)
+async def _sent_again(client: MissionClient, mission: MissionHandle) -> MissionResult:
+    """Reset the mission to before its last call was answered; return how it ends then."""
+    handle = client.temporal.get_workflow_handle(mission.mission_id)
     events = (await handle.fetch_history()).events
     scheduled = [
         event.event_id
@@ -191,21 +195,13 @@ async def _sent_again(client: MissionClient, mission: MissionHandle) -> str:
     await client.temporal.workflow_service.reset_workflow_execution(
         ResetWorkflowExecutionRequest(
             namespace=client.temporal.namespace,
-            workflow_execution=WorkflowExecution(workflow_id=leg, run_id=""),
+            workflow_execution=WorkflowExecution(workflow_id=mission.mission_id, run_id=""),
             reason="a test",
             workflow_task_finish_event_id=before,
             request_id=uuid4().hex,
         )
     )
-    result = await eventually(lambda: _ended(client, leg))
-    assert result is not None
-    return result.error or ""
-
-
-async def _ended(client: MissionClient, leg: str) -> LegResult | None:
-    handle = client.temporal.get_workflow_handle(leg, result_type=LegResult)
-    result: LegResult = await handle.query(names.RESULT_QUERY, result_type=LegResult)
-    return result if result.status is LegStatus.FAILED else None
+    return await run_to_end(mission, timeout_s=120)
 
 
 async def _booked(mission: MissionHandle, sandbox: Witness) -> None:
@@ -221,8 +217,8 @@ async def _booked(mission: MissionHandle, sandbox: Witness) -> None:
     assert await sandbox.live(mission.mission_id)
 
 
-async def _held_up(mission: MissionHandle) -> LegResult | None:
-    return next((leg for leg in (await mission.snapshot()).legs if leg.held_up), None)
+async def _stalled(mission: MissionHandle) -> tuple[str, ...]:
+    return (await mission.waiting()).stalled
 
 
 async def _why_not_yet(client: MissionClient, mission: MissionHandle) -> str:

@@ -116,7 +116,7 @@ def document(port: int) -> dict[str, Any]:
         "properties": {
             "booking": text,
             "client_reference": text,
-            "state": {"type": "string", "enum": ["open", "ended"]},
+            "state": {"type": "string", "enum": ["open", "ended", "queued", "failed"]},
         },
     }
     ended = {
@@ -152,6 +152,7 @@ def document(port: int) -> dict[str, Any]:
                             "operationId": "room_find",
                             "args": by_reference,
                             "gone-when": '$response.body#/state == "ended"',
+                            "settles-after": 5,
                         },
                     },
                 )
@@ -214,13 +215,13 @@ async def ran(
     running, rooms = hotel
     rooms.held.clear()
     rooms.answers = answers
-    end = [GiveUp(reason="the test wants it undone")] if undo else []
+    end = [GiveUp(reason="the test wants it cancelled")] if undo else []
     mission = await running.start_script(
         CallTool(tool="room_book", arguments={}), *end, policy=policy
     )
     result = await run_to_end(mission)
     (obligation,) = result.ledger.obligations
-    return result, obligation, rooms.held.get(obligation.obligation_id)
+    return result, obligation, rooms.held.get(obligation.key)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +337,7 @@ async def test_a_refusal_after_a_lost_success_settles_nothing(
 async def test_a_refused_repetition_is_settled_by_a_probe_that_shows_the_call(
     hotel: tuple[Installation, Rooms], state: str
 ) -> None:
-    """At once, and nothing is undone for it: the room is booked, or the provider ended the call."""
+    """At once, and nothing is cancelled for it: the room is booked, or the call is over."""
 
     def deed(rooms: Rooms, reference: str) -> Response:
         book(rooms, reference)
@@ -364,6 +365,50 @@ async def test_an_accepted_booking_is_waited_for(hotel: tuple[Installation, Room
     assert held is not None
     assert (obligation.state, obligation.response) == (S.COMMITTED, held)
     assert result.receipts
+
+
+def in_state(state: str) -> Answer:
+    """Bring the booking into a state, and show it."""
+
+    def answer(rooms: Rooms, reference: str) -> Response:
+        rooms.held[reference]["state"] = state
+        return find(rooms, reference)
+
+    return answer
+
+
+def queued(rooms: Rooms, reference: str) -> Response:
+    """Take a booking on, which is shown as queued until it is done."""
+    book(rooms, reference)
+    rooms.held[reference]["state"] = "queued"
+    return JSONResponse(rooms.held[reference], 202)
+
+
+@pytest.mark.parametrize(
+    ("end", "kept"), [("open", S.COMMITTED), ("failed", S.CANCELLED)], ids=["done", "failed"]
+)
+async def test_an_accepted_booking_is_followed_to_its_end(
+    hotel: tuple[Installation, Rooms], end: str, kept: ObligationState
+) -> None:
+    """In the state that it was accepted in it is neither; one that failed is no success."""
+    patient = QUICK.model_copy(update={"call_timeout": timedelta(seconds=15)})
+    shown = [in_state("queued"), in_state("queued"), in_state(end), find]
+
+    result, obligation, _ = await ran(hotel, undo=False, policy=patient, book=[queued], find=shown)
+
+    assert obligation.state is kept
+    assert (result.status is MissionStatus.SUCCEEDED) is (end == "open")
+
+
+async def test_a_cancel_that_shows_late_is_sent_once(hotel: tuple[Installation, Rooms]) -> None:
+    """Its probe is asked again first: a second cancel would be refused."""
+    shown = [in_state("open"), in_state("open"), in_state("ended")]
+    refused = JSONResponse({"title": "on its way"}, 409)
+    answers = [says(JSONResponse({"state": "ended"}, 202)), says(refused)]
+
+    _, obligation, _ = await ran(hotel, cancel=answers, find=shown)
+
+    assert (obligation.state, len(answers)) == (S.CANCELLED, 1)
 
 
 async def test_an_accepted_booking_that_is_not_there_yet_is_never_void(

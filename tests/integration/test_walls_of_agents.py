@@ -35,11 +35,10 @@ from orchestrator import (
     StepDecision,
 )
 from orchestrator.client.connection import connect_temporal
-from orchestrator.core.budget import Usage
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.planner import PlannedStep, as_planned
+from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.demo import LEAVING
@@ -106,20 +105,14 @@ class HousePlanner:
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """As `plan_metered`."""
-        return as_planned(await self.plan_metered(context, selection, catalog)).decision
-
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> PlannedStep | tuple[StepDecision, Usage | None]:
+    ) -> PlannedStep | StepDecision:
         """The tool after the exclamation mark at once, however it is shown."""
         whim = re.match(r"\w+! (\w+) (.*)", context.leg_goal)
         if whim is None:
-            return await self._model.plan_metered(context, selection, catalog)
+            return await self._model.plan_step(context, selection, catalog)
         if context.observations:
-            return Finish(summary="I tried."), None
-        return CallTool(tool=whim[1], arguments=json.loads(whim[2])), None
+            return Finish(summary="I tried.")
+        return CallTool(tool=whim[1], arguments=json.loads(whim[2]))
 
 
 @pytest.fixture(scope="module")

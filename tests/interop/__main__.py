@@ -2,19 +2,19 @@
 
 `bring` puts the third-party documents that docs/interop.md names into a folder, by git, each at its
 commit. `run` tries every document of a folder: its operations compiled, linted, and called with
-made-up arguments at Prism, an independent mock server that validates what it is sent. `missions`
-plays a mission that succeeds and one that is rolled back with each document of `missions.json`.
+made-up arguments at Prism, an independent mock server that validates what it is sent. `proposals`
+counts what `tools suggest` proposes for each, and the linter's errors in it. `missions` plays a
+mission that succeeds and one that is rolled back with each document of `missions.json`.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.interop import bringing
+from tests.interop import listing
 from tests.interop.missions import play_missions
-from tests.interop.report import read_back, table
+from tests.interop.proposals import try_proposals
 from tests.interop.trial import try_documents
 
 
@@ -34,19 +34,17 @@ def main(arguments: Sequence[str]) -> int:
     play = commands.add_parser("missions", help="play missions with the documents of a folder")
     play.add_argument("folder", type=Path)
     play.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these documents")
-    again = commands.add_parser("table", help="the table of earlier runs, from what they kept")
-    again.add_argument("folder", type=Path)
+    propose = commands.add_parser("proposals", help="propose a contract for every document")
+    propose.add_argument("folder", type=Path)
+    propose.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these documents")
     options = parser.parse_args(arguments)
-    if options.command == "table":
-        kept = sorted(options.folder.glob("*.json"))
-        found = [read_back(json.loads(file.read_text(encoding="utf-8"))) for file in kept]
-        sys.stdout.write(table(found) + "\n")
-        return 0
     if options.command == "run":
         return try_documents(options)
+    if options.command == "proposals":
+        return try_proposals(options)
     if options.command == "missions":
         return play_missions(options)
-    missed = bringing.bring(options.folder, options.mirrors, bringing.named())
+    missed = listing.bring(options.folder, options.mirrors, listing.named())
     sys.stderr.writelines(f"{sentence}\n" for sentence in missed)
     return bool(missed)
 

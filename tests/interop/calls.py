@@ -7,7 +7,7 @@ from typing import Final, Literal
 import httpx
 from pydantic import JsonValue
 
-from orchestrator.adapters.http.placement import place_arguments
+from orchestrator.adapters.http.request import place_arguments
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
@@ -15,8 +15,8 @@ from orchestrator.core.errors import ArgumentsInvalid, OrchestratorError, Transp
 from orchestrator.core.record import JsonObject
 from orchestrator.testing.memory import MemoryPii
 from orchestrator.testing.sample_arguments import make_arguments
+from tests.interop.listing import PORT
 from tests.interop.prism import Judgement, judgement_of
-from tests.interop.reading import PORT
 
 Width = Literal["required", "all"]
 WIDTHS: Final[tuple[Width, ...]] = ("required", "all")
@@ -69,7 +69,9 @@ class Caller:
         self._client = ToolClient(
             secrets=AnySecret(),
             pii=MemoryPii(),
-            server_variables={PORT: address.rpartition(":")[2]},
+            server_variables={
+                name: {PORT: address.rpartition(":")[2]} for name in catalog.documents
+            },
             http=http,
             max_answer_bytes=_ANSWER_BYTES,
         )

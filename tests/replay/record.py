@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType
@@ -65,29 +66,25 @@ class Recorder:
         await self.approved_by_two()
         await self.cancelled_of_another()
         await self.incomplete()
-        await self.sent_back()
         await self.overcharged()
         await self.asked_about_its_plan()
         await self.plan_approved()
         await self.plan_shown()
         await self.scheduled()
+        await self.sent_back()
 
     async def succeeded(self) -> None:
         """Legs side by side, a budget that they share, confirmations, facts handed on."""
         budget = Money.model_validate({"amount": 900, "currency": "EUR"})
         mission = await self._start(TRIP, budget=budget)
         result = await run_to_end(mission)
-        await self._write("mission-succeeded", mission.mission_id)
-        await self._write("leg-confirmed", _leg(result, 0))
-        await self._write("leg-fed-by-others", _leg(result, -1))
+        await self._write("mission-succeeded", result.mission_id)
 
     async def rolled_back(self) -> None:
         """A leg whose provider refuses for good, and what is taken back because of it."""
         async with self._trouble("message_send", "status_before", status=409):
             result = await run_to_end(await self._start(DINNER))
         await self._write("mission-rolled-back", result.mission_id)
-        await self._write("mission-that-read-its-rollback", result.mission_id)
-        await self._write("leg-lost", _leg(result, -1))
         await self._write("rollback-done", names.rollback_workflow_id(result.mission_id))
 
     async def parked_and_resolved(self) -> None:
@@ -108,7 +105,7 @@ class Recorder:
     async def amended(self) -> None:
         """A card whose arguments a person changes before the new card is approved."""
         result = await self._decided_on("message_send", _amend_once())
-        await self._write("leg-amended", _leg(result, -1))
+        await self._write("mission-amended", result.mission_id)
 
     async def rejected(self) -> None:
         """A card that a person rejects."""
@@ -117,20 +114,24 @@ class Recorder:
             await mission.reject(card, reason="not today", approver="recorder")
 
         result = await self._decided_on("message_send", reject)
-        await self._write("leg-rejected", _leg(result, -1))
+        await self._write("mission-rejected", result.mission_id)
 
     async def sent_back(self) -> None:
-        """A card that a person sends back, the one that follows, and a leg that is left out."""
+        """A card that is sent back, a question, the card that follows, and a leg left out."""
         mission = await self._start(f"Book a flight from Berlin to Lisbon on {LEAVING}")
         (first,) = await eventually(mission.confirmations)
         await mission.respond(first, text="a later flight", approver="recorder")
+        (question,) = await eventually(mission.questions)
+        ((name, field),) = question.fields.items()
+        offers: Any = field["oneOf"]
+        last: JsonObject = {name: offers[-1]["const"]}
+        await mission.answer(question.question_id, last, answered_by="recorder")
 
         async def skip(mission: MissionHandle, card: ConfirmationCard) -> None:
             await mission.reject(card, reason="by train", approver="recorder", then="skip")
 
         result = await run_to_end(mission, skip)
-        await self._write("mission-incomplete-by-choice", mission.mission_id)
-        await self._write("leg-sent-back-and-skipped", _leg(result, 0))
+        await self._write("mission-sent-back-and-skipped", result.mission_id)
 
     async def asked(self) -> None:
         """A leg that asks for what its goal does not say."""
@@ -139,7 +140,7 @@ class Recorder:
         values: JsonObject = {name: _ANSWERS[name] for name in question.fields}
         await mission.answer(question.question_id, values, answered_by="recorder")
         result = await run_to_end(mission)
-        await self._write("leg-asked", _leg(result, 0))
+        await self._write("mission-asked", result.mission_id)
 
     async def cancelled(self) -> None:
         """A mission that a person cancels while a card is open and a table is booked."""
@@ -149,7 +150,6 @@ class Recorder:
 
         result = await self._decided_on("message_send", cancel)
         await self._write("mission-cancelled", result.mission_id)
-        await self._write("leg-cancelled", _leg(result, -1))
 
     async def asked_again(self) -> None:
         """A card that expires after a reminder, and is approved when it is shown again."""
@@ -163,7 +163,7 @@ class Recorder:
 
         mission = await self._start(DINNER, policy=policy)
         result = await run_to_end(mission, when_asked_again)
-        await self._write("leg-asked-again", _leg(result, 0))
+        await self._write("mission-asked-again", result.mission_id)
 
     async def swept(self) -> None:
         """The sweep that finds a mission which was terminated when a table was booked."""
@@ -194,7 +194,7 @@ class Recorder:
 
         mission = await self._start(DINNER, policy=MissionPolicy(confirmation=rules))
         result = await run_to_end(mission, by_both)
-        await self._write("leg-approved-by-two", _leg(result, 0))
+        await self._write("mission-approved-by-two", result.mission_id)
 
     async def cancelled_of_another(self) -> None:
         """A cancel of what another mission booked, which a person approves."""
@@ -202,7 +202,7 @@ class Recorder:
         booked = await run_to_end(await self._start(goal))
         reference = booked.receipts[0].reference["reservation_id"]
         result = await run_to_end(await self._start(f"Cancel table reservation {reference}"))
-        await self._write("leg-cancelled-of-another", _leg(result, 0))
+        await self._write("mission-cancelling-of-another", result.mission_id)
 
     async def incomplete(self) -> None:
         """A leg that only looks where something was ordered: its ending is refused once."""
@@ -210,10 +210,9 @@ class Recorder:
             await self._start("Give Dana access to the contract: d@x.example")
         )
         await self._write("mission-incomplete", result.mission_id)
-        await self._write("leg-unproved", _leg(result, 0))
 
     async def overcharged(self) -> None:
-        """A call that cost more than its card said: its leg undoes it when nobody keeps it."""
+        """A call that cost more than its card said: its leg cancels it when nobody keeps it."""
         goal = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"
         budget = Money.model_validate({"amount": 80, "currency": "EUR"})
 
@@ -225,8 +224,7 @@ class Recorder:
 
         async with self._trouble("dining_reserve_table", "overcharge"):
             result = await run_to_end(await self._start(goal, budget=budget), keep_none)
-        await self._write("mission-that-shows-its-waits", result.mission_id)
-        await self._write("leg-overcharged", _leg(result, 0))
+        await self._write("mission-overcharged", result.mission_id)
 
     async def asked_about_its_plan(self) -> None:
         """A goal in doubt: said otherwise in vain, and gone on with."""
@@ -279,9 +277,10 @@ class Recorder:
 
         await run_to_end(self._client.get(await eventually(started)))
         prefix = names.schedule_workflow_id(name)
-        runs = self._client.temporal.list_workflows(f"WorkflowId STARTS_WITH '{prefix}-'")
+        query = f"WorkflowId STARTS_WITH '{prefix}-'"
 
         async def over() -> list[str]:
+            runs = self._client.temporal.list_workflows(query)
             return [run.id async for run in runs if run.close_time is not None]
 
         (workflow_id,) = await eventually(over)
@@ -354,10 +353,6 @@ def _amend_once() -> Decide:
         await mission.amend(card, {"text": "Dinner is on!"}, approver="recorder")
 
     return amend
-
-
-def _leg(result: MissionResult, index: int) -> str:
-    return names.leg_workflow_id(result.mission_id, result.legs[index].leg_id)
 
 
 def break_history(folder: Path) -> None:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from orchestrator.messages.names import leg_workflow_id, rollback_workflow_id
+from orchestrator.messages.names import rollback_workflow_id
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
@@ -48,16 +48,16 @@ async def _picture(scenes: Scenes, taken: Camera) -> None:
     await scenes.failed()
     await scenes.cancelled()
     await scenes.incomplete()
-    await scenes.waits_for_answer()
+    asks = await scenes.waits_for_answer()
     waits = await scenes.waits_for_confirmation()
     rolls_back = await scenes.rolls_back()
     missions = "WorkflowType = 'MissionWorkflow'"
     await taken.workflows(missions, MISSIONS, name="missions")
-    await taken.details(waits, name="mission-waits")
-    await taken.details(leg_workflow_id(waits, "2-hotels"), name="card")
+    await taken.details(asks, name="mission-waits")
+    await taken.details(waits, name="card")
     await taken.details(succeeded, name="mission-succeeded")
     await taken.details(rollback_workflow_id(rolls_back), name="rollback")
-    await taken.timeline(leg_workflow_id(succeeded, "1-dining"), name="timeline")
+    await taken.timeline(succeeded, name="timeline")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Debian's Chromium: found, or installed by the system's own package manager."""
+"""Find Debian's Chromium, or install it with the system's own package manager."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ class ChromiumMissing(Exception):
 
 
 def chromium() -> str:
-    """The path of a Chromium that is there, or is now.
+    """Return the path of a Chromium, which is installed if need be.
 
     Raises:
         ChromiumMissing: with one sentence that says what to do.

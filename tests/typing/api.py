@@ -1,7 +1,7 @@
 """The public API as users write it: checked by mypy, never executed."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import assert_type
@@ -10,11 +10,12 @@ import agents
 import httpx
 import numpy as np
 import pydantic_ai
-from langchain_core.tools import BaseTool
 from numpy.typing import NDArray
+from pydantic import JsonValue
+from temporalio.client import Client
+from temporalio.worker import Worker
 
 from orchestrator import (
-    AgentPlanner,
     AgentProfile,
     AskUser,
     AsyncPruningTransport,
@@ -26,7 +27,6 @@ from orchestrator import (
     Finish,
     GiveUp,
     GoalBrief,
-    LangGraphAgent,
     LegPlan,
     MissionClient,
     MissionHandle,
@@ -36,27 +36,32 @@ from orchestrator import (
     MissionResult,
     MissionStatus,
     Money,
-    OpenAIAgent,
     OrchestratorError,
+    OrchestratorPlugin,
+    PlannedStep,
     Planner,
     PlannerParts,
     PruningTransport,
-    PydanticAIAgent,
+    ReadTools,
+    Rejected,
     Router,
+    SagaState,
     Selection,
     Settings,
     SigningKey,
     StepContext,
     StepDecision,
     Tool,
+    ToolCallFailed,
+    ToolSaga,
     decision_claims,
     prune,
     run_worker,
     sign_decision,
+    tool,
 )
 from orchestrator.confirmation.models import Amend, Approve
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.frameworks.langgraph_agent import Graph
 
 
 def pruning(tools: list[dict[str, object]], turns: list[dict[str, object]]) -> httpx.Client:
@@ -119,7 +124,7 @@ class MyPlanner:
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
+    ) -> StepDecision | PlannedStep:
         match context.step:
             case 1:
                 return DiscoverTools(query="flights")
@@ -129,7 +134,7 @@ class MyPlanner:
                 return AskUser(question="When?", fields={"date": {"type": "string"}})
             case 4:
                 return GiveUp(reason="no flight")
-        return Finish(summary="booked")
+        return PlannedStep(decision=Finish(summary="booked"))
 
 
 class MyEmbedder:
@@ -143,15 +148,49 @@ def make_planner(parts: PlannerParts) -> Planner:
     return MyPlanner(parts)
 
 
-def own_agents(graph: Callable[[Sequence[BaseTool]], Graph]) -> list[AgentPlanner]:
-    sdk = OpenAIAgent(agents.Agent(name="mine"))
-    ours = PydanticAIAgent(pydantic_ai.Agent(name="mine"))
-    return [AgentPlanner(ours), AgentPlanner(sdk), AgentPlanner(LangGraphAgent(graph))]
-
-
 def make_embedder(settings: Settings) -> Embedder:
     return MyEmbedder()
 
 
 def serve(planner: Planner) -> None:
     asyncio.run(run_worker(planner=planner, embedder=MyEmbedder()))
+
+
+@tool()
+async def cancel_seat(ticket_id: str) -> None:
+    raise Rejected("there is no such ticket")
+
+
+@tool(cancel=cancel_seat, confirm="structured-payment", idempotent=True, price=False)
+async def book_seat(seat: str, idempotency_key: str) -> dict[str, str]:
+    return {"ticket_id": idempotency_key}
+
+
+async def own_worker() -> Worker:
+    assert_type(await book_seat("12A", idempotency_key="k"), dict[str, str])
+    Catalog.load("specs/", functions=[book_seat])
+    plugin = OrchestratorPlugin(
+        specs="specs/", overlays=["crm-tools.yaml"], functions=[book_seat], store="state/"
+    )
+    client = await Client.connect("localhost:7233", plugins=[plugin])
+    return Worker(client, task_queue="trips", workflows=[])
+
+
+async def reads() -> None:
+    async with ReadTools(Catalog.load("specs/")) as tools:
+        await pydantic_ai.Agent(name="mine").run("look", toolsets=[tools.toolset(tools=["*"])])
+
+
+async def guarded_calls(before: SagaState | None) -> SagaState:
+    """Calls of a workflow of one's own."""
+    async with ToolSaga(
+        "trip", budget=Money(amount=Decimal(9), currency="EUR"), state=before
+    ) as saga:
+        try:
+            assert_type(await saga.call("book", {"seat": "12A"}, key="seat"), JsonValue)
+        except ToolCallFailed as failed:
+            assert_type(failed.outcome, str)
+        assert_type(saga.cards, tuple[ConfirmationCard, ...])
+        await pydantic_ai.Agent(name="mine").run("book", toolsets=[saga.toolset(tools=["book_*"])])
+        agents.Agent(name="mine", tools=[*await saga.function_tools(tools=["book_*"])])
+    return saga.state

@@ -16,6 +16,7 @@ from pydantic import BaseModel, JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.cli import app
+from orchestrator.core.errors import NoWorker
 from orchestrator.routing.router import Router
 from orchestrator.settings import bundled_specs
 
@@ -289,6 +290,8 @@ def _hostile_scalar(wanted: Any) -> Any:
     if issubclass(wanted, BaseModel):
         hints = get_type_hints(wanted, include_extras=True)
         return wanted.model_construct(**{n: _hostile(hints[n]) for n in wanted.model_fields})
+    if issubclass(NoWorker, wanted):
+        return NoWorker(HOSTILE)
     raise TypeError(f"no hostile value of {wanted}")
 
 

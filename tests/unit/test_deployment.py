@@ -20,8 +20,9 @@ import yaml
 from cryptography.fernet import Fernet
 from temporalio.envconfig import ClientConfig
 
-from orchestrator.adapters.secrets import EnvironmentSecrets, secret_for_scheme
+from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.secret_names import secret_for_scheme
 from orchestrator.runtime.devserver import SANDBOX_PROFILE, SANDBOX_SECRETS
 from orchestrator.settings import Settings, bundled_specs, load_settings
 
@@ -138,7 +139,10 @@ def test_the_worker_calls_the_sandbox_by_its_service_name(
         "ORCHESTRATOR_SERVER_VARIABLES", _environment("worker")["ORCHESTRATOR_SERVER_VARIABLES"]
     )
 
-    assert Settings().server_variables == {"host": "sandbox", "port": _sandbox_option("port")}
+    sandbox = {"host": "sandbox", "port": _sandbox_option("port")}
+    assert Settings().server_variables == {
+        name: sandbox for name in Catalog.load(bundled_specs()).documents
+    }
     assert _sandbox_option("host") == "0.0.0.0"  # all interfaces: of a container
 
 
@@ -272,10 +276,12 @@ def test_the_image_holds_everything_that_the_wheel_is_made_of() -> None:
     (listed,) = re.findall(r"^packages = \[(.*)\]$", pyproject, flags=re.MULTILINE)
 
     packages = set(re.findall(r'"(\w+)"', listed))
+    linked = {p.name for p in (_ROOT / "orchestrator").iterdir() if p.is_symlink()}
 
     copied = {arguments.split()[0] for arguments in _arguments("COPY")}
     assert packages != set()
-    assert packages <= copied
+    assert linked == {"workflows", "activities", "specs"}
+    assert packages | linked <= copied
 
 
 def test_the_image_is_built_from_locks_and_runs_as_a_number() -> None:

@@ -1,4 +1,4 @@
-"""Tables of the documentation are those that commands print; pages that the code names exist."""
+"""Tables of the documentation are generated; pages that the code names exist."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.doc_tables import TABLES, commands_of, page_with_tables
+from tests.doc_tables import TABLES, page_with_tables, tables_of
 
 _ROOT: Final = Path(__file__).parents[2]
 _PAGE: Final = re.compile(r"docs/[\w/-]+\.md")
@@ -19,7 +19,7 @@ def test_the_tables_of_a_page_are_generated(page: str) -> None:
     is_now, should_be = page_with_tables(page)
 
     assert is_now == should_be
-    assert commands_of(page) == {command for command, (where, _) in TABLES.items() if where == page}
+    assert tables_of(page) == {name for name, (where, _) in TABLES.items() if where == page}
 
 
 def test_pages_that_the_code_names_exist() -> None:

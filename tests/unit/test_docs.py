@@ -7,9 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import pytest
-
-from orchestrator.cli.watching import event_type_table
 from tests.structure import floors
 
 _ROOT: Final = Path(__file__).parents[2]
@@ -26,31 +23,35 @@ _TEST: Final = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 _BASH: Final = re.compile(r"^```bash\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
+def _text(document: str) -> str:
+    return (_ROOT / document).read_text(encoding="utf-8")
+
+
 def _commands(document: str) -> list[list[str]]:
     """Each `orchestrator ...` line of the shell blocks, as words; comments and `&` left out."""
-    text = "".join(_BASH.findall((_ROOT / document).read_text(encoding="utf-8")))
+    text = "".join(_BASH.findall(_text(document)))
     split = (shlex.split(line, comments=True) for line in text.splitlines())
     words = [[word for word in line if word != "&"] for line in split]
     return [w[w.index("orchestrator") :] for w in words if "orchestrator" in w[:2]]
 
 
-@pytest.mark.parametrize("document", _DOCUMENTS)
-def test_links_lead_to_files(document: str) -> None:
+def test_links_lead_to_files() -> None:
     """Every relative link of a document names something that is in the project."""
-    folder = (_ROOT / document).parent
-    links = _LINK.findall((_ROOT / document).read_text(encoding="utf-8"))
+    links = [(one, link) for one in _DOCUMENTS for link in _LINK.findall(_text(one))]
 
-    assert [link for link in links if not (folder / link).exists()] == []
+    broken = [one for one in links if not ((_ROOT / one[0]).parent / one[1]).exists()]
+    assert broken == []
 
 
-@pytest.mark.parametrize("document", _DOCUMENTS)
-def test_anchors_lead_to_headings(document: str) -> None:
+def test_anchors_lead_to_headings() -> None:
     """Every link to a section of a page names a heading that the page has."""
-    folder = (_ROOT / document).parent
-    links = _ANCHOR.findall((_ROOT / document).read_text(encoding="utf-8"))
-    pages = [(folder / page if page else _ROOT / document, anchor) for page, anchor in links]
+    pages = [
+        ((_ROOT / one).parent / page if page else _ROOT / one, anchor)
+        for one in _DOCUMENTS
+        for page, anchor in _ANCHOR.findall(_text(one))
+    ]
 
-    assert [a for page, a in pages if page.is_file() and a not in _anchors(page)] == []
+    assert [p for p in pages if p[0].is_file() and p[1] not in _anchors(p[0])] == []
 
 
 def _anchors(page: Path) -> set[str]:
@@ -59,17 +60,16 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
-@pytest.mark.parametrize("document", _DOCUMENTS)
-def test_paths_that_are_named_are_there(document: str) -> None:
+def test_paths_that_are_named_are_there() -> None:
     """A file or folder of the project that a document names in passing is where it says."""
-    named = _PATH.findall((_ROOT / document).read_text(encoding="utf-8"))
+    named = [(one, path) for one in _DOCUMENTS for path in _PATH.findall(_text(one))]
 
-    assert [path for path in named if not (_ROOT / path).exists()] == []
+    assert [(one, path) for one, path in named if not (_ROOT / path).exists()] == []
 
 
 def test_every_room_is_in_the_architecture() -> None:
     """The table of rooms names each that there is, and the first file to read in it."""
-    text = (_ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    text = _text("docs/architecture.md")
 
     assert [room for room in floors(_ROOT) if f"`{room}" not in text] == []
 
@@ -79,18 +79,18 @@ def test_the_readme_shows_commands() -> None:
     assert len(_commands("README.md")) > 8
 
 
-@pytest.mark.parametrize("document", _DOCUMENTS)
-def test_commands_parse(document: str, parse_command: Callable[[list[str]], None]) -> None:
+def test_commands_parse(parse_command: Callable[[list[str]], None]) -> None:
     """Every command that a document tells people to type is one that the CLI takes."""
-    for command in _commands(document):
-        parse_command(command)
+    for document in _DOCUMENTS:
+        for command in _commands(document):
+            parse_command(command)
 
 
 def test_every_extension_is_in_the_contract() -> None:
     """docs/contract.md names each keyword of the published schema."""
-    schema = json.loads((_ROOT / "specs/x-orchet.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(_text("specs/x-orchet.schema.json"))
     keywords = {*schema["properties"], *schema["$defs"]["document"]["properties"]}
-    text = (_ROOT / "docs/contract.md").read_text(encoding="utf-8")
+    text = _text("docs/contract.md")
 
     assert sorted(keyword for keyword in keywords if f"`{keyword}`" not in text) == []
 
@@ -99,7 +99,7 @@ def test_each_guarantee_has_its_test() -> None:
     """docs/guarantees.md has 25 rows or more, and each names a test that exists."""
     rows = [
         line
-        for line in (_ROOT / "docs/guarantees.md").read_text(encoding="utf-8").splitlines()
+        for line in _text("docs/guarantees.md").splitlines()
         if line.startswith("|") and not line.startswith(("| what fails", "|---"))
     ]
 
@@ -114,8 +114,3 @@ def _has_test(row: str) -> bool:
         return False
     text = path.read_text(encoding="utf-8")
     return re.search(rf"^(async )?def {named[2]}\(", text, re.MULTILINE) is not None
-
-
-def test_the_table_of_event_types_is_the_one_that_is_printed() -> None:
-    """`orchestrator mission event-types --markdown` prints what docs/observing.md has."""
-    assert event_type_table() in (_ROOT / "docs/observing.md").read_text(encoding="utf-8")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from orchestrator.adapters.temporal.search_attributes import CARD_TYPE
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -44,16 +43,9 @@ async def overcharged(stage: Stage, world: FakeWorld, **started: object) -> Miss
 
 
 async def overcharge_card(mission: Mission, leg_id: str = "north") -> ConfirmationCard:
-    """The card that asks whether to keep what cost more.
-
-    The server is asked whether it is there: a worker that remembers nothing would replay the leg
-    for each such question, and do little else.
-    """
+    """The card that asks whether to keep what cost more."""
 
     async def look() -> ConfirmationCard | None:
-        shown = (await mission.leg_handle(leg_id).describe()).typed_search_attributes
-        if shown.get(CARD_TYPE) != OVERCHARGE:
-            return None
         card = (await mission.waiting(leg_id)).card
         return card if card is not None and card.card_type == OVERCHARGE else None
 

@@ -1,7 +1,6 @@
 """What tests of workflows share: a world of a few tools, a worker on it, and missions to drive."""
 
 import asyncio
-import dataclasses
 import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -28,10 +27,11 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
+from orchestrator.adapters.temporal.mission_start import mission_start
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.adapters.temporal.thinking_time import ThinkingTime
-from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.tool import Effect
+from orchestrator.client.history_replay import Replays
+from orchestrator.client.waits import waits_in
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -46,23 +46,30 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, LegResult, LegWaiting, Question
-from orchestrator.messages.mission import MissionInput, MissionRequest, MissionResult
+from orchestrator.messages.mission import (
+    CarriedMission,
+    MissionInput,
+    MissionRequest,
+    MissionResult,
+)
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import (
-    CollectLegsInput,
-    CollectLegsOutput,
+    CollectLedgerInput,
+    CollectLedgerOutput,
     ResolveInput,
     RollbackInput,
     RollbackReport,
     RollbackStatus,
 )
-from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.planning.models import AgentProfile, CallTool, GiveUp
 from orchestrator.runtime.registration import INDEXED
-from orchestrator.runtime.worker import let_tasks_last
-from orchestrator.saga.ledger import Obligation, Resolution
+from orchestrator.runtime.worker import workflow_runner
+from orchestrator.saga.ledger import Ledger, Obligation, Resolution
 from orchestrator.saga.orders import Order
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
-from workflows import ALL_WORKFLOWS
+from orchestrator.testing.world import DecideStep
+from orchestrator.workflows import ALL_WORKFLOWS
 
 T = TypeVar("T")
 
@@ -116,10 +123,10 @@ class Mission:
 
     # -- its workflows ----------------------------------------------------------------------------
 
-    def leg_handle(self, leg_id: str) -> WorkflowHandle[Any, LegResult]:
-        return self._client.get_workflow_handle(
-            names.leg_workflow_id(self.mission_id, leg_id), result_type=LegResult
-        )
+    @property
+    def told(self) -> WorkflowHandle[Any, MissionResult]:
+        """A handle that skips no time."""
+        return self._client.get_workflow_handle(self.mission_id, result_type=MissionResult)
 
     @property
     def rollback_handle(self) -> WorkflowHandle[Any, RollbackReport]:
@@ -141,7 +148,29 @@ class Mission:
     # -- what it shows ----------------------------------------------------------------------------
 
     async def snapshot(self) -> MissionResult:
-        return await self._ask(self.handle, names.RESULT_QUERY, MissionResult)
+        """Its result document as it stands: of its end, if that has one, else of its history."""
+        if (ended := await self._document()) is not None:
+            return ended
+        result = await self.state(self.handle, lambda mission: mission.result())
+        assert isinstance(result, MissionResult)
+        return result
+
+    async def _document(self) -> MissionResult | None:
+        """What it has ended with; a leg's part of the ledger is that of its own calls."""
+        if await self.status() in (WorkflowExecutionStatus.RUNNING, None):
+            return None
+        try:
+            told = self._client.get_workflow_handle(self.mission_id, result_type=MissionResult)
+            result: MissionResult = await told.result()
+        except WorkflowFailureError as failed:
+            if not isinstance(failed.cause, ApplicationError) or not failed.cause.details:
+                return None
+            result = MissionResult.model_validate(failed.cause.details[0])
+        legs = (
+            leg.model_copy(update={"ledger": _part_of(result.ledger, leg.leg_id)})
+            for leg in result.legs
+        )
+        return result.model_copy(update={"legs": tuple(legs)})
 
     async def end(self) -> MissionResult:
         """Skip to its end; the result document, however it ended."""
@@ -169,11 +198,30 @@ class Mission:
         return failed.value.cause
 
     async def leg(self, leg_id: str) -> LegResult:
-        """A leg as it stands."""
-        return await self._ask(self.leg_handle(leg_id), names.RESULT_QUERY, LegResult)
+        """A leg as it stands, once its mission has it."""
+
+        def read(mission: Any) -> LegResult | None:
+            return next((leg for leg in mission.result().legs if leg.leg_id == leg_id), None)
+
+        leg = await self.state(self.handle, read)
+        assert isinstance(leg, LegResult)
+        return leg
+
+    async def waits(self) -> Waiting:
+        """What it and its legs wait for, by its memo."""
+        return await waits_in(await self.handle.describe())
 
     async def waiting(self, leg_id: str) -> LegWaiting:
-        return await self._ask(self.leg_handle(leg_id), names.WAITING_QUERY, LegWaiting)
+        """What a leg waits for."""
+        waits = await self.waits()
+        cards = [c for c in waits.cards if names.leg_of(c.confirmation_id) == leg_id]
+        questions = [q for q in waits.questions if names.leg_of(q.question_id) == leg_id]
+        pauses = [p for p in waits.pauses if names.leg_of(p.pause_id) == leg_id]
+        return LegWaiting(
+            card=next(iter(cards), None),
+            question=next(iter(questions), None),
+            pause=next(iter(pauses), None),
+        )
 
     async def card(self, leg_id: str) -> ConfirmationCard:
         """The open card of a leg, once there is one."""
@@ -195,7 +243,7 @@ class Mission:
         """The card of its plan, once there is so many a one."""
 
         async def look() -> ConfirmationCard | None:
-            card = (await self._ask(self.handle, names.WAITING_QUERY, LegWaiting)).card
+            card = (await self.waiting("")).card
             wanted = names.plan_card_id(self.mission_id, number)
             return card if card is not None and card.confirmation_id == wanted else None
 
@@ -205,7 +253,7 @@ class Mission:
         """What it asks about its plan, once it asks for the nth time."""
 
         async def look() -> Question | None:
-            asked = (await self._ask(self.handle, names.WAITING_QUERY, LegWaiting)).question
+            asked = (await self.waiting("")).question
             wanted = names.plan_question_id(self.mission_id, number)
             return asked if asked is not None and asked.question_id == wanted else None
 
@@ -213,7 +261,9 @@ class Mission:
 
     async def report(self) -> RollbackReport:
         """Where its rollback stands."""
-        return await self._ask(self.rollback_handle, names.REPORT_QUERY, RollbackReport)
+        report = await self.state(self.rollback_handle, lambda rollback: rollback.report())
+        assert isinstance(report, RollbackReport)
+        return report
 
     async def parked(self, at_least: int = 1) -> tuple[Obligation, ...]:
         """What is parked, once so many are and the rollback shows that it waits for an operator.
@@ -229,11 +279,11 @@ class Mission:
 
         return await self.eventually(look)
 
-    async def is_cancelling(self, leg_id: str) -> None:
-        """Wait until a cancel request has reached a leg."""
+    async def is_cancelling(self) -> None:
+        """Wait until a cancel request has reached it."""
 
         async def look() -> bool | None:
-            history = await self.leg_handle(leg_id).fetch_history()
+            history = await self.handle.fetch_history()
             wanted = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED
             return any(event.event_type == wanted for event in history.events) or None
 
@@ -243,9 +293,16 @@ class Mission:
         """What Temporal says of it."""
         return (await self.handle.describe()).status
 
-    async def _ask(self, handle: WorkflowHandle[Any, Any], query: str, kind: type[T]) -> T:
-        answer: T = await handle.query(query, result_type=kind)
-        return answer
+    async def state(self, handle: WorkflowHandle[Any, Any], read: Callable[[Any], Any]) -> Any:
+        """What a workflow says of itself, by a replay of its history; waits for its first task."""
+
+        async def look() -> Any | None:
+            run = (await handle.describe()).run_id
+            of_run = self._client.get_workflow_handle(handle.id, run_id=run)
+            events = (await of_run.fetch_history()).events
+            return await Replays(self._client).last_state(handle.id, events, read)
+
+        return await self.eventually(look)
 
     async def rollback_status(self) -> WorkflowExecutionStatus | None:
         """What Temporal says of its rollback; None when there is none."""
@@ -280,8 +337,7 @@ class Mission:
         return failed.value.cause
 
     async def decide(self, decision: Decision) -> DecisionReceipt:
-        leg = names.leg_of_confirmation(decision.confirmation_id)
-        receipt: DecisionReceipt = await self._client.get_workflow_handle(leg).execute_update(
+        receipt: DecisionReceipt = await self.told.execute_update(
             names.DECIDE_UPDATE,
             DecisionEnvelope(decision=decision),
             result_type=DecisionReceipt,
@@ -296,8 +352,7 @@ class Mission:
         )
 
     async def answer(self, question: Question, values: JsonObject) -> None:
-        leg = names.leg_of_confirmation(question.question_id)
-        await self._client.get_workflow_handle(leg).execute_update(
+        await self.told.execute_update(
             names.ANSWER_UPDATE,
             AnswerInput(question_id=question.question_id, values=values, answered_by="ada"),
             result_type=str,
@@ -344,11 +399,9 @@ class Stage:
             task_queue=self.task_queue,
             workflows=ALL_WORKFLOWS,
             activities=self.world.activities(),
-            workflow_runner=TaskOrderedRunner(),
-            interceptors=[ThinkingTime()],
+            workflow_runner=workflow_runner(),
             max_cached_workflows=max_cached_workflows,
         )
-        let_tasks_last(worker)  # as those do that users run: a machine of tests is a busy one
         return worker
 
     def lose_after(self, *tools: str) -> None:
@@ -367,6 +420,7 @@ class Stage:
         requester: str = "",
         read_only: bool = False,
         orders: Iterable[Order] = (),
+        carried: CarriedMission | None = None,
     ) -> Mission:
         self._started += 1
         mission_id = f"{self.task_queue[-60:].lstrip('-_')}-{self._started}"
@@ -382,12 +436,29 @@ class Stage:
         )
         handle = await self.env.client.start_workflow(
             names.MISSION_WORKFLOW,
-            MissionInput(request=request),
-            id=mission_id,
+            MissionInput(request=request, carried=carried),
             task_queue=self.task_queue,
             result_type=MissionResult,
+            **mission_start(request),
         )
         return Mission(self.env.client, handle, self.task_queue)
+
+    async def start_leg(
+        self,
+        leg_id: str,
+        *decisions: DecideStep,
+        agent: AgentProfile | None = None,
+        orders: Iterable[Order] = (),
+        **started: Any,
+    ) -> Mission:
+        """Start a mission of one leg that decides so; `orders` are those of the leg."""
+        self.world.plan(fake_leg(leg_id, agent=agent, orders=orders))
+        self.world.decide(leg_id, *decisions)
+        return await self.start(**started)
+
+    async def run_leg(self, leg_id: str, *decisions: DecideStep, **started: Any) -> MissionResult:
+        """The result of such a mission."""
+        return await (await self.start_leg(leg_id, *decisions, **started)).end()
 
 
 @pytest.fixture
@@ -404,7 +475,7 @@ async def booked(stage: Stage, world: FakeWorld) -> Mission:
     return mission
 
 
-CollectLegs = Callable[[Mission], Awaitable[tuple[LegResult, ...]]]
+CollectLedger = Callable[[Mission], Awaitable[CollectLedgerOutput]]
 
 
 @pytest.fixture(scope="session")
@@ -460,23 +531,28 @@ async def forgetful(stage: Stage, world: FakeWorld) -> AsyncIterator[Stage]:
 
 
 @pytest.fixture
-def collect_legs(world: FakeWorld) -> CollectLegs:
-    """Run the activity that reads the legs of a mission, as the mission itself has it run."""
-    collect = next(a for a in world.activities() if a.__name__ == "collect_legs")
+def collect_ledger(world: FakeWorld) -> CollectLedger:
+    """Run the activity that reads the ledger of a mission, as a rollback has it run."""
+    collect = next(a for a in world.activities() if a.__name__ == "collect_ledger")
 
-    async def run(mission: Mission) -> tuple[LegResult, ...]:
-        environment = ActivityEnvironment()
-        environment.info = dataclasses.replace(environment.info, workflow_id=mission.mission_id)
-        output: CollectLegsOutput = await environment.run(
-            collect, CollectLegsInput(mission_id=mission.mission_id)
+    async def run(mission: Mission) -> CollectLedgerOutput:
+        output: CollectLedgerOutput = await ActivityEnvironment().run(
+            collect, CollectLedgerInput(mission_id=mission.mission_id)
         )
-        return output.legs
+        return output
 
     return run
 
 
 _NOT_YET = (RPCStatusCode.NOT_FOUND, RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED)
 """The last two: a busy machine did not answer in the time that the client gives one query."""
+
+
+def _part_of(ledger: Ledger, leg_id: str) -> Ledger:
+    return Ledger(
+        obligations=tuple(o for o in ledger.obligations if o.leg_id == leg_id),
+        cancels=tuple(c for c in ledger.cancels if names.leg_of(c.call_id) == leg_id),
+    )
 
 
 async def _unless_missing(look: Callable[[], Awaitable[T | None]]) -> T | None:

@@ -19,8 +19,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.testing import WorkflowEnvironment
 
-from activities.planning_activities import PlanningActivities
-from activities.thinking_activities import ThinkingActivities
+from orchestrator.activities.planning_activities import PlanningActivities, ThinkingActivities
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
@@ -142,7 +141,7 @@ class Script:
         legs: list[JsonValue] = [
             {
                 "id": f"leg-{number}",
-                "serves": [*part.quotes] or [case.goal],
+                "quotes": [*part.quotes] or [case.goal],
                 "orders": [*part.orders],
                 "needs": [*part.needs],
             }
@@ -206,18 +205,10 @@ class ModelWorld(FakeWorld):
         """Those of the world, with planning as a real worker has it."""
         real = (
             self._planning.split_goal,
-            self._planning.select_tools,
-            self._planning.plan_step,
             self._planning.discover_tools,
             self._thinking.think,
         )
-        replaced = {
-            names.SPLIT_GOAL,
-            names.SELECT_TOOLS,
-            names.PLAN_STEP,
-            names.DISCOVER_TOOLS,
-            names.THINK,
-        }
+        replaced = {names.SPLIT_GOAL, names.DISCOVER_TOOLS, names.THINK}
         kept = [one for one in super().activities() if _name_of(one) not in replaced]
         return [*kept, *real]
 
@@ -299,14 +290,9 @@ class Received:
         self.split_goal = planner.split_goal
         self.selections: dict[tuple[str, str, int], tuple[str, ...]] = {}
 
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> Any:
+    async def plan_step(self, context: StepContext, selection: Selection, catalog: Catalog) -> Any:
         self.selections[context.mission_id, context.leg_id, context.step] = selection.tools
-        return await self._planner.plan_metered(context, selection, catalog)
-
-    async def plan_step(self, *_: object) -> Any:
-        raise AssertionError("a metered planner is asked by plan_metered")
+        return await self._planner.plan_step(context, selection, catalog)
 
 
 class _NoRules:
@@ -322,6 +308,7 @@ class Provider:
 
     def __init__(self) -> None:
         self._things: dict[str, JsonObject] = {}
+        self._made = 0
 
     def playing(self, tool: Tool) -> Callable[[ToolCall], Any]:
         """What a call of a tool comes to."""
@@ -330,6 +317,9 @@ class Provider:
             body = LISTED.get(tool.name) or self._body(tool, call.arguments)
             if callable(body):
                 body = body(call.arguments)
+            elif tool.is_side_effect:
+                self._made += 1
+                body = _with_own_id(body, tool, self._made)
             self._remember(body)
             status = 201 if tool.is_side_effect else 200
             return ToolOutcome(kind="succeeded", status=status, body=body)
@@ -353,6 +343,14 @@ class Provider:
         made = _made(schema, schema, tool.name, {**known, **arguments})
         assert isinstance(made, dict)
         return made
+
+
+def _with_own_id(body: JsonObject, tool: Tool, number: int) -> JsonObject:
+    """Return an answer in which what the cancel names it by was given to nothing before."""
+    read = tool.compensation.cancel.arguments.values() if tool.compensation is not None else ()
+    prefix = "$response.body#/"
+    ids = [str(one).removeprefix(prefix) for one in read if str(one).startswith(prefix)]
+    return body | {name: f"{body[name]}_{number}" for name in ids}
 
 
 def _made(schema: JsonObject, root: JsonObject, name: str, known: JsonObject) -> JsonValue:

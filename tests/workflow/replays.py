@@ -7,8 +7,8 @@ from temporalio.client import WorkflowHandle, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
-from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
-from workflows import ALL_WORKFLOWS
+from orchestrator.runtime.worker import workflow_runner
+from orchestrator.workflows import ALL_WORKFLOWS
 
 
 async def replays_at_every_task(*handles: WorkflowHandle[Any, Any]) -> int:
@@ -29,7 +29,7 @@ async def replay(*histories: WorkflowHistory) -> None:
     replayer = Replayer(
         workflows=ALL_WORKFLOWS,
         data_converter=pydantic_data_converter,
-        workflow_runner=TaskOrderedRunner(),
+        workflow_runner=workflow_runner(),
     )
     await replayer.replay_workflows(each())
 

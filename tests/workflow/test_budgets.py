@@ -1,22 +1,28 @@
-"""Budget reservations: legs ask their mission for money before they call what costs some."""
+"""Budgets: reservations before calls, and money for cancellation fees."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from orchestrator.confirmation.models import ConfirmationCard
+import pytest
+from temporalio.testing import WorkflowEnvironment
+
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.messages import names
-from orchestrator.messages.leg import LegStatus, ReserveInput, ReserveOutput
-from orchestrator.messages.mission import MissionResult, MissionStatus
-from orchestrator.planning.models import CallTool
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy
+from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg
+from orchestrator.testing import FakeWorld, fake_leg, fake_tool, states_of
+from tests.workflow.conftest import Stage
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
+
 
 HUNDRED = Money(amount=Decimal(100), currency="EUR")
 
@@ -57,35 +63,29 @@ async def test_two_parallel_legs_cannot_spend_the_same_money(
     assert result.spend.by_currency == {"EUR": Decimal("60.00")}
 
 
-async def test_a_refused_reservation_reaches_the_planner(stage: Stage, world: FakeWorld) -> None:
-    """As an observation it can act on: what was left, and of how much."""
-    world.plan(fake_leg("north"))
-    world.decide("north", buy("250.00"))
-
-    result = await (await stage.start(budget=HUNDRED)).end()
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (buy("250.00"), "250.00 EUR is more than the 100.00 EUR left of the budget of 100.00 EUR"),
+        (buy("1.00", "USD"), "not in the budget's currency"),
+    ],
+    ids=["too much", "another currency"],
+)
+async def test_a_refused_reservation_reaches_the_planner(
+    stage: Stage, world: FakeWorld, call: CallTool, why: str
+) -> None:
+    """As an observation it can act on; nobody guesses an exchange rate."""
+    result = await stage.run_leg("north", call, budget=HUNDRED)
     seen = world.contexts("north")[1].observations[0]
 
-    assert seen.outcome == "refused"
-    assert seen.error == "250.00 EUR is more than the 100.00 EUR left of the budget of 100.00 EUR"
-    assert result.legs[0].steps[0].outcome == "refused"
+    assert seen.outcome == result.legs[0].steps[0].outcome == "refused"
+    assert why in (seen.error or "")
     assert world.sent("buy_pass") == []
-
-
-async def test_a_price_in_another_currency_is_refused(stage: Stage, world: FakeWorld) -> None:
-    """Nobody guesses an exchange rate with somebody's money."""
-    world.plan(fake_leg("north"))
-    world.decide("north", buy("1.00", "USD"))
-
-    await (await stage.start(budget=HUNDRED)).end()
-
-    assert "not in the budget's currency" in (world.contexts("north")[1].last_error or "")
 
 
 async def test_what_was_spent_is_no_longer_left(stage: Stage, world: FakeWorld) -> None:
     """The planner sees what is left; a second call must fit beside the first."""
-    world.plan(fake_leg("north"))
-    world.decide("north", buy("70.00"), buy("40.00"))
-    mission = await stage.start(budget=HUNDRED)
+    mission = await stage.start_leg("north", buy("70.00"), buy("40.00"), budget=HUNDRED)
     await mission.approve(await mission.card("north"))
 
     result = await mission.end()
@@ -132,9 +132,7 @@ async def test_what_a_call_really_cost_is_what_counts(stage: Stage, world: FakeW
 
 async def test_an_amended_price_must_fit_too(stage: Stage, world: FakeWorld) -> None:
     """The approval of a dearer card is not an approval of a larger budget."""
-    world.plan(fake_leg("north"))
-    world.decide("north", buy("60.00"))
-    mission = await stage.start(budget=HUNDRED)
+    mission = await stage.start_leg("north", buy("60.00"), budget=HUNDRED)
     card = await mission.card("north")
 
     dearer = await mission.amend(card, price={"amount": "160.00", "currency": "EUR"})
@@ -172,28 +170,9 @@ async def test_an_amended_card_counts_what_other_legs_have_spent(
     await mission.end()
 
 
-async def test_a_reservation_whose_leg_is_gone_harms_nothing(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """The mission cannot answer it, and goes on."""
-    world.plan(fake_leg("north"))
-    world.decide("north", CallTool(tool="book_flight"))
-    call = world.hold(names.INVOKE_TOOL, "book_flight")
-    mission = await stage.start(budget=HUNDRED)
-
-    lost = ReserveInput(leg_id="ghost", call_id=f"{mission.mission_id}.ghost.1", price=HUNDRED)
-    async with call:
-        await mission.handle.signal(names.RESERVE_SIGNAL, lost)
-    result = await mission.end()
-
-    assert result.status is MissionStatus.SUCCEEDED
-
-
 async def test_without_a_budget_nothing_is_refused(stage: Stage, world: FakeWorld) -> None:
     """What is spent is counted all the same."""
-    world.plan(fake_leg("north"))
-    world.decide("north", buy("5000.00"))
-    mission = await stage.start()
+    mission = await stage.start_leg("north", buy("5000.00"))
     await mission.approve(await mission.card("north"))
 
     result = await mission.end()
@@ -201,35 +180,113 @@ async def test_without_a_budget_nothing_is_refused(stage: Stage, world: FakeWorl
     assert result.spend.by_currency == {"EUR": Decimal("5000.00")}
 
 
-async def test_a_stranger_cannot_say_that_money_is_set_aside(
-    stage: Stage, world: FakeWorld
+def eur(amount: str) -> Money:
+    return Money(amount=Decimal(amount), currency="EUR")
+
+
+def buy_of(tool: str, amount: str) -> CallTool:
+    return CallTool(tool=tool, arguments={"price": {"amount": amount, "currency": "EUR"}})
+
+
+@asynccontextmanager
+async def staged(env: WorkflowEnvironment, fee: Money | None = None) -> AsyncIterator[Stage]:
+    """A worker of a world in which cancelling costs a fee."""
+    paid = fake_tool("buy_pass", cancel_tool="refund", card_type="structured-payment", fee=fee)
+    held = fake_tool("hold_room", cancel_tool="release", fee=fee)
+    tools = [paid, held, fake_tool("refund"), fake_tool("release")]
+    stage = Stage(env, FakeWorld(env.client, tools), "fees")
+    async with stage.worker():
+        yield stage
+
+
+async def test_a_call_fits_only_beside_what_cancelling_it_may_cost(
+    workflow_env: WorkflowEnvironment,
 ) -> None:
-    """A signal names no sender: the worker that sends asks the mission, which refused."""
-    world.plan(fake_leg("north"))
-    world.decide("north", CallTool(tool="find_flights"), buy("250.00"))
-    search = world.hold(names.INVOKE_TOOL, "find_flights")
-    mission = await stage.start(budget=HUNDRED)
-    async with search:
-        leg = mission.leg_handle("north")
-        forged = ReserveOutput(call_id=f"{leg.id}.2")
-        await leg.signal(names.RESERVED_SIGNAL, forged)
+    """95 and a fee of 10 do not fit 100; the card of what fits tells the fee."""
+    async with staged(workflow_env, eur("10")) as stage:
+        world = stage.world
+        world.plan(fake_leg("north"))
+        world.decide("north", buy_of("buy_pass", "95.00"), buy_of("buy_pass", "80.00"))
+        mission = await stage.start(budget=eur("100"))
+        card = await mission.card("north")
+        await mission.approve(card)
+        result = await mission.end()
 
-    async def asked_or_over() -> ConfirmationCard | MissionResult | None:
-        ended = (await mission.snapshot()).finished_at is not None
-        return await mission.end() if ended else (await mission.waiting("north")).card
+    refused = world.contexts("north")[1].last_error
+    assert refused == (
+        "cancelling it may cost 10.00 EUR, which is reserved: 10.00 EUR is more than the 5.00 EUR "
+        "left of the budget of 100.00 EUR"
+    )
+    assert card.cancellation == "cancelled by refund; which may cost 10.00 EUR"
+    assert world.contexts("north")[2].budget_left == eur("10.00")
+    assert result.spend.by_currency == {"EUR": Decimal("80.00")}
+    assert result.ledger.obligations[0].fee == eur("10")
 
-    # Which of the two answers the leg hears last is not ours to say: the mission's own is a no.
-    heard = await mission.eventually(asked_or_over)
-    believed = isinstance(heard, ConfirmationCard)
-    if isinstance(heard, ConfirmationCard):
-        await mission.approve(heard)
-    result = await mission.end()
-    step = result.legs[0].steps[1]
 
-    assert world.attempts(names.INVOKE_TOOL, "buy_pass") == []
-    if believed:
-        assert step.outcome == "rejected"
-        assert "has not set 250.00 EUR of its budget aside" in str(step.error)
-    else:
-        assert step.outcome == "refused"
-        assert "250.00 EUR is more than the 100.00 EUR left of the budget" in str(step.error)
+async def test_what_costs_nothing_but_to_be_cancelled_keeps_money_aside(
+    workflow_env: WorkflowEnvironment,
+) -> None:
+    """Three rooms are held for nothing, and letting go of each costs 40: the third does not fit."""
+    async with staged(workflow_env, eur("40")) as stage:
+        world = stage.world
+        world.plan(fake_leg("north"))
+        world.decide("north", *[CallTool(tool="hold_room", arguments={"n": n}) for n in range(3)])
+        result = await (await stage.start(budget=eur("100"))).end()
+
+    assert [step.outcome for step in result.legs[0].steps] == [
+        "succeeded",
+        "succeeded",
+        "refused",
+        "done",
+    ]
+    assert result.spend.by_currency == {}
+
+
+async def test_legs_side_by_side_do_not_take_each_others_fees(
+    workflow_env: WorkflowEnvironment,
+) -> None:
+    """40 and 20 for its cancelling, twice, do not fit 100."""
+    async with staged(workflow_env, eur("20")) as stage:
+        world = stage.world
+        world.plan(fake_leg("north"), fake_leg("south", after=("north",)))
+        for leg in ("north", "south"):
+            world.decide(leg, buy_of("buy_pass", "40.00"))
+        mission = await stage.start(budget=eur("100"))
+        await mission.approve(await mission.card("north"))
+        result = await mission.end()
+
+    assert len(world.sent("buy_pass")) == 1
+    assert "cancelling it may cost 20.00 EUR" in (world.contexts("south")[1].last_error or "")
+    assert result.legs[1].steps[0].outcome == "refused"
+
+
+async def test_a_share_of_the_policy_is_kept_where_a_document_says_no_fee(
+    workflow_env: WorkflowEnvironment,
+) -> None:
+    """A quarter of the price, by the tighter of both policies."""
+    async with staged(workflow_env) as stage:
+        world = stage.world
+        world.govern(MissionPolicy(spending=SpendingPolicy(fee_share=Decimal("0.25"))))
+        world.plan(fake_leg("north"))
+        world.decide("north", buy_of("buy_pass", "90.00"), buy_of("buy_pass", "80.00"))
+        mission = await stage.start(budget=eur("100"))
+        await mission.approve(await mission.card("north"))
+        await mission.end()
+
+    assert "cancelling it may cost 22.50 EUR" in (world.contexts("north")[1].last_error or "")
+    assert world.contexts("north")[2].budget_left == eur("0")
+
+
+async def test_a_rollback_asks_for_no_money(workflow_env: WorkflowEnvironment) -> None:
+    """What was kept aside is there; it takes back all the same, whatever is left."""
+    async with staged(workflow_env, eur("60")) as stage:
+        world = stage.world
+        world.plan(fake_leg("north"))
+        world.decide("north", buy_of("buy_pass", "40.00"), GiveUp(reason="no visa"))
+        mission = await stage.start(budget=eur("100"))
+        await mission.approve(await mission.card("north"))
+        result = await mission.end()
+
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert states_of(result.ledger) == {"buy_pass": "cancelled"}
+    assert result.legs[0].taken.by_currency == {"EUR": Decimal("100.00")}

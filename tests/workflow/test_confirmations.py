@@ -1,23 +1,31 @@
-"""The confirmation gate: what a person may answer, and what a call may do before and after it."""
+"""The confirmation gate: decisions, approvers, reminders, expiry, and replays of all of them."""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pytest
 from temporalio.exceptions import ApplicationError
 
-from orchestrator.confirmation.models import Approve, ConfirmationCard
+from orchestrator.confirmation.models import Approve, ConfirmationCard, Reject
+from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy, StandingApproval
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.planning.models import CallTool, Finish, GiveUp, StepContext
+from orchestrator.planning.models import AskUser, CallTool, Finish, GiveUp, StepContext
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
+from orchestrator.workflows.confirmation import ConfirmationGate
+from tests.workflow.replays import replays_at_every_task
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
+
 
 ONE_DAY = MissionPolicy(confirmation_expiry=timedelta(hours=24))
 
@@ -36,9 +44,7 @@ async def at_the_card(
     stage: Stage, world: FakeWorld, policy: MissionPolicy = ONE_DAY
 ) -> tuple[Mission, ConfirmationCard]:
     """A mission whose only leg wants to buy a ticket, and gives up when it may not."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy(), finish_or_give_up)
-    mission = await stage.start(policy=policy)
+    mission = await stage.start_leg("ticket", buy(), finish_or_give_up, policy=policy)
     return mission, await mission.card("ticket")
 
 
@@ -48,10 +54,7 @@ def with_digest(card: ConfirmationCard, digest: str) -> Approve:
 
 async def test_nothing_is_called_before_the_approval(stage: Stage, world: FakeWorld) -> None:
     """While the card is open the call is neither sent nor in the ledger; approved, it is both."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy())
-
-    mission = await stage.start()
+    mission = await stage.start_leg("ticket", buy())
     card = await mission.card("ticket")
     sent_before = list(world.sent("buy_ticket"))
     before = await mission.leg("ticket")
@@ -66,28 +69,19 @@ async def test_nothing_is_called_before_the_approval(stage: Stage, world: FakeWo
     assert result.receipts[0].confirmed_by == "ada@example.com"
 
 
-async def test_the_grant_that_arrives_is_for_what_the_card_showed(
+async def test_the_grant_and_the_record_are_of_what_the_card_showed(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """Its digest is the card's, and the arguments are those that were read."""
+    """The digest is the card's, the arguments are those that were read, the person is named."""
     mission, card = await at_the_card(stage, world)
     await mission.approve(card)
-    await mission.end()
-    call = world.sent("buy_ticket")[0]
+    result = await mission.end()
+    call, record = world.sent("buy_ticket")[0], result.legs[0].decisions[0]
 
     assert call.grant is not None
     assert call.grant.digest == card.digest
     assert call.grant.confirmation_id == card.confirmation_id == call.call_id
     assert call.arguments == card.arguments == {"seat": "12A"}
-
-
-async def test_who_decided_what_and_when_is_kept(stage: Stage, world: FakeWorld) -> None:
-    """The leg's record names the person, the card and its digest."""
-    mission, card = await at_the_card(stage, world)
-    await mission.approve(card)
-    result = await mission.end()
-    record = result.legs[0].decisions[0]
-
     assert (record.kind, record.approver) == ("approved", "ada@example.com")
     assert (record.confirmation_id, record.digest) == (card.confirmation_id, card.digest)
     assert card.expires_at is not None
@@ -109,15 +103,22 @@ async def test_an_approval_of_another_digest_is_refused(stage: Stage, world: Fak
     assert [d.approver for d in result.legs[0].decisions] == ["ada@example.com"]
 
 
-async def test_a_decision_on_an_unknown_card_is_refused(stage: Stage, world: FakeWorld) -> None:
-    """An id of a step that asked nothing."""
+async def test_a_decision_on_a_card_of_another_mission_is_refused(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Also by a mission with a leg of that name, which has an open card of its own."""
     mission, card = await at_the_card(stage, world)
-    other = card.model_copy(update={"confirmation_id": f"{mission.mission_id}.ticket.7"})
+    other = await stage.start(policy=ONE_DAY)
+    others = await other.card("ticket")
 
-    refusal = await mission.refusal(mission.approve(other))
+    refusal = await mission.refusal(mission.approve(others))
+    await mission.approve(card)
+    result = await mission.end()
 
     assert refusal.type == "CardUnknown"
-    assert (await mission.waiting("ticket")).card == card
+    assert (await other.waiting("ticket")).card == others
+    assert [call.mission_id for call in world.sent("buy_ticket")] == [mission.mission_id]
+    assert result.status is MissionStatus.SUCCEEDED
 
 
 async def test_a_second_decision_is_refused(stage: Stage, world: FakeWorld) -> None:
@@ -137,21 +138,6 @@ async def test_a_second_decision_is_refused(stage: Stage, world: FakeWorld) -> N
     assert result.status is MissionStatus.SUCCEEDED
 
 
-async def test_a_card_that_nobody_decides_loses_its_leg(stage: Stage, world: FakeWorld) -> None:
-    """After its expiry, by the server's clock; the step says so, and nothing was called."""
-    mission, card = await at_the_card(stage, world)
-
-    result = await mission.end()
-    record = result.legs[0].decisions[0]
-
-    assert result.error == "nobody confirmed it in time: Buy ticket"
-    assert [s.outcome for s in result.legs[0].steps] == ["expired"]
-    assert (record.kind, record.approver) == ("expired", "")
-    assert card.expires_at is not None
-    assert record.at >= card.expires_at
-    assert world.sent("buy_ticket") == []
-
-
 async def test_a_rejection_tells_its_reason(stage: Stage, world: FakeWorld) -> None:
     """The planner reads who refused and why; it is in the mission's error and on record."""
     mission, card = await at_the_card(stage, world)
@@ -164,25 +150,6 @@ async def test_a_rejection_tells_its_reason(stage: Stage, world: FakeWorld) -> N
     assert result.error == "refused: ada@example.com rejected it: too expensive"
     assert (record.kind, record.reason) == ("rejected", "too expensive")
     assert world.sent("buy_ticket") == []
-
-
-async def test_a_planner_may_go_another_way_after_a_rejection(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """Its next call has a card of its own, with another id and another digest."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy("12A"), buy("30F"))
-    mission = await stage.start()
-    first = await mission.card("ticket")
-    await mission.reject(first, "not at the front")
-
-    second = await mission.card("ticket")
-    await mission.approve(second)
-    await mission.end()
-
-    assert second.confirmation_id != first.confirmation_id
-    assert second.digest != first.digest
-    assert [call.arguments for call in world.sent("buy_ticket")] == [{"seat": "30F"}]
 
 
 async def test_an_amendment_makes_a_new_card_that_must_be_approved(
@@ -259,30 +226,6 @@ async def test_an_amendment_that_an_approval_overtakes_is_refused(
     assert [c.arguments for c in world.sent("buy_ticket")] == [{"seat": "12A"}]
 
 
-async def test_open_cards_of_two_legs_never_mix_answers(stage: Stage, world: FakeWorld) -> None:
-    """Each answer reaches the leg that asked; one leg's digest does not open the other's gate."""
-    world.plan(fake_leg("out"), fake_leg("back"))
-    world.decide("out", buy("12A"))
-    world.decide("back", buy("14C"), finish_or_give_up)
-    mission = await stage.start()
-    out, back = await mission.card("out"), await mission.card("back")
-
-    crossed = await mission.refusal(mission.decide(with_digest(back, out.digest)))
-    await mission.approve(out)
-    back_meanwhile = (await mission.waiting("back")).card
-    await mission.reject(back, "one way is enough")
-    result = await mission.end()
-
-    assert crossed.type == "DigestMismatch"
-    assert back_meanwhile == back
-    assert [c.arguments for c in world.sent("buy_ticket")] == [{"seat": "12A"}]
-    assert {leg.leg_id: [d.kind for d in leg.decisions] for leg in result.legs} == {
-        "out": ["approved"],
-        "back": ["rejected"],
-    }
-    assert states_of(result.ledger) == {"buy_ticket": "cancelled"}
-
-
 async def test_rollback_asks_nobody(stage: Stage, world: FakeWorld) -> None:
     """What was confirmed to be bought is refunded without a card."""
     world.plan(fake_leg("ticket"), fake_leg("visa", after=("ticket",)))
@@ -313,3 +256,232 @@ async def test_an_approved_call_that_is_tried_again_keeps_its_grant(
 
     assert first == second
     assert states_of(result.ledger) == {"buy_ticket": "committed"}
+
+
+FINANCE = ApproverRule(card_types=("structured-payment",), approvers=("*@finance.example.com",))
+SMALL = StandingApproval(
+    name="small-tickets",
+    card_types=("structured-payment",),
+    max_amount=Money(amount=Decimal(50), currency="EUR"),
+)
+AGAIN = ConfirmationPolicy(on_expiry="ask_again", max_rounds=3)
+
+
+def under(policy: ConfirmationPolicy) -> MissionPolicy:
+    return MissionPolicy(confirmation_expiry=timedelta(hours=24), confirmation=policy)
+
+
+def buy_for(price: JsonObject | None = None) -> CallTool:
+    arguments: JsonObject = {"seat": "12A"} if price is None else {"seat": "12A", "price": price}
+    return CallTool(tool="buy_ticket", arguments=arguments)
+
+
+async def buying(
+    stage: Stage, world: FakeWorld, policy: ConfirmationPolicy, call: CallTool | None = None
+) -> Mission:
+    world.plan(fake_leg("ticket"))
+    world.decide("ticket", call or buy_for())
+    return await stage.start(goal="Buy a ticket for seat 12A at 49.5 EUR", policy=under(policy))
+
+
+def approval(card: ConfirmationCard, by: str) -> Approve:
+    return Approve(confirmation_id=card.confirmation_id, digest=card.digest, approver=by)
+
+
+@pytest.mark.parametrize(
+    "name", ["eve@example.com", "", "policy:small-tickets", "a\nb@finance.example.com"]
+)
+async def test_only_allowed_approvers_decide(stage: Stage, world: FakeWorld, name: str) -> None:
+    """The refusal has a type of its own; the card stays open for those who may."""
+    mission = await buying(stage, world, ConfirmationPolicy(approvers=(FINANCE,)))
+    card = await mission.card("ticket")
+
+    refusal = await mission.refusal(mission.decide(approval(card, name)))
+    rejected = await mission.refusal(
+        mission.decide(
+            Reject(confirmation_id=card.confirmation_id, reason="no", approver="eve@example.com")
+        )
+    )
+    still = (await mission.waiting("ticket")).card
+    await mission.decide(approval(card, "Ann@Finance.example.com"))
+    result = await mission.end()
+
+    assert refusal.type == rejected.type == "ApproverRefused"
+    assert "eve@example.com may not decide on this" in rejected.message
+    assert still == card
+    assert card.approvers == ("*@finance.example.com",)
+    assert result.status is MissionStatus.SUCCEEDED
+    assert [d.approver for d in result.legs[0].decisions] == ["Ann@Finance.example.com"]
+
+
+async def test_a_standing_approval_is_a_recorded_decision(stage: Stage, world: FakeWorld) -> None:
+    """Nobody is asked; the policy's name is in the record, in the grant and on the receipt."""
+    mission = await buying(
+        stage,
+        world,
+        ConfirmationPolicy(standing=(SMALL,)),
+        buy_for({"amount": 49.5, "currency": "EUR"}),
+    )
+    result = await mission.end()
+    (call,) = world.sent("buy_ticket")
+    (record,) = result.legs[0].decisions
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert (record.kind, record.approver) == ("approved", "policy:small-tickets")
+    assert call.grant is not None
+    assert (call.grant.approver, call.grant.digest) == (record.approver, record.digest)
+    assert result.receipts[0].confirmed_by == "policy:small-tickets"
+
+
+async def test_an_amended_call_is_not_covered_by_a_standing_approval(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """A person who changed it is the one to approve what it became."""
+    dear = buy_for({"amount": 80, "currency": "EUR"})
+    mission = await buying(stage, world, ConfirmationPolicy(standing=(SMALL,)), dear)
+    card = await mission.card("ticket")
+    amended = await mission.amend(card, price={"amount": 40, "currency": "EUR"})
+    still = (await mission.waiting("ticket")).card
+    await mission.approve(amended)
+    result = await mission.end()
+
+    assert still == amended
+    assert [d.approver for d in result.legs[0].decisions] == ["ada@example.com"] * 2
+
+
+async def test_an_expired_card_is_asked_again_under_another_id(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The first card's id and digest count no more; the second's approval makes the call."""
+    mission = await buying(stage, world, AGAIN)
+    first = await mission.card("ticket")
+    await stage.env.sleep(timedelta(hours=25))
+    second = await mission.card("ticket")
+    late = await mission.refusal(mission.approve(first))
+    swapped = await mission.refusal(
+        mission.decide(
+            approval(second.model_copy(update={"digest": first.digest}), "ada@example.com")
+        )
+    )
+    await mission.approve(second)
+    result = await mission.end()
+    (call,) = world.sent("buy_ticket")
+
+    assert (first.round, second.round) == (1, 2)
+    assert second.confirmation_id == f"{first.confirmation_id}-2"
+    assert second.arguments == first.arguments
+    assert second.digest != first.digest
+    assert (late.type, swapped.type) == ("CardExpired", "DigestMismatch")
+    assert call.call_id == first.confirmation_id
+    assert [d.kind for d in result.legs[0].decisions] == ["expired", "approved"]
+    assert result.status is MissionStatus.SUCCEEDED
+
+
+async def test_a_call_is_asked_about_a_bounded_number_of_times(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """After the last card the leg is lost, with every expiry on record."""
+    mission = await buying(stage, world, AGAIN)
+
+    result = await mission.end()
+
+    assert result.error == "nobody confirmed it in time: Buy ticket"
+    assert [d.kind for d in result.legs[0].decisions] == ["expired"] * 3
+    assert len({d.digest for d in result.legs[0].decisions}) == 3
+    assert world.sent("buy_ticket") == []
+
+
+@pytest.mark.parametrize(
+    ("became", "refusal"),
+    [("expired", "CardExpired"), ("approved", "CardDecided"), ("rejected", "CardDecided")],
+)
+def test_a_leg_that_was_continued_knows_what_was_decided_before(became: str, refusal: str) -> None:
+    """Its record outlives the run, so a late decision is told what became of its card."""
+    gate = ConfirmationGate({"m.1-leg.2": became}, on_reminder=lambda: None)
+
+    with pytest.raises(ApplicationError) as refused:
+        gate.check(Reject(confirmation_id="m.1-leg.2", reason="late", approver="ada@example.com"))
+
+    assert refused.value.type == refusal
+    assert became in refused.value.message
+
+
+HOUR = timedelta(hours=1)
+POLICY = MissionPolicy(
+    confirmation_expiry=4 * HOUR,
+    answer_expiry=4 * HOUR,
+    confirmation=ConfirmationPolicy(reminders=(HOUR, 2 * HOUR), on_expiry="ask_again"),
+)
+
+
+@pytest.mark.parametrize("moment", [HOUR, 2 * HOUR, 4 * HOUR], ids=["first", "second", "expiry"])
+async def test_a_decision_that_meets_a_timer(
+    forgetful: Stage, world: FakeWorld, moment: timedelta
+) -> None:
+    """At the very moment of a reminder, or of the expiry, in which case the next card takes it."""
+    mission = await forgetful.start_leg(
+        "ticket", CallTool(tool="buy_ticket", arguments={"seat": "12A"}), policy=POLICY
+    )
+    await mission.card("ticket")
+    await forgetful.env.sleep(moment)
+    async with asyncio.timeout(60):
+        for _ in range(20):
+            card = await mission.card("ticket")
+            receipts = await asyncio.gather(mission.approve(card), return_exceptions=True)
+            if not isinstance(receipts[0], BaseException):
+                break
+    result = await mission.end()
+    tasks = await replays_at_every_task(mission.handle)
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert result.legs[0].decisions[-1].kind == "approved"
+    assert len(world.sent("buy_ticket")) == 1
+    assert tasks > 3
+
+
+async def test_a_long_conversation(forgetful: Stage, world: FakeWorld) -> None:
+    """A question, an amendment, reminders, an expiry, a second card, and an approval."""
+    mission = await forgetful.start_leg(
+        "ticket",
+        AskUser(question="Which seat?", fields={"seat": {"type": "string"}}),
+        CallTool(tool="buy_ticket", arguments={"seat": "12A"}),
+        policy=POLICY,
+    )
+    await mission.answer(await mission.question("ticket"), {"seat": "12A"})
+    await mission.amend(await mission.card("ticket"), seat="14C")
+    await forgetful.env.sleep(90 * HOUR / 60)
+    reminded = await mission.card("ticket")
+    await forgetful.env.sleep(3 * HOUR)
+    again = await mission.card("ticket")
+    await mission.approve(again)
+    result = await mission.end()
+    await replays_at_every_task(mission.handle)
+
+    assert (reminded.reminded, again.round) == (1, 2)
+    assert [d.kind for d in result.legs[0].decisions] == ["amended", "expired", "approved"]
+    assert [c.arguments for c in world.sent("buy_ticket")] == [{"seat": "14C"}]
+
+
+async def test_many_open_cards_take_only_their_own_answers(stage: Stage, world: FakeWorld) -> None:
+    """Six legs, all decisions at once, each also sent to the wrong card: none goes astray."""
+    legs = [f"leg{n}" for n in range(6)]
+    world.plan(*map(fake_leg, legs))
+    for n, leg in enumerate(legs):
+        world.decide(leg, CallTool(tool="buy_ticket", arguments={"seat": f"{n}A"}))
+    mission = await stage.start(policy=POLICY)
+    cards = [await mission.card(leg) for leg in legs]
+    crossed = [
+        mission.refusal(mission.approve(card.model_copy(update={"digest": other.digest})))
+        for card, other in zip(cards, [*cards[1:], cards[0]], strict=True)
+    ]
+    refusals = await asyncio.gather(*crossed)
+    await asyncio.gather(*(mission.amend(card, seat=f"{n}B") for n, card in enumerate(cards)))
+    stale = await asyncio.gather(*(mission.refusal(mission.approve(card)) for card in cards))
+    await asyncio.gather(*[mission.approve(await mission.card(leg)) for leg in reversed(legs)])
+    result = await mission.end()
+
+    assert {r.type for r in [*refusals, *stale]} == {"DigestMismatch"}
+    assert {c.leg_id: c.arguments for c in world.sent("buy_ticket")} == {
+        leg: {"seat": f"{n}B"} for n, leg in enumerate(legs)
+    }
+    assert result.status is MissionStatus.SUCCEEDED

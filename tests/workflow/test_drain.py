@@ -11,8 +11,7 @@ from temporalio.common import RetryPolicy
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from orchestrator.runtime.worker import drain
-from orchestrator.runtime.worker_limits import worker_limits
+from orchestrator.runtime.worker import drain, worker_limits
 from orchestrator.runtime.worker_state import CountsActivities, Phase, WorkerState
 from orchestrator.settings import Settings
 

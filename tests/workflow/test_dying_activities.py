@@ -15,10 +15,10 @@ from temporalio import activity
 from orchestrator.core.errors import ModelRefused
 from orchestrator.core.record import Record
 from orchestrator.messages import names
+from orchestrator.messages.failure_details import ModelPause, ResumeInput
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.model_trouble import ModelPause, ResumeInput
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -31,12 +31,12 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg
+from orchestrator.testing import SELECT_TOOLS, FakeWorld, fake_leg
 from tests.workflow.replays import replays_at_every_task
 
 if TYPE_CHECKING:
     from orchestrator.messages.tool_call import ToolCall
-    from tests.workflow.conftest import Mission, Stage
+    from tests.workflow.conftest import Stage
 
 HOTEL = CallTool(tool="book_hotel", arguments={})
 FLYER = AgentProfile(name="flyer", hands_over_to=("*",))
@@ -83,11 +83,6 @@ def deaths(world: FakeWorld, monkeypatch: pytest.MonkeyPatch) -> Deaths:
     return made
 
 
-async def _replays(mission: Mission, *legs: str) -> None:
-    handles = [mission.leg_handle(leg) for leg in legs]
-    assert await replays_at_every_task(mission.handle, *handles)
-
-
 def _one_room(world: FakeWorld) -> None:
     """It was asked for under one key, however often, and stands."""
     assert len({call.call_id for call in world.sent("book_hotel")}) == 1
@@ -115,13 +110,13 @@ async def test_a_part_is_handed_over_once_and_its_question_is_asked_once(
     assert deaths.at[names.PLAN_HAND_OVER] == _DEATHS
     assert deaths.at[names.INVOKE_TOOL] == _DEATHS
     _one_room(world)
-    await _replays(mission, "trip", "h1-trip")
+    assert await replays_at_every_task(mission.handle)
 
 
 async def test_another_plan_is_made_once(stage: Stage, world: FakeWorld, deaths: Deaths) -> None:
     """The first plan's legs are over, the second one's run; no third one is made."""
     other = MissionPlan(legs=(fake_leg("hotel"),))
-    world.plan_anew(MissionPlan(legs=(fake_leg("train"),)), other)
+    world.replan(MissionPlan(legs=(fake_leg("train"),)), other)
     world.decide("train", GiveUp(reason="no train goes there"))
     world.decide("r1-hotel", HOTEL)
     mission = await stage.start(policy=MissionPolicy(replan=1))
@@ -132,14 +127,14 @@ async def test_another_plan_is_made_once(stage: Stage, world: FakeWorld, deaths:
     assert len(result.replanned) == 1
     assert deaths.at[names.SPLIT_GOAL] == 2 * _DEATHS
     _one_room(world)
-    await _replays(mission, "train", "r1-hotel")
+    assert await replays_at_every_task(mission.handle)
 
 
 async def test_a_leg_that_is_resumed_goes_on_where_it_was(
     stage: Stage, world: FakeWorld, deaths: Deaths
 ) -> None:
     """One pause, ended by one word; what was booked before it is not booked again."""
-    refused = [ModelRefused("openai:gpt-5", "401, it does not take the key", "set a key")]
+    refused = [ModelRefused("openai:gpt-5", "401, it does not take the key", "set a key", 3600)]
 
     def mind(_: StepContext) -> StepDecision:
         if refused:
@@ -147,16 +142,14 @@ async def test_a_leg_that_is_resumed_goes_on_where_it_was(
         return Finish(summary="done")
 
     agent = AgentProfile(name="trip", model="openai:gpt-5")
-    world.plan(fake_leg("trip", agent=agent))
-    world.decide("trip", HOTEL, *[mind] * 5)
-    mission = await stage.start()
+    mission = await stage.start_leg("trip", HOTEL, *[mind] * 5, agent=agent)
 
     async def paused() -> ModelPause | None:
         return (await mission.waiting("trip")).pause
 
     pause = await mission.eventually(paused)
     leg: LegResult = await mission.leg("trip")
-    await mission.leg_handle("trip").execute_update(
+    await mission.handle.execute_update(
         names.RESUME_UPDATE, ResumeInput(pause_id=pause.pause_id, by="ada"), result_type=ModelPause
     )
     result = await mission.end()
@@ -164,6 +157,6 @@ async def test_a_leg_that_is_resumed_goes_on_where_it_was(
     assert pause.attempts == 1
     assert leg.steps[0].did == "call book_hotel"
     assert result.status is MissionStatus.SUCCEEDED, result.error
-    assert deaths.at[names.PLAN_STEP] == 3 * _DEATHS
+    assert deaths.at[SELECT_TOOLS] == 3 * _DEATHS
     _one_room(world)
-    await _replays(mission, "trip")
+    assert await replays_at_every_task(mission.handle)

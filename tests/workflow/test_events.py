@@ -249,39 +249,14 @@ async def test_what_waits_is_told_without_a_worker(
     )
 
 
-async def test_a_worker_that_is_replaced_costs_no_event(
-    workflow_env: WorkflowEnvironment, world: FakeWorld
-) -> None:
-    """The watcher goes on where the next worker does."""
-    stage = stage_of(workflow_env, world)
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"), TICKET)
-    async with stage.worker():
-        mission = await stage.start()
-        card = await mission.card("trip")
-        events = handle(stage, mission).events()
-        before = [event async for event in until(events, "card")]
-    async with stage.worker():
-        await mission.approve(card)
-        await mission.end()
-        async with asyncio.timeout(60):
-            after = [event async for event in events]
-
-    assert said_by_each([*before, *after]) == said_by_each(await all_events(handle(stage, mission)))
-
-
-async def test_a_leg_that_goes_on_in_a_new_run_is_told_in_one_piece(
+async def test_a_mission_that_goes_on_in_a_new_run_is_told_in_one_piece(
     stage: Stage, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each run is read after the one before; what a run brought along is told once."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", *[CallTool(tool="book_flight") for _ in range(2)], TICKET)
-    monkeypatch.setattr(
-        workflow.Info,
-        "is_continue_as_new_suggested",
-        lambda info: info.continued_run_id is None and info.get_current_history_length() > 20,
+    monkeypatch.setattr(workflow.Info, "is_continue_as_new_suggested", _once_it_is_long)
+    mission = await stage.start_leg(
+        "trip", *[CallTool(tool="book_flight") for _ in range(2)], TICKET
     )
-    mission = await stage.start()
     await mission.approve(await mission.card("trip"))
     await mission.end()
 
@@ -311,27 +286,42 @@ async def test_a_mission_that_was_stopped_from_outside_says_so_and_withdraws_its
 
 @pytest.mark.long
 async def test_what_the_server_no_longer_keeps_is_left_out_with_a_warning(
-    stage: Stage, booked: Mission, caplog: pytest.LogCaptureFixture
+    stage: Stage,
+    world: FakeWorld,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The rest is told; only a mission that is gone itself is unknown."""
-    leg = booked.leg_handle("trip").id
-    await booked.handle.terminate("by hand")
-    await all_events(handle(stage, booked))
-    execution = WorkflowExecution(workflow_id=leg)
+    """The rest is told: of a mission that went on in a new run, what that one did."""
+    monkeypatch.setattr(workflow.Info, "is_continue_as_new_suggested", _once_it_is_long)
+    mission = await stage.start_leg(
+        "trip", *[CallTool(tool="book_flight") for _ in range(2)], TICKET
+    )
+    await mission.approve(await mission.card("trip"))
+    await mission.end()
+    (first, *_) = await all_events(handle(stage, mission))
+    gone = WorkflowExecution(
+        workflow_id=mission.mission_id, run_id=mission.handle.first_execution_run_id or ""
+    )
     await stage.env.client.workflow_service.delete_workflow_execution(
         DeleteWorkflowExecutionRequest(
-            namespace=stage.env.client.namespace, workflow_execution=execution
+            namespace=stage.env.client.namespace, workflow_execution=gone
         )
     )
 
     async def is_gone() -> list[AnyEvent] | None:
-        found = await all_events(handle(stage, booked))
-        return None if any(one.leg_id for one in found) else found
+        found = await all_events(handle(stage, mission), first.cursor)
+        return None if "- mission running" in told(found) else found
 
-    rest = await booked.eventually(is_gone)
+    rest = await mission.eventually(is_gone)
 
-    assert told(rest)[0] == "- mission planning"
-    assert f"the history of {leg}" in caplog.text
+    assert "trip card approved buy_ticket" in told(rest)
+    assert told(rest)[-1] == "- mission succeeded"
+    assert f"the history of {mission.mission_id}" in caplog.text
+
+
+def _once_it_is_long(info: workflow.Info) -> bool:
+    """Whether a first run has grown long enough for another one."""
+    return info.continued_run_id is None and info.get_current_history_length() > 20
 
 
 async def test_a_cursor_of_another_mission_is_refused(stage: Stage, booked: Mission) -> None:
@@ -351,9 +341,8 @@ async def test_watching_leaves_no_trace_in_history(stage: Stage, booked: Mission
             if event.kind == "card":
                 break
 
-    for watched in (booked.handle, booked.leg_handle("trip")):
-        history = await watched.fetch_history()
-        assert [one for one in history.events if _is_of_a_client(one)] == []
+    history = await booked.handle.fetch_history()
+    assert [one for one in history.events if _is_of_a_client(one)] == []
 
 
 def _is_of_a_client(event: HistoryEvent) -> bool:
@@ -369,14 +358,10 @@ async def test_the_feed_tells_of_every_card_and_question_and_what_came_of_it(
     """Of all missions; a feed that dies after each event goes on with the cursor alone."""
     client = MissionClient(stage.env.client, Settings(task_queue=stage.task_queue))
     missions = [await ended_with_trouble(stage, world)]
-    world.plan(fake_leg("late"))
-    world.decide("late", TICKET)
     quick = MissionPolicy(confirmation_expiry=timedelta(seconds=1))
-    missions.append(await stage.start(policy=quick))
+    missions.append(await stage.start_leg("late", TICKET, policy=quick))
     await missions[-1].end()
-    world.plan(fake_leg("open"))
-    world.decide("open", TICKET)
-    missions.append(await stage.start())
+    missions.append(await stage.start_leg("open", TICKET))
     await missions[-1].card("open")
     ours = {mission.mission_id for mission in missions}
 

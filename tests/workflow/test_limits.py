@@ -1,20 +1,19 @@
-"""Limits of agents, legs and missions: reached, they end a leg cleanly, and say by how much."""
+"""Limits of agents, legs and missions: a reached limit ends a leg and is named with its usage."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowHandle
 
 from orchestrator.core.budget import Usage
 from orchestrator.core.limits import Allowance, Limits
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
-from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import (
     AgentProfile,
@@ -24,12 +23,14 @@ from orchestrator.planning.models import (
     Finish,
     MissionPlan,
 )
+from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
+from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage
+
 
 BOOK = CallTool(tool="book_flight")
 ASKED = Usage(requests=1, input_tokens=900, output_tokens=100, cost_usd=Decimal("0.25"))
@@ -60,12 +61,16 @@ async def test_a_limit_ends_the_leg_and_says_which_and_how_much(
 ) -> None:
     """Whoever it is of; what was done before is taken back, which no limit stops."""
     own = limits if whose == "the agent scout" else Limits()
-    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", limits=own)))
-    world.decide("flight", BOOK, *searches(9))
     world.usage = ASKED
     shared = policy(limits if whose == "the mission" else None, limits if "each" in whose else None)
 
-    result = await (await stage.start(policy=shared)).end()
+    result = await stage.run_leg(
+        "flight",
+        BOOK,
+        *searches(9),
+        agent=AgentProfile(name="scout", limits=own),
+        policy=shared,
+    )
 
     assert result.error == f"the limit of {whose} is reached: {told}"
     assert result.status is MissionStatus.ROLLED_BACK
@@ -76,53 +81,71 @@ async def test_a_limit_ends_the_leg_and_says_which_and_how_much(
     assert result.usage.requests == 3
 
 
-async def test_without_consequences_nothing_is_rolled_back(stage: Stage, world: FakeWorld) -> None:
-    """The mission failed, and had left nothing."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", *searches(9))
-    world.usage = ASKED
-
-    result = await (await stage.start(policy=policy(Limits(requests=2)))).end()
-
-    assert result.status is MissionStatus.FAILED
-    assert world.compensated() == []
-
-
 async def test_a_leg_may_end_with_its_last_step(stage: Stage, world: FakeWorld) -> None:
     """What is limited is what is begun; all its calls made, it may still say what it found."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", BOOK, Finish(summary="Booked."))
     world.usage = ASKED
     limits = Limits(requests=2, total_tokens=2_000, steps=2, tool_calls=1)
 
-    result = await (await stage.start(policy=policy(limits, limits))).end()
+    result = await stage.run_leg(
+        "flight", BOOK, Finish(summary="Booked."), policy=policy(limits, limits)
+    )
 
     assert result.status is MissionStatus.SUCCEEDED
 
 
-@pytest.mark.parametrize("whose", ["each leg", "the mission"])
+@pytest.mark.parametrize(
+    ("orders", "status"),
+    [
+        ([Order(tools=("book_flight",))], MissionStatus.SUCCEEDED),
+        ([Order(tools=("book_flight",), count=2)], MissionStatus.ROLLED_BACK),
+        ([], MissionStatus.ROLLED_BACK),
+    ],
+    ids=["served", "half served", "not ordered"],
+)
+async def test_a_limit_after_the_last_order_was_served_cancels_nothing(
+    stage: Stage, world: FakeWorld, orders: list[Order], status: MissionStatus
+) -> None:
+    """The leg ends as served, and says which limit ended it."""
+    result = await stage.run_leg(
+        "flight", BOOK, *searches(9), orders=orders, policy=policy(Limits(steps=2))
+    )
+
+    assert result.status is status
+    assert result.limit is not None
+    if status is MissionStatus.SUCCEEDED:
+        assert states_of(result.ledger) == {"book_flight": "committed"}
+        assert str(result.limit) in result.legs[0].summary
+
+
+@pytest.mark.parametrize("whose", ["the agent scout", "each leg", "the mission"])
 async def test_calls_are_limited(stage: Stage, world: FakeWorld, whose: str) -> None:
     """The call over the limit is not sent."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", BOOK, CallTool(tool="find_flights"), CallTool(tool="find_flights"))
     calls = Limits(tool_calls=1)
-    shared = policy(calls) if whose == "the mission" else policy(legs=calls)
+    own = calls if "scout" in whose else Limits()
+    shared = policy(
+        calls if whose == "the mission" else None, calls if whose == "each leg" else None
+    )
 
-    result = await (await stage.start(policy=shared)).end()
+    result = await stage.run_leg(
+        "flight",
+        BOOK,
+        CallTool(tool="find_flights"),
+        CallTool(tool="find_flights"),
+        agent=AgentProfile(name="scout", limits=own),
+        policy=shared,
+    )
 
     assert result.error == f"the limit of {whose} is reached: used 1 of 1 tool calls"
     assert world.sent("find_flights") == []
 
 
-async def test_the_steps_of_a_profiles_limits_take_the_place_of_max_steps(
+async def test_the_steps_of_a_profiles_limits_take_the_place_of_the_usual_ones(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """40 by default: an agent that may take more says so in either place."""
+    """40 by default: an agent that may take more says so."""
     agent = AgentProfile(name="scout", limits=Limits(steps=45))
-    world.plan(fake_leg("flight", agent=agent))
-    world.decide("flight", *searches(44), Finish(summary="Found."))
 
-    result = await (await stage.start()).end()
+    result = await stage.run_leg("flight", *searches(44), Finish(summary="Found."), agent=agent)
 
     assert result.status is MissionStatus.SUCCEEDED
     assert world.contexts("flight")[0].agent.leg_limits.steps == 45
@@ -131,11 +154,9 @@ async def test_the_steps_of_a_profiles_limits_take_the_place_of_max_steps(
 async def test_the_workers_policy_holds_beside_the_missions(stage: Stage, world: FakeWorld) -> None:
     """Of each figure the tighter: nobody starts a mission that may use more."""
     world.govern(policy(Limits(requests=2)))
-    world.plan(fake_leg("flight"))
-    world.decide("flight", *searches(9))
     world.usage = ASKED
 
-    result = await (await stage.start(policy=policy(Limits(requests=50)))).end()
+    result = await stage.run_leg("flight", *searches(9), policy=policy(Limits(requests=50)))
 
     assert result.error == "the limit of the mission is reached: used 2 of 2 requests to models"
 
@@ -143,40 +164,41 @@ async def test_the_workers_policy_holds_beside_the_missions(stage: Stage, world:
 async def test_what_planning_takes_counts(stage: Stage, world: FakeWorld) -> None:
     """Splitting the goal has used what the mission may: no leg takes a step."""
     plan = MissionPlan(legs=(fake_leg("flight"),), usage=Usage(requests=4, input_tokens=9_000))
-    world.plan_anew(plan)
+    world.replan(plan)
     world.decide("flight", BOOK)
 
     result = await (await stage.start(policy=policy(Limits(requests=4)))).end()
 
     assert result.error == "the limit of the mission is reached: used 4 of 4 requests to models"
     assert result.usage == plan.usage
-    assert world.attempts(names.PLAN_STEP) == []
+    assert world.attempts(PLAN_STEP) == []
 
 
 async def test_a_step_is_told_what_it_may_still_take(stage: Stage, world: FakeWorld) -> None:
     """A planner that asks several times in one step stops when that is used up."""
-    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", limits=Limits(requests=5))))
-    world.decide("flight", *searches(1), Finish(summary="Found."))
     world.usage = ASKED
 
-    await (await stage.start(policy=policy(Limits(total_tokens=1_600)))).end()
+    await stage.run_leg(
+        "flight",
+        *searches(1),
+        Finish(summary="Found."),
+        agent=AgentProfile(name="scout", limits=Limits(requests=5)),
+        policy=policy(Limits(total_tokens=1_600)),
+    )
 
     first, second = (context.allowance for context in world.contexts("flight"))
     assert first == Allowance(left={"requests": Decimal(5), "total_tokens": Decimal(1_600)})
     assert second == Allowance(left={"requests": Decimal(4), "total_tokens": Decimal(600)})
 
 
-async def test_without_limits_no_allowance_is_told_and_nobody_asks(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """A leg asks its mission only where there is something to share."""
+async def test_without_limits_no_allowance_is_told(stage: Stage, world: FakeWorld) -> None:
+    """A leg takes a share only where there is something to share."""
     world.plan(fake_leg("flight"))
     mission = await stage.start()
 
     await mission.end()
 
     assert world.contexts("flight")[0].allowance is None
-    assert await signals(mission.handle) == []
 
 
 async def test_legs_side_by_side_share_what_their_mission_may_use(
@@ -195,7 +217,7 @@ async def test_legs_side_by_side_share_what_their_mission_may_use(
     assert 10_000 <= result.limit.used <= 12_000
     assert result.limit.of == "the mission"
     assert 10 <= result.usage.requests <= 12
-    await replays_at_every_task(mission.handle, mission.leg_handle("north"))
+    await replays_at_every_task(mission.handle)
 
 
 async def test_who_waits_for_a_person_holds_nothing_back(stage: Stage, world: FakeWorld) -> None:
@@ -213,37 +235,31 @@ async def test_who_waits_for_a_person_holds_nothing_back(stage: Stage, world: Fa
     assert result.usage.requests == 20
 
 
-async def test_a_mission_answers_its_legs_seldom(stage: Stage, world: FakeWorld) -> None:
-    """A leg alone asks once, however long it is."""
-    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", max_steps=40)))
-    world.decide("flight", *searches(30), Finish(summary="Found."))
-    world.usage = ASKED
-    mission = await stage.start(policy=policy(Limits(requests=50)))
-
-    await mission.end()
-
-    assert await signals(mission.handle) == [names.SHARE_SIGNAL]
-
-
-@pytest.mark.parametrize("whose", ["the agent scout", "each leg"])
+@pytest.mark.parametrize("whose", ["the agent scout", "each leg", "the mission"])
 async def test_time_runs_out_while_a_person_is_waited_for(
     stage: Stage, world: FakeWorld, whose: str
 ) -> None:
     """The leg ends at its hour, and asks nobody any more."""
     hour = Limits(wall_clock=timedelta(hours=1))
     agent = AgentProfile(name="scout", limits=hour if "scout" in whose else Limits())
-    world.plan(fake_leg("flight", agent=agent))
-    world.decide("flight", BOOK, CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
-    mission = await stage.start(policy=policy(legs=None if "scout" in whose else hour))
+    shared = policy(hour if "mission" in whose else None, hour if "each" in whose else None)
+    mission = await stage.start_leg(
+        "flight",
+        BOOK,
+        CallTool(tool="buy_ticket", arguments={"seat": "12A"}),
+        agent=agent,
+        policy=shared,
+    )
     await mission.card("flight")
 
     result = await mission.end()
 
     assert result.error == f"the limit of {whose} is reached: used 1 h of 1 h wall clock time"
-    assert result.legs[0].status is LegStatus.FAILED
+    ended = LegStatus.CANCELLED if "mission" in whose else LegStatus.FAILED
+    assert result.legs[0].status is ended
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
     assert (await mission.waiting("flight")).card is None
-    await replays_at_every_task(mission.handle, mission.leg_handle("flight"))
+    await replays_at_every_task(mission.handle)
 
 
 async def test_a_leg_that_is_done_in_time_waits_for_no_timer(
@@ -261,23 +277,11 @@ async def test_a_leg_that_is_done_in_time_waits_for_no_timer(
     mission = await stage.start(policy=policy(legs=day))
     async with booking:
         await mission.handle.cancel()
-        await mission.is_cancelling("flight")
+        await mission.is_cancelling()
     cancelled = await mission.end()
 
     assert cancelled.status is MissionStatus.CANCELLED
     assert states_of(cancelled.ledger) == {"book_flight": "cancelled"}
-
-
-async def test_time_of_the_whole_mission_runs_out(stage: Stage, world: FakeWorld) -> None:
-    """Whatever each of its legs waits for."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", BOOK, AskUser(question="When?", fields={"day": {"type": "string"}}))
-    mission = await stage.start(policy=policy(Limits(wall_clock=timedelta(hours=2))))
-
-    result = await mission.end()
-
-    assert result.error == "the limit of the mission is reached: used 2 h of 2 h wall clock time"
-    assert states_of(result.ledger) == {"book_flight": "cancelled"}
 
 
 async def test_a_call_on_its_way_when_time_runs_out_is_waited_for(
@@ -300,7 +304,7 @@ async def test_a_call_on_its_way_when_time_runs_out_is_waited_for(
             break
 
     async def is_late() -> bool | None:
-        history = await mission.leg_handle("flight").fetch_history()
+        history = await mission.handle.fetch_history()
         fired = EventType.EVENT_TYPE_TIMER_FIRED
         return any(event.event_type == fired for event in history.events) or None
 
@@ -312,21 +316,14 @@ async def test_a_call_on_its_way_when_time_runs_out_is_waited_for(
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
 
 
-async def signals(handle: WorkflowHandle[Any, MissionResult]) -> list[str]:
-    """The shares that were asked for, as the history of a mission has them."""
-    history = await handle.fetch_history()
-    named = [e.workflow_execution_signaled_event_attributes.signal_name for e in history.events]
-    return [name for name in named if name == names.SHARE_SIGNAL]
-
-
 async def test_a_leg_that_turns_in_circles_is_told_once_and_then_ends(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The planner reads it beside the answer; what was done is taken back."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", BOOK, *[CallTool(tool="find_flights", arguments={"to": "LIS"})] * 9)
     world.answer("find_flights", ToolOutcome(kind="succeeded", body=["F1"]))
-    mission = await stage.start()
+    mission = await stage.start_leg(
+        "flight", BOOK, *[CallTool(tool="find_flights", arguments={"to": "LIS"})] * 9
+    )
 
     result = await mission.end()
 
@@ -338,19 +335,7 @@ async def test_a_leg_that_turns_in_circles_is_told_once_and_then_ends(
     assert len(world.sent("find_flights")) == 4
     told = [bool(o.repeated) for o in world.contexts("flight")[4].observations]
     assert told == [False, False, False, True]
-    await replays_at_every_task(mission.leg_handle("flight"))
-
-
-async def test_a_leg_that_was_told_may_go_on(stage: Stage, world: FakeWorld) -> None:
-    """It does something else then, as it was told to."""
-    world.plan(fake_leg("flight"))
-    search = DiscoverTools(query="cars")
-    world.decide("flight", search, search, search, BOOK, search, Finish(summary="Done."))
-
-    result = await (await stage.start()).end()
-
-    assert result.status is MissionStatus.SUCCEEDED
-    assert "came to the same 3 times" in world.contexts("flight")[3].observations[-1].repeated
+    await replays_at_every_task(mission.handle)
 
 
 async def test_a_cancel_that_comes_while_a_share_is_asked_for_is_not_lost(
@@ -364,3 +349,78 @@ async def test_a_cancel_that_comes_while_a_share_is_asked_for_is_not_lost(
     for _ in range(4):
         result = await (await stage.start(policy=policy(Limits(requests=4)))).end()
         assert result.finished_at is not None
+
+
+SCOUT = AgentProfile(name="scout", limits=Limits(tool_calls=2))
+FINDER = AgentProfile(name="finder", tools=("find_*",))
+FIND = CallTool(tool="find_flights")
+
+
+async def test_discovery_and_questions_are_no_calls(stage: Stage, world: FakeWorld) -> None:
+    """Nor is a call that was refused before it was sent."""
+    mission = await stage.start_leg(
+        "flight",
+        DiscoverTools(query="a"),
+        DiscoverTools(query="b"),
+        AskUser(question="When?", fields={"day": {"type": "string"}}),
+        CallTool(tool="buy_ticket", arguments={"seat": "1"}),
+        FIND,
+        FIND,
+        Finish(summary="Found."),
+        agent=SCOUT,
+    )
+    await mission.answer(await mission.question("flight"), {"day": "2026-12-03"})
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert [s.outcome for s in result.legs[0].steps if s.did.startswith("call")] == [
+        "invalid",
+        "succeeded",
+        "succeeded",
+    ]
+
+
+async def test_what_models_took_is_summed(stage: Stage, world: FakeWorld) -> None:
+    """Over the steps of a leg, and over the legs of the mission."""
+    world.plan(fake_leg("flight"), fake_leg("hotel"))
+    world.decide("flight", FIND, Finish(summary="Found."))
+    world.decide("hotel", Finish(summary="Found."))
+    world.usage = Usage(requests=1, input_tokens=100, output_tokens=7)
+
+    result = await (await stage.start()).end()
+
+    assert [leg.usage.requests for leg in result.legs] == [2, 1]
+    assert result.usage == Usage(requests=3, input_tokens=300, output_tokens=21)
+
+
+async def test_a_leg_learns_what_its_agent_may_not_touch_and_goes_on(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The planner reads the sentence, and the mission's record keeps it; nothing is prepared."""
+    result = await stage.run_leg(
+        "flight", CallTool(tool="book_car"), FIND, Finish(summary="Found."), agent=FINDER
+    )
+
+    assert result.status is MissionStatus.SUCCEEDED
+    (seen,) = world.contexts("flight")[1].observations
+    assert (seen.tool, seen.outcome) == ("book_car", "refused")
+    assert seen.error is not None
+    assert seen.error.startswith("book_car is not for the agent finder")
+    first = result.legs[0].steps[0]
+    assert (first.did, first.outcome, first.error) == ("call book_car", "refused", seen.error)
+    assert world.subjects(names.PREPARE_CALL) == ["find_flights"]
+
+
+async def test_what_an_agent_may_touch_travels_with_all_it_does(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """With its searches, its calls as they are prepared, and as they are sent."""
+    agent = AgentProfile(name="scout", domains=("elsewhere",), tools=("book_*",))
+
+    await stage.run_leg(
+        "flight", DiscoverTools(query="a"), CallTool(tool="book_flight"), agent=agent
+    )
+
+    did = (names.DISCOVER_TOOLS, names.PREPARE_CALL, names.INVOKE_TOOL)
+    messages = [call.message for call in world.calls if call.activity in did]
+    assert [getattr(message, "agent", None) for message in messages] == [agent.wall] * 3

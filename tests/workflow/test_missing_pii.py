@@ -4,16 +4,16 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Callable
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
-from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
+from orchestrator.client.history_replay import Replays
+from orchestrator.client.waits import waits_in
 from orchestrator.confirmation.models import (
     Amend,
     ConfirmationCard,
@@ -28,7 +28,7 @@ from orchestrator.messages.mission import MissionInput, MissionRequest, MissionR
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool
 from orchestrator.testing import FakeWorld, MemoryPii, fake_leg, fake_tool
-from workflows import ALL_WORKFLOWS
+from orchestrator.workflows import ALL_WORKFLOWS
 
 BOOK = CallTool(
     tool="book_flight",
@@ -45,47 +45,52 @@ class Flight:
         self, handle: WorkflowHandle[Any, MissionResult], env: WorkflowEnvironment
     ) -> None:
         self.handle = handle
-        self.leg = env.client.get_workflow_handle(names.leg_workflow_id(handle.id, "flight"))
+        self.told = env.client.get_workflow_handle(handle.id)
+        self._client = env.client
 
     async def waits_for(self, what: Callable[[LegWaiting], Any]) -> Any:
         """What the leg waits for, once it does."""
         async with asyncio.timeout(60):
             while True:
-                try:
-                    waiting = await self.leg.query(names.WAITING_QUERY, result_type=LegWaiting)
-                    if (found := what(waiting)) is not None:
-                        return found
-                except RPCError as error:
-                    if error.status is not RPCStatusCode.NOT_FOUND:
-                        raise
+                if (found := what(await self.waits())) is not None:
+                    return found
                 await asyncio.sleep(0.03)
+
+    async def waits(self) -> LegWaiting:
+        waits = await waits_in(await self.handle.describe())
+        return LegWaiting(
+            card=next(iter(waits.cards), None), question=next(iter(waits.questions), None)
+        )
 
     async def question(self) -> Any:
         return await self.waits_for(lambda waiting: waiting.question)
 
     async def answer(self, question_id: str, **values: Any) -> None:
-        await self.leg.execute_update(
+        await self.told.execute_update(
             names.ANSWER_UPDATE, AnswerInput(question_id=question_id, values=values)
         )
 
     async def end(self) -> MissionResult:
         with contextlib.suppress(WorkflowFailureError):
-            await self.handle.result()
-        result: MissionResult = await self.handle.query(
-            names.RESULT_QUERY, result_type=MissionResult
+            return await self.handle.result()
+        events = (await self.handle.fetch_history()).events
+        result = await Replays(self._client).last_state(
+            self.handle.id, events, lambda mission: mission.result()
         )
+        assert isinstance(result, MissionResult)
         return result
 
     async def activities(self) -> list[str]:
-        """The activities that the leg scheduled, in order."""
-        history = await self.leg.fetch_history()
+        """The activities that its mission scheduled, in order."""
+        history = await self.handle.fetch_history()
         scheduled = (event.activity_task_scheduled_event_attributes for event in history.events)
         return [found.activity_type.name for found in scheduled if found.activity_type.name]
 
     async def histories(self) -> bytes:
-        """Every event of the mission and its leg."""
-        found = [await handle.fetch_history() for handle in (self.handle, self.leg)]
-        return b"".join(event.SerializeToString() for h in found for event in h.events)
+        """Every event of the mission, and its memo."""
+        history, described = await self.handle.fetch_history(), await self.handle.describe()
+        events = (event.SerializeToString() for event in history.events)
+        return b"".join((*events, described.raw_description.SerializeToString()))
 
 
 @pytest.fixture
@@ -137,30 +142,22 @@ async def start(
         yield begin
 
 
-async def test_a_missing_field_is_asked_for(start: Start, world: FakeWorld) -> None:
-    """The question names every field and how to store it, and asks for no value."""
-    flight = await start()
-    question = await flight.question()
-    await flight.handle.terminate()
-
-    assert question.personal == ("phone", "traveler_id")
-    assert question.fields == {}
-    assert "orchestrator pii set phone" in question.question
-    assert "orchestrator pii set traveler_id" in question.question
-    assert world.sent("book_flight") == []
-
-
-async def test_once_it_is_stored_the_call_is_made(
+async def test_a_missing_field_is_asked_for_and_the_call_is_made_once_it_is_stored(
     start: Start, world: FakeWorld, vault: MemoryPii
 ) -> None:
-    """The same call goes out, each handle now meaning one value; that is in no history."""
+    """The question asks for no value; the call goes out, and no history holds the values."""
     flight = await start()
     question = await flight.question()
+    asked_before = world.sent("book_flight")
     for name in question.personal:
         vault.put(name, f"{STORED}-{name}")
     await flight.answer(question.question_id)
     result = await flight.end()
 
+    assert question.personal == ("phone", "traveler_id")
+    assert question.fields == {}
+    assert all(f"orchestrator pii set {name}" in question.question for name in PERSONAL)
+    assert asked_before == []
     assert result.status is MissionStatus.SUCCEEDED
     (sent,) = world.sent("book_flight")
     assert sent.arguments != BOOK.arguments
@@ -206,19 +203,9 @@ async def test_a_value_in_the_answer_is_refused_and_leaves_no_trace(
     assert STORED.encode() not in history
 
 
-async def test_nobody_storing_it_in_time_loses_the_leg(start: Start, world: FakeWorld) -> None:
-    """Like any question; nothing was sent."""
-    flight = await start(answer_expiry=timedelta(hours=1))
-    await flight.question()
-    result = await flight.end()
-
-    assert result.status is MissionStatus.FAILED
-    assert "nobody answered in time" in (result.error or "")
-    assert "traveler_id" in (result.error or "")
-    assert world.sent("book_flight") == []
-
-
-async def test_a_vault_that_holds_it_changes_nothing(start: Start, vault: MemoryPii) -> None:
+async def test_a_vault_that_holds_it_changes_nothing(
+    start: Start, world: FakeWorld, vault: MemoryPii
+) -> None:
     """The ordinary path schedules what it always did: each activity once."""
     for name in PERSONAL:
         vault.put(name, STORED)
@@ -227,13 +214,12 @@ async def test_a_vault_that_holds_it_changes_nothing(start: Start, vault: Memory
     await flight.end()
 
     assert await flight.activities() == [
-        names.SELECT_TOOLS,
-        names.PLAN_STEP,
-        names.PREPARE_CALL,
+        names.SPLIT_GOAL,
+        names.THINK,
         names.INVOKE_TOOL,
-        names.SELECT_TOOLS,
-        names.PLAN_STEP,
+        names.THINK,
     ]
+    assert world.subjects(names.PREPARE_CALL) == ["book_flight"]
 
 
 async def test_no_card_is_shown_for_a_call_that_could_not_be_made(
@@ -249,7 +235,7 @@ async def test_no_card_is_shown_for_a_call_that_could_not_be_made(
     card: ConfirmationCard = await flight.waits_for(lambda waiting: waiting.card)
 
     with pytest.raises(WorkflowUpdateFailedError) as refused:
-        await flight.leg.execute_update(
+        await flight.told.execute_update(
             names.DECIDE_UPDATE,
             DecisionEnvelope(
                 decision=Amend(
@@ -278,7 +264,7 @@ async def test_a_missing_credential_is_asked_for_like_a_missing_field(
     second = await flight.waits_for(
         lambda w: w.question if w.question and not w.question.personal else None
     )
-    cards = (await flight.leg.query(names.WAITING_QUERY, result_type=LegWaiting)).card
+    cards = (await flight.waits()).card
     world.lack("buy_ticket")
     await flight.answer(second.question_id)
     card: ConfirmationCard = await flight.waits_for(lambda waiting: waiting.card)

@@ -1,8 +1,9 @@
-"""What an observer sees in the Temporal UI: pages and search attributes, while things happen."""
+"""Observers: pages and search attributes in the Temporal UI, the log and the meter."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import logging
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +12,16 @@ from pydantic import JsonValue
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import WorkflowHandle
 
-from orchestrator.core.budget import Money, Spend
+from orchestrator.core.budget import Money
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegStatus
-from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.news import LegNews, LegWait, WaitKind
-from orchestrator.planning.models import AskUser, CallTool, Finish, GiveUp
+from orchestrator.planning.models import AskUser, CallTool, DiscoverTools, Doubt, Finish, GiveUp
+from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import CompensationOutcome
 from orchestrator.testing import FakeWorld, fake_leg
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
+
 
 REFUSED = CompensationOutcome(state="parked", note="too late to cancel")
 TICKET = CallTool(tool="buy_ticket", arguments={"seat": "12A"})
@@ -83,14 +83,14 @@ async def test_a_mission_shows_what_its_legs_wait_for_and_how_to_answer(
     assert f"`{approve}`" in shown
     assert f"`orchestrator mission answer {asked.question_id} seat=<value>`" in shown
     assert "Which \\*seat\\*?" in shown
-    leg = f"[ticket](namespaces/{{namespace}}/workflows/{mission.mission_id}.ticket)"
-    assert f"- **awaiting_confirmation** {leg} (ticket): do ticket" in shown
+    assert "- **awaiting_confirmation** ticket (ticket): do ticket" in shown
     assert "- **waiting** taxi (taxi): do taxi" in shown
     await has(
         mission,
         mission.handle,
-        Status="running",
+        Status="awaiting_confirmation",
         WaitingFor=["answer", "confirmation"],
+        Agent=["seat", "taxi", "ticket"],
         Tool=["buy_ticket"],
         Requester="ann@example.com",
     )
@@ -98,9 +98,7 @@ async def test_a_mission_shows_what_its_legs_wait_for_and_how_to_answer(
 
 async def test_what_was_decided_is_waited_for_no_more(stage: Stage, world: FakeWorld) -> None:
     """The mission's page and attributes forget a card when it was approved."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", TICKET, AskUser(question="When?", fields={}))
-    mission = await stage.start()
+    mission = await stage.start_leg("ticket", TICKET, AskUser(question="When?", fields={}))
     await mission.approve(await mission.card("ticket"))
     await mission.question("ticket")
     shown = await shows(mission, mission.handle, "When?", "Ledger")
@@ -109,40 +107,11 @@ async def test_what_was_decided_is_waited_for_no_more(stage: Stage, world: FakeW
     assert "**committed**" in shown
     assert "approved by ada@example" in shown
     await has(mission, mission.handle, WaitingFor=["answer"], Tool=None)
-    await has(mission, mission.leg_handle("ticket"), WaitingFor=["answer"], CardType=None)
-
-
-async def test_a_leg_is_found_by_what_it_waits_for(stage: Stage, world: FakeWorld) -> None:
-    """Its agent, its tool, its card's type, and who asked for the mission."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", TICKET, Finish(summary="done"))
-    mission = await stage.start(requester="ann@example.com")
-    card = await mission.card("ticket")
-    leg = mission.leg_handle("ticket")
-    await has(
-        mission,
-        leg,
-        Status="awaiting_confirmation",
-        WaitingFor=["confirmation"],
-        Agent="ticket",
-        Tool=["buy_ticket"],
-        CardType="structured-payment",
-        Requester="ann@example.com",
-    )
-    await mission.approve(card)
-    await mission.end()
-
-    found = await attributes(leg)
-    assert found["OrchetStatus"] == "succeeded"
-    assert not found.keys() & {"OrchetWaitingFor", "OrchetTool", "OrchetCardType"}
-    assert "OrchetWaitingFor" not in await attributes(mission.handle)
 
 
 async def test_a_changed_card_changes_the_command(stage: Stage, world: FakeWorld) -> None:
     """Amended, it has another digest, and the mission's page says so."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", TICKET)
-    mission = await stage.start()
+    mission = await stage.start_leg("ticket", TICKET)
     card = await mission.card("ticket")
     amended = await mission.amend(card, seat="14C")
 
@@ -155,20 +124,15 @@ async def test_a_requester_that_is_a_personal_value_is_no_attribute(
     stage: Stage, world: FakeWorld
 ) -> None:
     """Attributes are not encrypted."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", TICKET)
-    mission = await stage.start(requester="pii:traveler_name")
+    mission = await stage.start_leg("ticket", TICKET, requester="pii:traveler_name")
     await mission.card("ticket")
 
     assert "OrchetRequester" not in await attributes(mission.handle)
-    assert "OrchetRequester" not in await attributes(mission.leg_handle("ticket"))
 
 
 async def test_the_end_of_a_mission_stays_right(stage: Stage, world: FakeWorld) -> None:
     """Result, receipts, and where a later rollback would be."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", TICKET, Finish(summary="The ticket is bought."))
-    mission = await stage.start()
+    mission = await stage.start_leg("ticket", TICKET, Finish(summary="The ticket is bought."))
     await mission.approve(await mission.card("ticket"))
     await mission.end()
 
@@ -179,6 +143,9 @@ async def test_the_end_of_a_mission_stays_right(stage: Stage, world: FakeWorld) 
     assert "**committed**" in shown
     assert f"workflows/{mission.mission_id}.rollback)" in shown
     assert "Waits for" not in shown
+    found = await attributes(mission.handle)
+    assert found["OrchetStatus"] == "succeeded"
+    assert not found.keys() & {"OrchetWaitingFor", "OrchetTool", "OrchetAgent"}
 
 
 async def test_a_rollback_says_what_an_operator_can_do(stage: Stage, world: FakeWorld) -> None:
@@ -225,79 +192,11 @@ async def test_a_rollback_says_when_it_tries_again(stage: Stage, world: FakeWorl
     await has(mission, mission.rollback_handle, WaitingFor=["provider"])
 
 
-# -- forged news ----------------------------------------------------------------------------------
-
-
-def news(mission: Mission, leg_id: str = "ticket", **wait: Any) -> LegNews:
-    leg = names.leg_workflow_id(mission.mission_id, leg_id)
-    forged = {"waits_for": WaitKind.CONFIRMATION, "id": f"{leg}.1", "digest": "f" * 64, **wait}
-    return LegNews(
-        leg_id=leg_id,
-        status=LegStatus.AWAITING_CONFIRMATION,
-        wait=LegWait.model_validate(forged),
-        spend=Spend().plus(Money(amount=Decimal(1), currency="EUR")),
-    )
-
-
-async def test_forged_news_only_changes_what_is_shown(stage: Stage, world: FakeWorld) -> None:
-    """A signal names no sender: a false one leads to no call, no spending and no other result."""
-    world.plan(fake_leg("ticket"), fake_leg("taxi", after=("ticket",)))
-    world.decide("ticket", TICKET, Finish(summary="done"))
-    world.decide("taxi", Finish(summary="done"))
-    mission = await stage.start(budget=Money(amount=Decimal(900), currency="EUR"))
-    card = await mission.card("ticket")
-    await shows(mission, mission.handle, card.digest)
-    forged = news(mission, title="Pay [me](https://evil.example) <img src=x>")
-    await mission.handle.signal(names.LEG_WAITS_SIGNAL, forged)
-    shown = await shows(mission, mission.handle, "f" * 64)
-    await mission.approve(card)
-    result = await mission.end()
-
-    assert "[me](" not in shown
-    assert "<img" not in shown.replace("\\<img", "")
-    assert result.status == "succeeded"
-    assert "EUR" not in result.spend.by_currency
-    assert "f" * 64 not in await page(mission.handle)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"leg_id": "taxi"},
-        {"leg_id": "nowhere"},
-        {"id": "another-mission.ticket.1"},
-        {"id": "x; rm -rf /"},
-    ],
-    ids=["not started", "not planned", "another mission's", "no id at all"],
-)
-async def test_news_of_what_the_mission_did_not_start_is_ignored(
-    stage: Stage, world: FakeWorld, change: dict[str, Any]
+async def test_attributes_are_set_only_where_something_changed(
+    stage: Stage, world: FakeWorld
 ) -> None:
-    """Neither page nor attributes take it up."""
-    world.plan(fake_leg("ticket"), fake_leg("taxi", after=("ticket",)))
-    world.decide("ticket", TICKET)
-    mission = await stage.start()
-    card = await mission.card("ticket")
-    before = await shows(mission, mission.handle, card.digest)
-    await mission.handle.signal(names.LEG_WAITS_SIGNAL, news(mission, **change))
-
-    async def arrived() -> bool | None:
-        history = await mission.handle.fetch_history()
-        return sum(_is_news(event) for event in history.events) == 2 or None
-
-    await mission.eventually(arrived)
-    assert await page(mission.handle) == before
-
-
-def _is_news(event: Any) -> bool:
-    signal = event.workflow_execution_signaled_event_attributes
-    return bool(signal.signal_name == names.LEG_WAITS_SIGNAL)
-
-
-async def test_news_is_told_only_when_something_changed(stage: Stage, world: FakeWorld) -> None:
-    """One card is two signals: it waits, and it waits no more; steps and calls are none."""
-    world.plan(fake_leg("ticket"))
-    world.decide(
+    """Steps and calls set none, and one card two times: it waits, and it waits no more."""
+    mission = await stage.start_leg(
         "ticket",
         CallTool(tool="find_flights"),
         CallTool(tool="book_flight"),
@@ -305,26 +204,91 @@ async def test_news_is_told_only_when_something_changed(stage: Stage, world: Fak
         CallTool(tool="find_flights"),
         Finish(summary="done"),
     )
-    mission = await stage.start(
-        policy=MissionPolicy(call_timeout=timedelta(seconds=4), call_attempts=3)
-    )
     await mission.approve(await mission.card("ticket"))
     await mission.end()
 
-    history = await mission.handle.fetch_history()
-    assert sum(_is_news(event) for event in history.events) == 2
+    events = (await mission.handle.fetch_history()).events
+    upserted = [
+        {*event.upsert_workflow_search_attributes_event_attributes.search_attributes.indexed_fields}
+        for event in events
+        if event.HasField("upsert_workflow_search_attributes_event_attributes")
+    ]
+    memos = [event.HasField("workflow_properties_modified_event_attributes") for event in events]
+    assert sum("OrchetWaitingFor" in names for names in upserted) == 2
+    assert len(upserted) <= 5
+    assert sum(memos) == 2
 
 
 async def test_a_leg_that_gives_up_leaves_nothing_waited_for(
     stage: Stage, world: FakeWorld
 ) -> None:
     """Failed, the mission waits for nobody, and its page shows the first error."""
-    world.plan(fake_leg("visa"))
-    world.decide("visa", GiveUp(reason="no visa <b>"))
-    mission = await stage.start()
+    mission = await stage.start_leg("visa", GiveUp(reason="no visa <b>"))
     await mission.end()
 
     assert "**First error** no visa \\<b\\>" in await page(mission.handle)
     found = await attributes(mission.handle)
     assert found["OrchetStatus"] == "failed"
     assert "OrchetWaitingFor" not in found
+
+
+PLANTED = "Ada Lovelace 90417"
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
+    """What is logged of missions, filled as it comes."""
+    caplog.set_level(logging.INFO, "orchestrator.missions")
+    told: list[str] = []
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            about = record.__dict__["temporal_workflow"]["workflow_id"].partition(".")[2]
+            told.append(f"{about or 'mission'}: {record.getMessage()} {record.__dict__['told']}")
+
+    logging.getLogger("orchestrator.missions").addHandler(handler := Lines())
+    yield told
+    logging.getLogger("orchestrator.missions").removeHandler(handler)
+
+
+async def test_a_lost_mission_is_told_step_by_step_and_by_no_word_of_it(
+    forgetful: Stage, world: FakeWorld, lines: list[str]
+) -> None:
+    """Each line once, though every task replays the history; what a planner says stays out."""
+    world.compensate("book_flight", CompensationOutcome(state="cancelled"))
+
+    mission = await forgetful.start_leg(
+        "flight",
+        DiscoverTools(query=f"book for {PLANTED}"),
+        CallTool(tool="book_flight", arguments={"name": PLANTED}),
+        GiveUp(reason=f"nothing for {PLANTED}"),
+        goal=f"a flight for {PLANTED}",
+    )
+    await mission.end()
+    told = "\n".join(lines)
+
+    assert told.count("mission: flight: step 1: discover: ") == 1
+    assert told.count("mission: flight: step 2: call book_flight: succeeded") == 1
+    assert told.count("mission: the leg flight ended failed after") == 1
+    assert told.count("rollback: the rollback begins with 1 obligations") == 1
+    assert told.count("'state': 'cancelled'") == 1
+    # The server has the last task done again when the end of its rollback arrives meanwhile.
+    assert told.count("mission: the mission ended rolled_back after") >= 1
+    assert PLANTED not in told
+
+
+async def test_a_question_about_a_plan_is_told_when_it_opens(
+    forgetful: Stage, world: FakeWorld, lines: list[str]
+) -> None:
+    """By its id: whoever reads the log knows that the mission waits, and for what."""
+    world.plan(fake_leg("flight", orders=[Order(clause="book it", tools=("book_flight",))]))
+    world.doubt(Doubt(kind="left_over", about=PLANTED, why="no tool does that"))
+
+    mission = await forgetful.start(goal=f"book a flight for {PLANTED}")
+    question = await mission.plan_question()
+    await mission.handle.cancel()
+    await mission.end()
+    told = "\n".join(lines)
+
+    assert told.count(f"mission: waits for answer: {question.question_id}") == 1
+    assert PLANTED not in told

@@ -1,4 +1,4 @@
-"""What providers charge, compared with what was approved, and what follows when it is more."""
+"""Charges above the approved price, and other legs while an overcharge is undecided."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pytest
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.confirmation.models import Amend, ConfirmationCard
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
+from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus
-from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.spending_policy import SpendingPolicy
+from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy
+from orchestrator.planning.models import CallTool
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from tests.workflow.charges import buy, charged, eur, overcharge_card, overcharged
 from tests.workflow.conftest import OPERATORS
+from tests.workflow.replays import replays_at_every_task
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -79,7 +82,7 @@ async def test_what_is_kept_stands_marked(stage: Stage, world: FakeWorld) -> Non
     assert world.compensated() == []
 
 
-async def test_what_is_rejected_is_undone_by_its_leg(stage: Stage, world: FakeWorld) -> None:
+async def test_what_is_rejected_is_cancelled_by_its_leg(stage: Stage, world: FakeWorld) -> None:
     """That one obligation, by its cancel tool, without a further card; the planner is told."""
     mission = await overcharged(stage, world)
     await mission.reject(await overcharge_card(mission), "too dear")
@@ -94,20 +97,6 @@ async def test_what_is_rejected_is_undone_by_its_leg(stage: Stage, world: FakeWo
     assert "97.50 EUR" in (seen[0].error or "")
     assert "78.00 EUR" in (seen[0].error or "")
     assert world.contexts("north")[1].budget_left == eur("80")
-
-
-async def test_a_card_that_nobody_decides_ends_in_a_rollback(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """As any other: the leg is lost, and what was charged too much is taken back."""
-    policy = MissionPolicy(confirmation_expiry=timedelta(minutes=5))
-    mission = await overcharged(stage, world, policy=policy)
-    await overcharge_card(mission)
-    result = await mission.end()
-
-    assert result.status is MissionStatus.ROLLED_BACK
-    assert "97.50 EUR" in (result.error or "")
-    assert states_of(result.ledger) == {"buy_pass": "cancelled"}
 
 
 async def test_it_is_asked_again_where_the_policy_says_so(stage: Stage, world: FakeWorld) -> None:
@@ -133,7 +122,7 @@ async def test_it_is_asked_again_where_the_policy_says_so(stage: Stage, world: F
     assert result.status is MissionStatus.SUCCEEDED
 
 
-async def test_a_cancel_of_the_mission_undoes_what_is_asked_about(
+async def test_a_cancel_of_the_mission_cancels_what_is_asked_about(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The open card is withdrawn; nobody has kept it."""
@@ -147,7 +136,7 @@ async def test_a_cancel_of_the_mission_undoes_what_is_asked_about(
 
 
 async def test_nothing_of_an_overcharge_can_be_amended(stage: Stage, world: FakeWorld) -> None:
-    """What is done is done: it is kept or undone."""
+    """What is done is done: it is kept or cancelled."""
     mission = await overcharged(stage, world)
     card = await overcharge_card(mission)
     amendments: tuple[JsonObject, ...] = ({}, {"price": {"amount": "1.00", "currency": "EUR"}})
@@ -219,7 +208,7 @@ async def test_the_tolerance_is_a_fraction_of_the_approved_price(
 ) -> None:
     """78.00 EUR and 5 % are 81.90 EUR: that fits, a cent more does not."""
     govern(world, overcharge_tolerance="0.05")
-    policy = spending(overcharge_tolerance="0.05", on_overcharge="undo")
+    policy = spending(overcharge_tolerance="0.05", on_overcharge="cancel")
 
     fits = await end_of(stage, world, charged("81.90"), policy=policy)
     does_not = await end_of(stage, world, charged("81.91"), policy=policy)
@@ -230,7 +219,7 @@ async def test_the_tolerance_is_a_fraction_of_the_approved_price(
 
 
 async def test_a_charge_in_another_currency_is_one(stage: Stage, world: FakeWorld) -> None:
-    """Nobody converts it: none of it is known to be approved."""
+    """Nobody converts it: none of it is approved, and the approved price stays reserved."""
     mission = await stage_with(stage, world, charged("78.00", "USD"))
     card = await overcharge_card(mission)
     assert "78.00 USD" in all_text(card)
@@ -239,26 +228,14 @@ async def test_a_charge_in_another_currency_is_one(stage: Stage, world: FakeWorl
 
     assert str(result.ledger.obligations[0].overcharged) == "78.00 USD"
     assert [str(m) for m in result.spend.amounts()] == ["78.00 USD"]
+    assert "22.00 EUR left" in (world.contexts("north")[2].last_error or "")
 
 
 async def stage_with(stage: Stage, world: FakeWorld, outcome: ToolOutcome) -> Mission:
-    world.plan(fake_leg("north"))
-    world.decide("north", buy("78.00"), buy("40.00"))
     world.answer("buy_pass", outcome)
-    mission = await stage.start(budget=eur("100"))
+    mission = await stage.start_leg("north", buy("78.00"), buy("40.00"), budget=eur("100"))
     await mission.approve(await mission.card("north"))
     return mission
-
-
-async def test_money_of_another_currency_frees_nothing_of_the_budget(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """What was approved stays taken: 40 EUR more do not fit beside it."""
-    mission = await stage_with(stage, world, charged("78.00", "USD"))
-    await mission.approve(await overcharge_card(mission))
-    await mission.end()
-
-    assert "22.00 EUR left" in (world.contexts("north")[2].last_error or "")
 
 
 async def test_a_charge_that_is_not_stated_counts_as_approved(
@@ -285,10 +262,8 @@ async def test_a_standing_approval_approves_up_to_its_amount(
         return MissionPolicy(confirmation=ConfirmationPolicy(standing=(rule,)))
 
     goal = "Buy a pass for 78 EUR"
-    world.plan(fake_leg("north"))
-    world.decide("north", buy("78.00"))
     world.answer("buy_pass", charged("97.50"))
-    within = await (await stage.start(goal=goal, policy=up_to("100"))).end()
+    within = await stage.run_leg("north", buy("78.00"), goal=goal, policy=up_to("100"))
     above = await stage.start(goal=goal, policy=up_to("80"))
     await above.approve(await overcharge_card(above))
 
@@ -304,20 +279,172 @@ async def test_a_policy_may_keep_or_undo_without_asking(stage: Stage, world: Fak
     govern(world, on_overcharge="keep")
 
     kept = await end_of(stage, world, charged("97.50"), policy=spending(on_overcharge="keep"))
-    undone = await end_of(stage, world, charged("97.50"), policy=spending(on_overcharge="undo"))
+    cancelled = await end_of(
+        stage, world, charged("97.50"), policy=spending(on_overcharge="cancel")
+    )
 
     assert kept.ledger.obligations[0].overcharged == eur("19.50")
     assert states_of(kept.ledger) == {"buy_pass": "committed"}
-    assert undone.ledger.obligations[0].overcharged == eur("19.50")
-    assert states_of(undone.ledger) == {"buy_pass": "cancelled"}
+    assert cancelled.ledger.obligations[0].overcharged == eur("19.50")
+    assert states_of(cancelled.ledger) == {"buy_pass": "cancelled"}
 
 
-async def test_the_workers_policy_undoes_where_a_mission_would_ask(
+# -- the mission stops spending --------------------------------------------------------------------
+
+
+async def test_no_other_leg_spends_until_it_is_decided(stage: Stage, world: FakeWorld) -> None:
+    """South's card was approved before; its call waits, and then must fit what is left."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("60.00"))
+    world.decide("south", CallTool(tool="buy_ticket", arguments=ticket("60.00")))
+    world.answer("buy_pass", charged("90.00"))
+    mission = await stage.start(budget=eur("120"))
+    north, south = await mission.card("north"), await mission.card("south")
+    await mission.approve(north)
+    card = await overcharge_card(mission)
+    await mission.approve(south)
+    await mission.eventually(lambda: is_running(mission, "south"))
+
+    assert world.sent("buy_ticket") == []
+    await mission.approve(card)
+    result = await mission.end()
+
+    assert world.sent("buy_ticket") == []
+    assert "30.00 EUR left" in (world.contexts("south")[1].last_error or "")
+    assert result.spend.by_currency == {"EUR": Decimal("90.00")}
+
+
+@pytest.mark.parametrize("budget", [eur("200"), None], ids=["with a budget", "without"])
+async def test_a_leg_that_waited_goes_on_when_it_is_decided(
+    stage: Stage, world: FakeWorld, budget: Money | None
+) -> None:
+    """What is cancelled is free again, and what was approved meanwhile is sent."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("60.00"))
+    world.decide("south", CallTool(tool="buy_ticket", arguments=ticket("60.00")))
+    world.answer("buy_pass", charged("190.00"))
+    mission = await stage.start(budget=budget)
+    north, south = await mission.card("north"), await mission.card("south")
+    await mission.approve(north)
+    card = await overcharge_card(mission)
+    await mission.approve(south)
+    await mission.reject(card, "too dear")
+    result = await mission.end()
+
+    assert states_of(result.ledger) == {"buy_pass": "cancelled", "buy_ticket": "committed"}
+    assert result.spend.by_currency == {"EUR": Decimal("60.00")}
+
+
+async def test_a_reservation_is_not_answered_while_spending_is_held(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """The stricter of the two holds."""
-    govern(world, on_overcharge="undo")
+    """South asks for money while north's overcharge is undecided: it gets no card until then."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("60.00"))
+    world.decide("south", CallTool(tool="find_flights"), buy("20.00", "buy_pass"))
+    search = world.hold(names.INVOKE_TOOL, "find_flights")
+    world.answer("buy_pass", charged("90.00"), charged("20.00"))
+    mission = await stage.start(budget=eur("120"))
+    await mission.approve(await mission.card("north"))
+    card = await overcharge_card(mission)
+    async with search:
+        pass
+    await mission.eventually(lambda: at_step(mission, "south", 2))
+    assert (await mission.waiting("south")).card is None
 
-    result = await end_of(stage, world, charged("97.50"))
+    await mission.approve(card)
+    await mission.approve(await mission.card("south"))
+    result = await mission.end()
 
+    assert result.spend.by_currency == {"EUR": Decimal("110.00")}
+
+
+async def test_a_mission_that_is_lost_while_legs_wait_ends(stage: Stage, world: FakeWorld) -> None:
+    """Nobody decides: the mission fails, and no leg waits for ever for its money."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("60.00"))
+    world.decide("south", CallTool(tool="find_flights"), buy("20.00"))
+    search = world.hold(names.INVOKE_TOOL, "find_flights")
+    world.answer("buy_pass", charged("90.00"))
+    policy = MissionPolicy(confirmation_expiry=timedelta(hours=1))
+    mission = await stage.start(budget=eur("120"), policy=policy)
+    await mission.approve(await mission.card("north"))
+    await overcharge_card(mission)
+    async with search:
+        pass
+    result = await mission.end()
+
+    assert result.status is MissionStatus.ROLLED_BACK
     assert states_of(result.ledger) == {"buy_pass": "cancelled"}
+
+
+async def test_a_leg_that_starts_meanwhile_does_not_spend(stage: Stage, world: FakeWorld) -> None:
+    """It begins while spending is held, without a budget, and waits like the others."""
+    world.plan(fake_leg("north"), fake_leg("look"), fake_leg("south", after=("look",)))
+    world.decide("north", buy("60.00"))
+    world.decide("look", CallTool(tool="find_flights"))
+    world.decide("south", CallTool(tool="buy_ticket", arguments=ticket("20.00")))
+    search = world.hold(names.INVOKE_TOOL, "find_flights")
+    world.answer("buy_pass", charged("90.00"))
+    mission = await stage.start()
+    await mission.approve(await mission.card("north"))
+    card = await overcharge_card(mission)
+    async with search:
+        pass
+    await mission.approve(await mission.card("south"))
+    await mission.eventually(lambda: is_running(mission, "south"))
+    assert world.sent("buy_ticket") == []
+
+    await mission.approve(card)
+    result = await mission.end()
+
+    assert len(world.sent("buy_ticket")) == 1
+    assert result.status is MissionStatus.SUCCEEDED
+
+
+def ticket(amount: str) -> JsonObject:
+    return {"seat": "12A", "price": {"amount": amount, "currency": "EUR"}}
+
+
+async def is_running(mission: Mission, leg_id: str) -> bool | None:
+    """Whether a leg waits for no person."""
+    return (await mission.leg(leg_id)).status is LegStatus.RUNNING or None
+
+
+async def at_step(mission: Mission, leg_id: str, step: int) -> bool | None:
+    """Whether a leg has made this many steps but one."""
+    return len((await mission.leg(leg_id)).steps) == step - 1 or None
+
+
+# -- workers that die ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [pytest.param(True, id="kept"), pytest.param(False, id="cancelled", marks=pytest.mark.long)],
+)
+async def test_workers_that_remember_nothing_come_to_the_same(
+    forgetful: Stage, world: FakeWorld, kept: bool
+) -> None:
+    """Whichever dies between charge and comparison, or while others are held: history tells."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("60.00"))
+    world.decide("south", CallTool(tool="buy_ticket", arguments=ticket("20.00")))
+    world.answer("buy_pass", charged("90.00"))
+    mission = await forgetful.start(budget=eur("120"))
+    south = await mission.card("south")  # While spending is held, a leg that asks gets none.
+    await mission.approve(await mission.card("north"))
+    card = await overcharge_card(mission)
+    await mission.approve(south)
+    await (mission.approve(card) if kept else mission.reject(card, "too dear"))
+    result = await mission.end()
+    replays = await replays_at_every_task(mission.handle)
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert len(charges(world, "buy_pass")) == len(charges(world, "buy_ticket")) == 1
+    assert replays > 10
+
+
+def charges(world: FakeWorld, tool: str) -> set[str]:
+    """What a provider that knows keys charges for a tool: attempts of one call are one."""
+    return {call.call_id for call in world.sent(tool)}

@@ -9,14 +9,20 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegInput, LegResult, LegState, LegStatus
-from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.leg import LegInput, LegState, LegStatus
+from orchestrator.messages.mission import BegunPlan, CarriedMission, MissionStatus
 from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import CallTool, GiveUp, StepContext, StepDecision
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, fake_obligation, fake_tool, states_of
+from orchestrator.testing import (
+    FakeWorld,
+    fake_leg,
+    fake_obligation,
+    fake_tool,
+    states_of,
+)
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -60,28 +66,16 @@ async def test_what_a_leg_cancelled_itself_is_cancelled_in_the_ledger(
     mission = await stage.start()
     result = await mission.end()
     report = await (await mission.start_rollback()).result()
+    (booking,), (cancel,) = world.sent("book_flight"), world.sent("cancel_flight")
 
     assert result.status is MissionStatus.SUCCEEDED
+    assert (result.legs[0].decisions, cancel.grant) == ((), None)
+    assert cancel.call_id != booking.call_id
     assert result.receipts == ()
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
     assert result.ledger.obligations[0].note == f"cancelled by {mission.mission_id}.trip.2"
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
     assert world.compensated() == []
-
-
-async def test_a_cancel_asks_nobody_and_has_a_key_of_its_own(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """It goes out at once, as the step that it is."""
-    book_and_cancel(world)
-
-    mission = await stage.start()
-    result = await mission.end()
-    (booking,), (cancel,) = world.sent("book_flight"), world.sent("cancel_flight")
-
-    assert result.legs[0].decisions == ()
-    assert cancel.grant is None
-    assert cancel.call_id != booking.call_id
 
 
 async def test_a_cancelled_booking_takes_no_room_of_its_order(
@@ -143,7 +137,7 @@ async def test_a_cancel_whose_outcome_is_unknown_is_cleared_up_by_the_rollback(
     assert "whether cancel_flight took effect is unknown" in result.error
     assert tried.state is ObligationState.COMMITTED
     assert tried.cancel_call is not None
-    assert tried.cancel_call.idempotency_key == f"{mission.mission_id}.trip.2"
+    assert tried.cancel_call.idempotency_key == world.sent("cancel_flight")[0].key
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
 
 
@@ -156,7 +150,6 @@ async def test_a_crash_while_a_cancel_is_on_its_way_loses_nothing(
 
     mission = await stage.start()
     await call.reached()
-    await mission.leg_handle("trip").terminate()
     await mission.handle.terminate()
     await (await mission.start_rollback()).result()
     (tried,) = world.compensated()
@@ -174,9 +167,7 @@ THEIRS = CallTool(tool="cancel_flight", arguments={"reference": "theirs"})
 
 async def wait_for_card(stage: Stage, world: FakeWorld, *then: StepDecision) -> Mission:
     """A mission of one leg that books a flight, and then asks to cancel another mission's."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"), THEIRS, *then)
-    mission = await stage.start()
+    mission = await stage.start_leg("trip", CallTool(tool="book_flight"), THEIRS, *then)
     await mission.card("trip")
     return mission
 
@@ -184,7 +175,7 @@ async def wait_for_card(stage: Stage, world: FakeWorld, *then: StepDecision) -> 
 async def test_a_cancel_of_anothers_waits_for_a_person_and_is_on_record(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """Approved, it is a consequence that nothing undoes; the mission's own booking stands."""
+    """Approved, it is a consequence that nothing cancels; the mission's own booking stands."""
     mission = await wait_for_card(stage, world)
     card = await mission.card("trip")
     before = world.sent("cancel_flight")
@@ -210,7 +201,7 @@ async def test_a_rejected_cancel_is_told_to_the_planner(stage: Stage, world: Fak
     assert world.contexts("trip")[-1].observations[-1].outcome == "refused"
 
 
-async def test_who_keeps_what_was_to_go_wants_nothing_else_undone(
+async def test_who_keeps_what_was_to_go_wants_nothing_else_cancelled(
     stage: Stage, world: FakeWorld
 ) -> None:
     """Its planner sees no other way: the leg is left out, and what was booked stands."""
@@ -227,7 +218,9 @@ async def test_who_keeps_what_was_to_go_wants_nothing_else_undone(
 async def test_an_unclear_cancel_of_anothers_is_parked(stage: Stage, world: FakeWorld) -> None:
     """Whether it took effect, an operator finds out; what is the mission's own is cancelled."""
     world.answer("cancel_flight", BUSY)
-    world.compensate("cancel_flight", CompensationOutcome(state="parked", note="nothing undoes it"))
+    world.compensate(
+        "cancel_flight", CompensationOutcome(state="parked", note="nothing cancels it")
+    )
     mission = await wait_for_card(stage, world)
     await mission.approve(await mission.card("trip"))
     result = await mission.end()
@@ -242,7 +235,9 @@ async def test_a_mission_that_fails_shows_what_it_cancelled_of_others(
     stage: Stage, world: FakeWorld
 ) -> None:
     """A rollback takes back the booking, and leaves the cancel to an operator."""
-    world.compensate("cancel_flight", CompensationOutcome(state="parked", note="nothing undoes it"))
+    world.compensate(
+        "cancel_flight", CompensationOutcome(state="parked", note="nothing cancels it")
+    )
     mission = await wait_for_card(stage, world, GiveUp(reason="enough"))
     await mission.approve(await mission.card("trip"))
     (parked,) = await mission.parked()
@@ -276,53 +271,63 @@ async def test_what_another_mission_booked_is_anothers(stage: Stage, world: Fake
     assert (card.card_type, card.arguments) == ("structured-cancellation", {"reference": theirs})
 
 
-async def test_the_ledger_of_a_leg_that_nobodys_mission_started_counts_for_nothing(
+async def test_a_ledger_that_no_run_of_the_mission_carried_counts_for_nothing(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """Started by hand under the id of a leg that is over, it makes nothing the mission's own."""
-    world.plan(fake_leg("trip"), fake_leg("pay"), fake_leg("regret", after=("trip",)))
-    world.decide("pay", CallTool(tool="book_flight"))
-    world.decide("regret", THEIRS)
-    paying = world.hold(names.INVOKE_TOOL, "book_flight")
-    regretting = world.hold(names.PLAN_STEP, "regret")
-    mission = await stage.start()
-    await paying.reached()
-    await regretting.reached()
-    await forge(stage, mission)
-    regretting.release()
+    """Claimed by whoever starts a first run, it makes nothing the mission's own."""
+    mission = await stage.start_leg("regret", THEIRS, carried=forged(world))
     card = await mission.card("regret")
+    result = await mission.snapshot()
 
     assert card.card_type == "structured-cancellation"
     assert world.sent("cancel_flight") == []
+    assert [leg.leg_id for leg in result.legs] == ["regret"]
+    assert result.ledger.obligations == ()
 
 
-async def forge(stage: Stage, mission: Mission) -> None:
-    """Start, under the id of the leg `trip`, one that claims to have booked what is not theirs."""
+def forged(world: FakeWorld) -> CarriedMission:
+    """The state of a mission whose leg claims to have booked what is not theirs."""
     claimed = fake_obligation(
-        f"{mission.mission_id}.trip.1",
+        "mine.trip.1",
         tool="book_flight",
         cancel_tool="cancel_flight",
         state=ObligationState.COMMITTED,
-        undo_arguments={"reference": "theirs"},
+        cancel_inputs={"reference": "theirs"},
     )
+    catalog = CatalogPin(digest=world.catalog.digest, size=2)
     leg = LegInput(
-        mission_id=mission.mission_id,
+        mission_id="mine",
         mission_goal="mine",
         leg=fake_leg("trip"),
-        catalog=CatalogPin(digest=stage.world.catalog.digest, size=2),
+        catalog=catalog,
         started_at=claimed.written_at,
         state=LegState(ledger=Ledger(obligations=(claimed,))),
     )
-    handle = await stage.env.client.start_workflow(
-        names.LEG_WORKFLOW,
-        leg,
-        id=names.leg_workflow_id(mission.mission_id, "trip"),
-        task_queue=stage.task_queue,
-        result_type=LegResult,
+    return CarriedMission(
+        started_at=claimed.written_at,
+        catalog=catalog,
+        plan=BegunPlan(legs=(leg.leg,)),
+        goal="mine",
+        said_at=claimed.written_at,
+        legs=(leg,),
     )
 
-    async def claims() -> LegResult | None:
-        found: LegResult = await handle.query(names.RESULT_QUERY, result_type=LegResult)
-        return found if found.ledger.obligations else None
 
-    await mission.eventually(claims)
+async def test_an_id_that_stands_already_leaves_the_second_call_unclear(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Of the two bookings that their provider calls the same, rollback is told which is which."""
+    twin = ToolOutcome(kind="succeeded", status=201, body={"reference": "b-1"})
+    world.answer("book_flight", twin, twin)
+
+    result = await stage.run_leg(
+        "trip",
+        CallTool(tool="book_flight", arguments={"seat": 1}),
+        CallTool(tool="book_flight", arguments={"seat": 2}),
+    )
+
+    first, second = result.ledger.obligations
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert second.obligation_id in [o.obligation_id for o in world.compensated() if o.namesake]
+    assert (first.namesake, second.namesake) == ("", first.obligation_id)
+    assert first.obligation_id in (result.error or "")

@@ -242,7 +242,7 @@ CASES: Final = [
         "If it rains in Lisbon on 6 December 2026",
         RAIN,
         True,
-        [forecast("Lisbon"), *tell("Bring umbrellas.")],
+        [find("weather forecast"), forecast("Lisbon"), *tell("Bring umbrellas.")],
         SEND,
     ),
     held(

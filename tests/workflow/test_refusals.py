@@ -1,23 +1,26 @@
-"""What follows a no: another way, a leg left out, all undone, or a planner that is stopped."""
+"""Questions and refusals: answers, rejections, hints, and planners that propose the same again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from orchestrator.confirmation.models import ConfirmationCard, Decision, Reject, Respond, Then
 from orchestrator.confirmation.policy import ConfirmationPolicy
-from orchestrator.messages.leg import LegStatus
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.leg import LegStatus, Question
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.planning.models import CallTool
+from orchestrator.planning.models import AskUser, CallTool
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
+
 
 SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
 
@@ -51,9 +54,7 @@ async def other_card(mission: Mission, *seen: ConfirmationCard) -> ConfirmationC
 
 async def test_a_card_tells_what_the_call_is_for(stage: Stage, world: FakeWorld) -> None:
     """Goal, part, agent, the planner's words and who asked; nothing was asked before."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy())
-    mission = await stage.start(requester="eve@example.com")
+    mission = await stage.start_leg("ticket", buy(), requester="eve@example.com")
     card = await mission.card("ticket")
     await mission.approve(card)
     await mission.end()
@@ -96,16 +97,14 @@ async def test_a_leg_that_is_left_out_takes_what_depends_on_it_along(
 
 async def test_a_rejection_may_undo_all(stage: Stage, world: FakeWorld) -> None:
     """The planner is not asked for another way, and what was booked is cancelled."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", CallTool(tool="book_hotel"), buy(), buy("30F"))
-    mission = await stage.start()
-    await mission.decide(no(await mission.card("ticket"), "undo"))
+    mission = await stage.start_leg("ticket", CallTool(tool="book_hotel"), buy(), buy("30F"))
+    await mission.decide(no(await mission.card("ticket"), "rollback"))
     result = await mission.end()
 
     assert result.status is MissionStatus.ROLLED_BACK
     assert states_of(result.ledger) == {"book_hotel": "cancelled"}
     assert len(world.contexts("ticket")) == 2
-    assert result.legs[0].decisions[-1].then == "undo"
+    assert result.legs[0].decisions[-1].then == "rollback"
 
 
 @pytest.mark.parametrize("decide", [no, further_back])
@@ -132,9 +131,7 @@ async def test_the_same_again_is_not_put_to_a_person(
 
 async def test_a_planner_that_listens_then_goes_on(stage: Stage, world: FakeWorld) -> None:
     """One repeat loses nothing: the next proposal is put to the person."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy(), buy(), buy("30F"))
-    mission = await stage.start()
+    mission = await stage.start_leg("ticket", buy(), buy(), buy("30F"))
     first = await mission.card("ticket")
     await mission.decide(further_back(first))
     await mission.approve(await other_card(mission, first))
@@ -148,9 +145,7 @@ async def test_what_was_amended_and_then_refused_is_refused_as_it_was_proposed_t
     stage: Stage, world: FakeWorld
 ) -> None:
     """And as it was amended: neither is asked about again."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy(), buy("14C"), buy("14C"))
-    mission = await stage.start()
+    mission = await stage.start_leg("ticket", buy(), buy("14C"), buy("14C"))
     amended = await mission.amend(await mission.card("ticket"), seat="14C")
     await mission.decide(no(amended))
     result = await mission.end()
@@ -160,9 +155,7 @@ async def test_what_was_amended_and_then_refused_is_refused_as_it_was_proposed_t
 
 async def test_a_hint_reaches_the_planner_as_data(stage: Stage, world: FakeWorld) -> None:
     """It is on record and in the observation, beside who said it; the next card tells of it."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy(), buy("30F"))
-    mission = await stage.start()
+    mission = await stage.start_leg("ticket", buy(), buy("30F"))
     first = await mission.card("ticket")
     receipt = await mission.decide(further_back(first))
     second = await other_card(mission, first)
@@ -182,11 +175,9 @@ async def test_a_hint_reaches_the_planner_as_data(stage: Stage, world: FakeWorld
 
 async def test_a_series_of_refusals_has_an_end(stage: Stage, world: FakeWorld) -> None:
     """Each new card says why it comes; after as many as the policy lets, nobody is asked."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", *[buy(f"{n}A") for n in range(10, 20)])
     world.answer("buy_ticket", SOLD_OUT)
     policy = MissionPolicy(confirmation=ConfirmationPolicy(max_proposals=3))
-    mission = await stage.start(policy=policy)
+    mission = await stage.start_leg("ticket", *[buy(f"{n}A") for n in range(10, 20)], policy=policy)
     cards: list[ConfirmationCard] = []
     for _ in range(3):
         cards.append(await other_card(mission, *cards))
@@ -204,10 +195,8 @@ async def test_what_a_provider_refused_is_told_to_the_planner_once(
     stage: Stage, world: FakeWorld
 ) -> None:
     """Nobody approves the very same call twice; a planner that insists is stopped."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy(), buy(), buy())
     world.answer("buy_ticket", SOLD_OUT)
-    mission = await stage.start()
+    mission = await stage.start_leg("ticket", buy(), buy(), buy())
     await mission.approve(await mission.card("ticket"))
     result = await mission.end()
 
@@ -219,13 +208,11 @@ async def test_what_a_provider_refused_is_told_to_the_planner_once(
 
 async def test_another_success_ends_a_series(stage: Stage, world: FakeWorld) -> None:
     """Only calls one after the other that came to nothing are counted."""
-    world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy("10A"), buy("11A"), buy("12A"))
     world.answer(
         "buy_ticket", SOLD_OUT, ToolOutcome(kind="succeeded", status=201, body={}), SOLD_OUT
     )
     policy = MissionPolicy(confirmation=ConfirmationPolicy(max_proposals=2))
-    mission = await stage.start(policy=policy)
+    mission = await stage.start_leg("ticket", buy("10A"), buy("11A"), buy("12A"), policy=policy)
     cards: list[ConfirmationCard] = []
     for _ in range(3):
         cards.append(await other_card(mission, *cards))
@@ -234,3 +221,87 @@ async def test_another_success_ends_a_series(stage: Stage, world: FakeWorld) -> 
 
     assert cards[1].asked_because != ""
     assert cards[2].asked_because == ""
+
+
+ASK = AskUser(
+    question="Which seat, and which meal?",
+    fields={"seat": {"type": "string"}, "meal": {"type": "string"}},
+)
+
+
+async def at_the_question(
+    stage: Stage, world: FakeWorld, policy: MissionPolicy | None = None
+) -> tuple[Mission, Question]:
+    """A mission that has booked a flight and now asks for the seat and the meal."""
+    mission = await stage.start_leg(
+        "flight", CallTool(tool="book_flight"), ASK, inputs={"class": "economy"}, policy=policy
+    )
+    return mission, await mission.question("flight")
+
+
+async def test_an_answer_resumes_the_leg_with_its_values(stage: Stage, world: FakeWorld) -> None:
+    """They join the inputs of every later step."""
+    mission, question = await at_the_question(stage, world)
+
+    await mission.answer(question, {"seat": "12A", "meal": "none"})
+    result = await mission.end()
+    before, at, after = world.contexts("flight")
+
+    assert question.question == ASK.question
+    assert question.fields == ASK.fields
+    assert question.why
+    assert "rolled back" in question.otherwise
+    assert question.asked_at is not None
+    assert before.inputs == at.inputs == {"class": "economy"}
+    assert after.inputs == {"class": "economy", "seat": "12A", "meal": "none"}
+    assert [s.outcome for s in result.legs[0].steps] == ["succeeded", "answered", "done"]
+    assert result.status is MissionStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("values", "faults"),
+    [
+        ({"seat": "12A", "colour": "red"}, ["not asked for: colour", "missing: meal"]),
+        ({"seat": 12, "meal": "none"}, ["seat must be a string"]),
+    ],
+)
+async def test_a_wrong_answer_is_refused_and_the_question_stays_open(
+    stage: Stage, world: FakeWorld, values: JsonObject, faults: list[str]
+) -> None:
+    """The sender reads what is strange, missing or of another type."""
+    mission, question = await at_the_question(stage, world)
+
+    refusal = await mission.refusal(mission.answer(question, values))
+    still = (await mission.waiting("flight")).question
+    await mission.answer(question, {"seat": "12A", "meal": "none"})
+    result = await mission.end()
+
+    assert refusal.type == "AnswerInvalid"
+    assert all(fault in refusal.message for fault in faults)
+    assert still == question
+    assert result.status is MissionStatus.SUCCEEDED
+
+
+async def test_an_answer_to_another_question_is_refused(stage: Stage, world: FakeWorld) -> None:
+    """Only the open question of the leg takes an answer."""
+    mission, question = await at_the_question(stage, world)
+    other = question.model_copy(update={"question_id": f"{mission.mission_id}.flight.9"})
+
+    refusal = await mission.refusal(mission.answer(other, {"seat": "12A", "meal": "none"}))
+
+    assert refusal.type == "QuestionUnknown"
+    assert (await mission.waiting("flight")).question == question
+
+
+async def test_a_question_that_nobody_answers_loses_its_leg(stage: Stage, world: FakeWorld) -> None:
+    """After its expiry the mission fails, and what it had booked is taken back."""
+    policy = MissionPolicy(answer_expiry=timedelta(hours=2))
+    mission, question = await at_the_question(stage, world, policy)
+
+    result = await mission.end()
+
+    assert result.error == "nobody answered in time: Which seat, and which meal?"
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+    assert question.expires_at is not None
+    assert result.finished_at is not None
+    assert result.finished_at >= question.expires_at

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
+from orchestrator.adapters.storage.protocols import SentCall
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
-from orchestrator.messages.mission import MissionResult, MissionStatus
-from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.saga.ledger import ObligationState, Resolution
-from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
+from orchestrator.messages.mission import MissionResult, MissionStatus, as_sent
+from orchestrator.planning.models import CallTool, Finish, GiveUp
+from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
+from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg, fake_obligation, states_of
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -31,22 +33,12 @@ def never_answer(world: FakeWorld) -> None:
     world.answer("book_flight", BUSY)
 
 
-async def park(stage: Stage, world: FakeWorld, *then: CompensationOutcome) -> tuple[Mission, str]:
-    """A mission with one parked obligation, and its id; tried once more, it comes to `then`."""
-    stage.lose_after("book_flight")
-    world.compensate("book_flight", TOO_LATE, *then)
-    mission = await stage.start()
-    await mission.over()
-    (parked,) = await mission.parked()
-    return mission, parked.obligation_id
-
-
 async def test_a_lost_leg_stops_its_siblings(stage: Stage, world: FakeWorld) -> None:
     """A leg that waits for a person is cancelled, and what it was about to do is never done."""
     world.plan(fake_leg("ticket"), fake_leg("visa"))
     world.decide("ticket", CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
     world.decide("visa", GiveUp(reason="no visa"))
-    lost = world.hold(names.PLAN_STEP, "visa")
+    lost = world.hold(PLAN_STEP, "visa")
 
     mission = await stage.start()
     await mission.card("ticket")
@@ -89,7 +81,7 @@ async def test_everything_is_cancelled_in_reverse_order_of_commitment_across_leg
     assert result.receipts == ()
 
 
-async def test_the_failure_carries_the_result_that_the_query_gives(
+async def test_the_failure_carries_the_result_that_history_gives(
     stage: Stage, world: FakeWorld
 ) -> None:
     """One document, whichever way it is read."""
@@ -101,16 +93,17 @@ async def test_the_failure_carries_the_result_that_the_query_gives(
     assert isinstance(failure, ApplicationError)
     assert failure.type == names.MISSION_FAILED
     assert failure.message == "no visa"
-    assert MissionResult.model_validate(failure.details[0]) == await mission.snapshot()
+    carried = MissionResult.model_validate(failure.details[0])
+    assert carried == await mission.state(mission.handle, lambda told: as_sent(told.result()))
 
 
 async def test_nothing_committed_needs_no_rollback(stage: Stage, world: FakeWorld) -> None:
     """The mission failed, and no rollback workflow was started for it."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", CallTool(tool="book_flight"), GiveUp(reason="sold out everywhere"))
     world.answer("book_flight", SOLD_OUT)
 
-    mission = await stage.start()
+    mission = await stage.start_leg(
+        "flight", CallTool(tool="book_flight"), GiveUp(reason="sold out everywhere")
+    )
     result = await mission.end()
 
     assert result.status is MissionStatus.FAILED
@@ -118,27 +111,11 @@ async def test_nothing_committed_needs_no_rollback(stage: Stage, world: FakeWorl
     assert await mission.rollback_status() is None
 
 
-async def test_a_call_that_keeps_failing_comes_to_an_unknown_outcome(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """It is tried as often as the policy says, and then the leg is lost."""
-    never_answer(world)
-
-    result = await (await stage.start()).end()
-
-    assert len(world.sent("book_flight")) == 3  # the policy's call_attempts
-    assert result.legs[0].steps[0].outcome == "unknown"
-    assert result.error is not None
-    assert "whether book_flight took effect is unknown (HTTP 503)" in result.error
-
-
 async def test_a_call_without_a_key_is_never_sent_twice(stage: Stage, world: FakeWorld) -> None:
     """The second attempt could be a second parcel."""
-    world.plan(fake_leg("parcel"))
-    world.decide("parcel", CallTool(tool="send_parcel"))
     world.answer("send_parcel", BUSY)
 
-    result = await (await stage.start()).end()
+    result = await stage.run_leg("parcel", CallTool(tool="send_parcel"))
 
     assert len(world.sent("send_parcel")) == 1
     assert result.legs[0].steps[0].outcome == "unknown"
@@ -154,6 +131,9 @@ async def test_an_unknown_outcome_is_cancelled_only_when_the_call_can_no_longer_
     tried = world.attempts(names.COMPENSATE)
     obligation = world.compensated()[0]
 
+    assert len(world.sent("book_flight")) == 3  # the policy's call_attempts
+    assert result.legs[0].steps[0].outcome == "unknown"
+    assert "whether book_flight took effect is unknown (HTTP 503)" in (result.error or "")
     assert [call.subject for call in tried] == ["book_flight"]
     assert obligation.state is ObligationState.INTENDED
     assert obligation.deadline == world.sent("book_flight")[0].deadline
@@ -161,19 +141,61 @@ async def test_an_unknown_outcome_is_cancelled_only_when_the_call_can_no_longer_
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
 
 
-async def test_a_call_that_is_found_never_to_have_happened_is_void(
+async def test_what_is_not_found_is_looked_for_until_it_had_time_to_come_to_light(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """Nothing was taken back, for there was nothing: the mission simply failed."""
+    """No look costs an attempt, each says for how long it was missing, and the last settles it."""
     never_answer(world)
-    world.compensate(
-        "book_flight", CompensationOutcome(state="void", note="the provider does not hold it")
+    settles = timedelta(seconds=30)
+    missing = CompensationFailure(
+        reason="not found so far", counts=False, arrived=False, settles_after=settles
     )
+    seen: list[timedelta] = []
+
+    async def look(obligation: Obligation) -> CompensationOutcome:
+        seen.append(obligation.missing_for)
+        if obligation.missing_for < settles:
+            raise ApplicationError("missing", missing, type=names.PROVIDER_BUSY, non_retryable=True)
+        return CompensationOutcome(state="void", note="the provider does not hold it")
+
+    world.compensate("book_flight", look)
 
     result = await (await stage.start()).end()
+    tried = world.attempts(names.COMPENSATE)
 
     assert result.status is MissionStatus.FAILED
     assert states_of(result.ledger) == {"book_flight": "void"}
+    assert seen == [timedelta(seconds=passed) for passed in (0, 1, 3, 7, 15, 30)]
+    assert tried[-1].at - tried[0].at >= settles
+
+
+async def test_a_deferred_call_is_waited_for_without_an_attempt(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Also one that takes no key and is sent once: its provider did not begin."""
+    limited = ToolOutcome(kind="rejected", status=403, deferred=True, retry_after_s=90)
+    world.answer("send_parcel", limited, limited, ToolOutcome(kind="succeeded", status=201))
+
+    result = await stage.run_leg("parcel", CallTool(tool="send_parcel"), Finish(summary="sent"))
+    sent = world.attempts(names.INVOKE_TOOL, "send_parcel")
+
+    assert result.legs[0].steps[0].outcome == "succeeded"
+    assert len(sent) == 3
+    assert sent[1].at - sent[0].at >= timedelta(seconds=90)
+    assert len({call.deadline for call in world.sent("send_parcel")}) == 3
+
+
+async def test_a_call_that_is_deferred_for_too_long_is_void(stage: Stage, world: FakeWorld) -> None:
+    """The planner reads why; nothing was done."""
+    world.answer(
+        "send_parcel",
+        ToolOutcome(kind="rejected", status=429, reason="later", deferred=True, retry_after_s=1e12),
+    )
+
+    result = await stage.run_leg("parcel", CallTool(tool="send_parcel"), GiveUp(reason="limited"))
+
+    assert len(world.sent("send_parcel")) == 1
+    assert states_of(result.ledger) == {"send_parcel": "void"}
 
 
 async def test_what_cannot_be_taken_back_is_parked_and_the_rest_is_cancelled(
@@ -207,65 +229,6 @@ async def test_a_compensation_that_keeps_failing_is_parked_after_its_attempts(
     assert len(world.compensated()) == parked.cancel_max_attempts == 3
     assert "all 3 attempts are spent" in parked.note
     assert "HTTP 503" in parked.note
-
-
-async def test_a_compensation_that_fails_at_first_is_tried_again(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """A provider that is down for a moment parks nothing."""
-    stage.lose_after("book_flight")
-    world.compensate("book_flight", BUSY, CompensationOutcome(state="cancelled"))
-
-    result = await (await stage.start()).end()
-
-    assert result.status is MissionStatus.ROLLED_BACK
-    assert len(world.compensated()) == 2
-
-
-@pytest.mark.parametrize(
-    ("resolution", "state"), [("cancelled", "cancelled"), ("accept", "accepted")]
-)
-async def test_an_operators_word_closes_the_rollback(
-    stage: Stage, world: FakeWorld, resolution: Resolution, state: str
-) -> None:
-    """Noted with who said so, and nothing is tried again."""
-    mission, parked = await park(stage, world)
-
-    await mission.resolve(parked, resolution)
-    report = await mission.rollback_handle.result()
-
-    assert states_of(report.ledger) == {"book_flight": state}
-    assert report.ledger.obligations[0].note.startswith("ops: ")
-    assert len(world.compensated()) == 1
-
-
-async def test_an_operators_retry_takes_it_back_after_all(stage: Stage, world: FakeWorld) -> None:
-    """It is tried once more as the committed obligation that it is, and the rollback closes."""
-    mission, parked = await park(stage, world, CompensationOutcome(state="cancelled"))
-
-    await mission.resolve(parked, "retry")
-    report = await mission.rollback_handle.result()
-
-    assert states_of(report.ledger) == {"book_flight": "cancelled"}
-    assert [o.state for o in world.compensated()] == [ObligationState.COMMITTED] * 2
-
-
-async def test_a_retry_that_fails_again_parks_again(stage: Stage, world: FakeWorld) -> None:
-    """The rollback stays open until everything is resolved, however often it takes."""
-    mission, parked = await park(
-        stage, world, CompensationOutcome(state="parked", note="still too late")
-    )
-
-    await mission.resolve(parked, "retry")
-
-    async def parked_again() -> bool | None:
-        return [o.note for o in await mission.parked()] == ["still too late"] or None
-
-    await mission.eventually(parked_again)
-    await mission.resolve(parked, "cancelled")
-    report = await mission.rollback_handle.result()
-
-    assert states_of(report.ledger) == {"book_flight": "cancelled"}
 
 
 async def test_resolving_what_is_not_parked_is_refused(stage: Stage, world: FakeWorld) -> None:
@@ -310,12 +273,16 @@ async def test_the_first_error_is_never_hidden_by_a_later_one(
     world.answer("book_flight", BUSY)
     world.compensate("book_flight", TOO_LATE)
     call = world.hold(names.INVOKE_TOOL, "book_flight")
-    lost = world.hold(names.PLAN_STEP, "visa")
+    lost = world.hold(PLAN_STEP, "visa")
 
     mission = await stage.start()
     await call.reached()
     lost.release()
-    await mission.is_cancelling("flight")
+
+    async def is_lost() -> bool | None:
+        return (await mission.leg("visa")).status is LegStatus.FAILED or None
+
+    await mission.eventually(is_lost)
     call.release()
     result = await mission.end()
 
@@ -327,7 +294,7 @@ async def test_what_no_tool_takes_back_is_tried_too(stage: Stage, world: FakeWor
     """A write without a cancel tool is in the ledger: rollback has it parked, not forgotten."""
     stage.lose_after("post_note")
     world.compensate(
-        "post_note", CompensationOutcome(state="parked", note="no tool is declared that undoes it")
+        "post_note", CompensationOutcome(state="parked", note="no tool is declared that cancels it")
     )
 
     mission = await stage.start()
@@ -356,17 +323,82 @@ async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeW
 async def test_a_rollback_that_somebody_else_started_reports_to_the_mission(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """The mission that meets it goes on to its end with the other's report."""
+    """The mission that meets it goes on to its end, whether the server took it or refused it."""
     stage.lose_after("book_flight")
-    lost = world.hold(names.PLAN_STEP, "visa")
-    compensation = world.hold(names.COMPENSATE, "book_flight")
+    lost = world.hold(PLAN_STEP, "visa")
 
     mission = await stage.start()
     async with lost:
-        await mission.start_rollback()  # it stops the leg that still runs
-    await compensation.reached()
-    compensation.release()
+        await mission.start_rollback()  # too early, unless the leg is lost before it looks
     result = await mission.end()
 
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
     assert len(world.compensated()) == 1
+
+
+async def test_what_takes_the_id_of_a_rollback_only_delays_it(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The mission starts its rollback as soon as the id is free."""
+    stage.lose_after("book_flight")
+    lost = world.hold(PLAN_STEP, "visa")
+
+    mission = await stage.start()
+    async with lost:
+        stranger = await stage.env.client.start_workflow(
+            "Stranger", id=mission.rollback_handle.id, task_queue="of-nobody"
+        )
+
+    async def is_met() -> bool:
+        return (await mission.snapshot()).status is MissionStatus.ROLLING_BACK
+
+    await mission.eventually(is_met)
+    await stranger.terminate()
+    result = await mission.end()
+
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+
+
+async def _forgotten(mission: Mission, world: FakeWorld, *, concluded: bool) -> None:
+    """Note a call of a branch that a reset abandoned, before or after that had ended well."""
+    first_run = mission.handle.first_execution_run_id or ""
+    made = fake_obligation(f"{mission.mission_id}.old.1", tool="book_hotel")
+    forgotten = made.model_copy(update={"origin": first_run})
+    ledger = Ledger(obligations=(forgotten,))
+    user = "the branch before the reset"
+    world.grants.send(SentCall(forgotten.key, mission.mission_id, user, (), ledger))
+    if concluded:
+        world.grants.conclude(mission.mission_id)
+
+
+@pytest.mark.parametrize("concluded", [False, True])
+@pytest.mark.parametrize(
+    ("then", "status", "cancelled"),
+    [
+        ("goes on", MissionStatus.SUCCEEDED, ["book_hotel"]),
+        ("fails", MissionStatus.ROLLED_BACK, ["book_flight", "book_hotel"]),
+        ("does nothing", MissionStatus.ROLLED_BACK, ["book_hotel"]),
+    ],
+)
+async def test_what_a_reset_had_a_mission_forget_is_rolled_back_when_it_ends(
+    stage: Stage,
+    world: FakeWorld,
+    concluded: bool,
+    then: str,
+    status: MissionStatus,
+    cancelled: list[str],
+) -> None:
+    """However it ends, and also where the branch before the reset had ended well."""
+    world.plan(fake_leg("trip"))
+    does = CallTool(tool="find_flights" if then == "does nothing" else "book_flight")
+    ends = [] if then == "goes on" else [GiveUp(reason="no hotel")]
+    world.decide("trip", does, *ends)
+    held = world.hold(names.INVOKE_TOOL, does.tool)
+
+    mission = await stage.start()
+    async with held:
+        await _forgotten(mission, world, concluded=concluded)
+    result = await mission.end()
+
+    assert result.status is status
+    assert sorted(o.tool for o in world.compensated()) == cancelled

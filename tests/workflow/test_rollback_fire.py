@@ -1,4 +1,4 @@
-"""Rollback under fire: outages, requests to wait, its own end, and requests that come twice."""
+"""Rollback under fire: outages, waits, its own end, requests that come twice, and operators."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer
 
-from activities.boundary import heartbeats
+from orchestrator.activities.boundary import heartbeats
 from orchestrator.adapters.temporal.rollbacks import start_rollback
-from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
+from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.core.compensation_limits import LONGEST_DEFERRAL
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.rollback import RollbackReport, RollbackStatus
 from orchestrator.planning.models import CallTool
-from orchestrator.saga.ledger import Obligation
+from orchestrator.runtime.worker import workflow_runner
+from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
-from workflows import ALL_WORKFLOWS
+from orchestrator.testing import FakeWorld, states_of
+from orchestrator.workflows import ALL_WORKFLOWS
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
+
 
 DOWN = ApplicationError("HTTP 500", type=names.PROVIDER_BUSY)
 TOO_LATE = CompensationOutcome(state="parked", note="too late to cancel")
@@ -204,9 +207,7 @@ async def test_what_is_taken_up_keeps_the_decision_that_it_began_with(
     stage: Stage, world: FakeWorld
 ) -> None:
     """Whoever takes it up, a sweep for instance: who decided and why stands in the ledger."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", CallTool(tool="book_flight"))
-    mission = await stage.start()
+    mission = await stage.start_leg("flight", CallTool(tool="book_flight"))
     await mission.end()
     await start_rollback(
         stage.env.client,
@@ -231,10 +232,8 @@ async def test_a_second_request_joins_the_rollback_that_runs(
     stage: Stage, world: FakeWorld
 ) -> None:
     """And one that comes after its end repeats nothing."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", CallTool(tool="book_flight"))
     compensation = world.hold(names.COMPENSATE, "book_flight")
-    mission = await stage.start()
+    mission = await stage.start_leg("flight", CallTool(tool="book_flight"))
     await mission.end()
 
     begun = [await start_again(stage, mission)]
@@ -245,25 +244,6 @@ async def test_a_second_request_joins_the_rollback_that_runs(
 
     assert begun == ["started", "running", "completed"]
     assert len(world.compensated()) == 1
-
-
-async def test_a_mission_that_finished_yesterday_is_rolled_back(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """Its legs are read from their histories, in reverse order as ever."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"), CallTool(tool="book_hotel"))
-    mission = await stage.start()
-    await mission.end()
-    ended = (await mission.handle.describe()).close_time
-    assert ended is not None
-
-    await stage.env.sleep(timedelta(days=1))
-    report = await (await mission.start_rollback()).result()
-
-    assert [o.tool for o in world.compensated()] == ["book_hotel", "book_flight"]
-    assert set(states_of(report.ledger).values()) == {"cancelled"}
-    assert tried_at(world)[0] >= ended + timedelta(days=1)
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["together", "one after the other"])
@@ -298,6 +278,204 @@ async def test_operators_are_served_in_the_order_in_which_they_ask(
     replayer = Replayer(
         workflows=ALL_WORKFLOWS,
         data_converter=pydantic_data_converter,
-        workflow_runner=TaskOrderedRunner(),
+        workflow_runner=workflow_runner(),
     )
     await replayer.replay_workflow(history)
+
+
+async def shown(mission: Mission) -> str | None:
+    """The status by which the rollback is found."""
+    return (await mission.rollback_handle.describe()).typed_search_attributes.get(STATUS)
+
+
+async def shows(mission: Mission, wanted: RollbackStatus) -> None:
+    """Wait until it does."""
+
+    async def look() -> bool | None:
+        return await shown(mission) == wanted or None
+
+    await mission.eventually(look)
+
+
+async def replays(mission: Mission) -> None:
+    """The same commands again, from what the server has written down."""
+    history = await mission.rollback_handle.fetch_history()
+    replayer = Replayer(
+        workflows=ALL_WORKFLOWS,
+        data_converter=pydantic_data_converter,
+        workflow_runner=workflow_runner(),
+    )
+    await replayer.replay_workflow(history)
+
+
+async def test_it_shows_while_others_are_still_tried(stage: Stage, world: FakeWorld) -> None:
+    """The later booking was refused; the earlier one is being cancelled, and takes its time."""
+    stage.lose_after("book_flight", "book_hotel")
+    world.compensate("book_hotel", TOO_LATE)
+    flight = world.hold(names.COMPENSATE, "book_flight")
+    mission = await stage.start()
+
+    async with flight:
+        await shows(mission, RollbackStatus.PARKED)
+        report = await mission.report()
+        assert not report.settled
+        assert [o.tool for o in report.parked] == ["book_hotel"]
+    await mission.over()
+
+    assert await shown(mission) == RollbackStatus.PARKED
+
+
+async def test_a_rollback_that_cannot_begin_shows_as_parked(
+    stage: Stage, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the reason, within a minute of the server's time; it begins by itself once it can."""
+    stage.lose_after("book_flight")
+    read = world.grants.ledger
+    trouble = ["a note cannot be read"]
+    asked: list[datetime] = []
+
+    def fails(mission_id: str, *, concluded: bool = False) -> Ledger:
+        asked.append(activity.info().started_time)
+        if trouble:
+            raise ValueError(trouble[0])
+        return read(mission_id, concluded=concluded)
+
+    monkeypatch.setattr(world.grants, "ledger", fails)
+    mission = await stage.start()
+
+    await shows(mission, RollbackStatus.PARKED)
+    described = await mission.rollback_handle.describe()
+    waiting = await described.memo_value(names.PARKED_MEMO, type_hint=RollbackReport)
+    trouble.clear()
+    result = await mission.end()
+
+    assert waiting.blocked == "a note cannot be read"
+    assert asked[7] - asked[0] < timedelta(minutes=1)
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert await shown(mission) == RollbackStatus.ROLLED_BACK
+    await replays(mission)
+
+
+async def test_what_is_resolved_meanwhile_shows_no_more(stage: Stage, world: FakeWorld) -> None:
+    """The operator was quicker than the rest: the rollback closes by itself, with their word."""
+    stage.lose_after("book_flight", "book_hotel")
+    world.compensate("book_hotel", TOO_LATE)
+    flight = world.hold(names.COMPENSATE, "book_flight")
+    mission = await stage.start()
+
+    async with flight:
+        await shows(mission, RollbackStatus.PARKED)
+        (parked,) = (await mission.report()).parked
+        await mission.resolve(parked.obligation_id, "accept")
+        assert await shown(mission) == RollbackStatus.ROLLING_BACK
+    report = await mission.rollback_handle.result()
+
+    assert states_of(report.ledger) == {"book_flight": "cancelled", "book_hotel": "accepted"}
+    assert await shown(mission) == RollbackStatus.ROLLED_BACK
+    await replays(mission)
+
+
+async def test_a_retry_shows_as_what_it_is(stage: Stage, world: FakeWorld) -> None:
+    """Parked, tried again, parked again, tried again, and done: the status goes along."""
+    stage.lose_after("book_flight")
+    world.compensate("book_flight", TOO_LATE, TOO_LATE, DONE)
+    mission = await stage.start()
+    await mission.over()
+    (parked,) = await mission.parked()
+    seen = []
+    for _ in range(2):
+        trying = world.hold(names.COMPENSATE, "book_flight")
+        await mission.resolve(parked.obligation_id, "retry")
+        async with trying:
+            seen.append(await shown(mission))
+        if len(seen) == 1:
+            await shows(mission, RollbackStatus.PARKED)
+    report = await mission.rollback_handle.result()
+
+    assert seen == [RollbackStatus.ROLLING_BACK] * 2
+    assert {o.state for o in world.compensated()} == {ObligationState.COMMITTED}
+    assert states_of(report.ledger) == {"book_flight": "cancelled"}
+    assert await shown(mission) == RollbackStatus.ROLLED_BACK
+    assert [r.resolution for r in report.ledger.obligations[0].resolutions] == ["retry", "retry"]
+    await replays(mission)
+
+
+async def test_one_resolved_of_two_leaves_the_other_on_the_list(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The status says parked as long as anything is, and not a moment longer."""
+    stage.lose_after("book_flight", "book_hotel")
+    world.compensate("book_flight", TOO_LATE)
+    world.compensate("book_hotel", TOO_LATE)
+    mission = await stage.start()
+    await mission.over()
+    first, second = [o.obligation_id for o in await mission.parked(2)]
+
+    await mission.resolve(first, "cancelled")
+    after_one = await shown(mission)
+    await mission.resolve(second, "accept")
+    await mission.rollback_handle.result()
+
+    assert after_one == RollbackStatus.PARKED
+    assert await shown(mission) == RollbackStatus.ROLLED_BACK
+
+
+async def test_every_word_of_an_operator_is_kept(stage: Stage, world: FakeWorld) -> None:
+    """Who, when, what, the note, and why it was parked then; in the order in which they came."""
+    stage.lose_after("book_flight")
+    world.compensate("book_flight", TOO_LATE, CompensationOutcome(state="parked", note="closed"))
+    mission = await stage.start()
+    await mission.over()
+    (parked,) = await mission.parked()
+    await mission.resolve(parked.obligation_id, "retry", operator="ann", note="they reopened")
+
+    async def parked_again() -> bool | None:
+        return [o.note for o in (await mission.report()).parked] == ["closed"] or None
+
+    await mission.eventually(parked_again)
+    await mission.resolve(parked.obligation_id, "cancelled", operator="bo", note="by telephone")
+    report = await mission.rollback_handle.result()
+    (flight,) = report.ledger.obligations
+
+    assert [(r.operator, r.resolution, r.note, r.parked_because) for r in flight.resolutions] == [
+        ("ann", "retry", "they reopened", "too late to cancel"),
+        ("bo", "cancelled", "by telephone", "closed"),
+    ]
+    assert flight.resolutions[0].at < flight.resolutions[1].at
+    assert flight.resolutions[0].parked_at == parked.settled_at
+    assert flight.note == "bo: by telephone"
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["at once", "one after the other"])
+async def test_of_two_operators_one_decides_and_the_other_hears_it(
+    stage: Stage, world: FakeWorld, together: bool
+) -> None:
+    """Also when it is the same one, whose first answer was lost."""
+    stage.lose_after("book_flight")
+    world.compensate("book_flight", TOO_LATE)
+    mission = await stage.start()
+    await mission.over()
+    (parked,) = await mission.parked()
+    keep_open = world.hold(names.COMPENSATE, "book_flight")
+    asked = [
+        mission.resolve(parked.obligation_id, "retry", operator=name) for name in ("ann", "bo")
+    ]
+
+    if together:
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+    else:
+        answers = [
+            one for asks in asked for one in await asyncio.gather(asks, return_exceptions=True)
+        ]
+    await keep_open.reached()
+    decided = (await mission.report()).ledger.obligations[0].resolutions
+    keep_open.release()
+
+    assert len([a for a in answers if isinstance(a, RollbackReport)]) == 1
+    (refused,) = [a for a in answers if isinstance(a, BaseException)]
+    cause = refused.__cause__
+    assert type(cause).__name__ == "ApplicationError"
+    assert getattr(cause, "type", "") == "ObligationNotParked"
+    (one,) = decided
+    assert f"{one.operator} resolved it as retry" in str(cause)
+    assert await mission.rollback_status() is WorkflowExecutionStatus.RUNNING

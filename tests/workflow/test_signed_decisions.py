@@ -19,7 +19,7 @@ from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool
-from orchestrator.testing import FakeWorld, fake_leg, fake_tool
+from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg, fake_tool
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage
@@ -98,7 +98,7 @@ async def test_only_a_signed_decision_enters_history(
             Reject(confirmation_id=card.confirmation_id, reason="no", approver=ANN),
         )
     ]
-    untouched = (await mission.leg_handle("ticket").fetch_history()).to_json()
+    untouched = (await mission.handle.fetch_history()).to_json()
     await mission.decide(signed(approval(card), card, ANN))
     result = await mission.end()
     (record,) = result.legs[0].decisions
@@ -257,7 +257,7 @@ async def test_a_leg_with_a_policy_of_its_own_is_asked_about_all_the_same(
     plain(stage, world)
     widened = type(stage)(stage.env, world, "tightened")
     async with widened.worker():
-        held = world.hold(names.PLAN_STEP, "ticket")
+        held = world.hold(PLAN_STEP, "ticket")
         mission = await widened.start(policy=MissionPolicy(confirmation=free))
         async with held:
             world.govern(MissionPolicy())

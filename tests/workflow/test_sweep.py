@@ -12,7 +12,6 @@ from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import ApplicationError, TimeoutError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from orchestrator.core.errors import MissionStillRuns
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.rollback import (
@@ -25,7 +24,7 @@ from orchestrator.messages.rollback import (
 from orchestrator.planning.models import AskUser, CallTool, GiveUp
 from orchestrator.saga.outcome import CompensationOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
-from workflows import ALL_WORKFLOWS
+from orchestrator.workflows import ALL_WORKFLOWS
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -61,40 +60,10 @@ async def test_a_terminated_mission_is_rolled_back(
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
 
 
-async def test_a_mission_that_runs_looks_after_itself(
-    stage: Stage, world: FakeWorld, booked: Mission
-) -> None:
-    """It was found for a leg that somebody terminated, and meets that loss itself."""
-    world.strand((booked.mission_id,))
-
-    assert (await sweep(stage)).started == ()
-    assert await booked.rollback_status() is None
-    await booked.leg_handle("trip").terminate()
-    await booked.handle.terminate()
-
-
-async def test_a_mission_that_left_nothing_gets_no_rollback(stage: Stage, world: FakeWorld) -> None:
-    """Nothing was booked, so there is nothing to say about it."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
-    mission = await stage.start()
-    await mission.card("trip")
-    await mission.leg_handle("trip").terminate()
-    await mission.handle.terminate()
-    world.strand((mission.mission_id,))
-
-    report = await sweep(stage)
-
-    assert (report.looked_at, report.started, report.unreadable) == (1, (), ())
-    assert await mission.rollback_status() is None
-
-
 async def test_a_rollback_that_was_terminated_is_taken_up(stage: Stage, world: FakeWorld) -> None:
     """Though its mission has ended in good order: what was parked is on the list again."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
     world.compensate("book_flight", CompensationOutcome(state="parked", note="too late"))
-    mission = await stage.start()
+    mission = await stage.start_leg("trip", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
     await mission.parked()
     await mission.rollback_handle.terminate()
     world.strand((mission.mission_id,))
@@ -123,7 +92,6 @@ async def test_a_long_sweep_goes_on_in_a_new_run(
         f"sweep-{stage.task_queue}"
     ).fetch_history()
     assert len(history.events) < 200
-    await booked.leg_handle("trip").terminate()
     await booked.handle.terminate()
 
 
@@ -188,7 +156,7 @@ class TurnedAway:
     @workflow.run
     async def run(self, rollback: RollbackInput) -> None:
         await workflow.wait_condition(lambda: self._told)
-        raise ApplicationError("it runs", type=MissionStillRuns.__name__, non_retryable=True)
+        raise ApplicationError("it runs", type="MissionStillRuns", non_retryable=True)
 
     @workflow.signal
     def tell(self) -> None:
@@ -199,10 +167,8 @@ async def test_a_mission_whose_rollback_was_turned_away_gets_another(
     stage: Stage, world: FakeWorld
 ) -> None:
     """It was lost while a stranger's rollback held its place, and waits; the sweep sees that."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
     giving_up = world.hold(names.INVOKE_TOOL, "book_flight")
-    mission = await stage.start()
+    mission = await stage.start_leg("trip", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
     queue = f"{stage.task_queue}-strange"
     async with Worker(
         stage.env.client,
@@ -241,10 +207,8 @@ async def test_what_a_refused_rollback_did_not_begin_is_not_gone_on_with(
     stage: Stage, world: FakeWorld
 ) -> None:
     """It was started beside a mission that has succeeded since: what that did stands."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"))
     booking = world.hold(names.INVOKE_TOOL, "book_flight")
-    mission = await stage.start()
+    mission = await stage.start_leg("trip", CallTool(tool="book_flight"))
     async with booking:
         beside = await mission.start_rollback()
         with pytest.raises(WorkflowFailureError):

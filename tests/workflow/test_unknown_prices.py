@@ -14,8 +14,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionStatus
-from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.spending_policy import SpendingPolicy, UnknownPrice
+from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy, UnknownPrice
 from orchestrator.planning.models import CallTool
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
@@ -89,9 +88,7 @@ async def test_after_one_of_unknown_price_what_is_left_is_at_most_that(
 
 async def test_without_a_budget_nothing_is_said(stage: Stage, world: FakeWorld) -> None:
     """There is nothing that it could exceed."""
-    world.plan(fake_leg("north"))
-    world.decide("north", unpriced())
-    mission = await stage.start()
+    mission = await stage.start_leg("north", unpriced())
     card = await mission.card("north")
 
     assert not any("price unknown" in warning for warning in card.warnings)
@@ -104,10 +101,8 @@ async def test_a_standing_approval_does_not_cover_an_unknown_price(
 ) -> None:
     """One without an amount covers it where there is no budget; with one a person decides."""
     policy = MissionPolicy(confirmation=STANDING)
-    world.plan(fake_leg("north"))
-    world.decide("north", unpriced())
 
-    free = await (await stage.start(goal="a pass of of-1", policy=policy)).end()
+    free = await stage.run_leg("north", unpriced(), goal="a pass of of-1", policy=policy)
     bound = await stage.start(goal="a pass of of-1", policy=policy, budget=EIGHTY)
     await bound.approve(await bound.card("north"))
 
@@ -119,9 +114,7 @@ async def test_a_tool_that_asks_nobody_asks_when_its_price_is_unknown(
     stage: Stage, world: FakeWorld
 ) -> None:
     """Its contract lets it be called without a card, and a budget does not."""
-    world.plan(fake_leg("north"))
-    world.decide("north", unpriced("take_ride"))
-    mission = await stage.start(budget=EIGHTY)
+    mission = await stage.start_leg("north", unpriced("take_ride"), budget=EIGHTY)
     card = await mission.card("north")
     assert any("price unknown" in warning for warning in card.warnings)
     assert world.sent("take_ride") == []
@@ -150,10 +143,7 @@ async def test_what_asks_nobody_spends_of_the_budget_too(stage: Stage, world: Fa
 @pytest.mark.parametrize("tool", ["buy_pass", "take_ride"])
 async def test_a_policy_may_refuse_it(stage: Stage, world: FakeWorld, tool: str) -> None:
     """Nobody is asked, and the planner reads why."""
-    world.plan(fake_leg("north"))
-    world.decide("north", unpriced(tool))
-
-    await (await stage.start(budget=EIGHTY, policy=rule("refuse"))).end()
+    await stage.run_leg("north", unpriced(tool), budget=EIGHTY, policy=rule("refuse"))
 
     assert world.sent(tool) == []
     seen = world.contexts("north")[1].last_error or ""
@@ -164,9 +154,9 @@ async def test_a_policy_may_refuse_it(stage: Stage, world: FakeWorld, tool: str)
 async def test_a_policy_may_allow_it_where_the_workers_does(stage: Stage, world: FakeWorld) -> None:
     """A card as always, without a warning; what asks nobody is sent."""
     world.govern(OPERATORS.model_copy(update={"spending": rule("allow").spending}))
-    world.plan(fake_leg("north"))
-    world.decide("north", unpriced("take_ride"), unpriced())
-    mission = await stage.start(budget=EIGHTY, policy=rule("allow"))
+    mission = await stage.start_leg(
+        "north", unpriced("take_ride"), unpriced(), budget=EIGHTY, policy=rule("allow")
+    )
     card = await mission.card("north")
 
     assert len(world.sent("take_ride")) == 1
@@ -175,26 +165,21 @@ async def test_a_policy_may_allow_it_where_the_workers_does(stage: Stage, world:
     await mission.end()
 
 
-async def test_a_mission_may_not_allow_what_its_worker_asks_about(
+async def test_nothing_is_spent_after_a_charge_that_exceeded_the_budget(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """Refused before anything is planned, with the key."""
-    failed = await (await stage.start(budget=EIGHTY, policy=rule("allow"))).end()
+    """Two passes of unknown price are charged 60 EUR each; the result says so before all else."""
+    price = Money(amount=Decimal(60), currency="EUR")
+    world.answer("buy_pass", ToolOutcome(kind="succeeded", body={}, price=price))
+    mission = await stage.start_leg("north", unpriced(), unpriced(), unpriced(), budget=EIGHTY)
+    for _ in range(2):
+        await mission.approve(await mission.card("north"))
+    result = await mission.end()
+    told = "has exceeded its budget of 80.00 EUR (spent: 120.00 EUR)"
 
-    assert "spending.unknown_price (allow) is wider" in (failed.error or "")
-
-
-async def test_the_workers_policy_refuses_where_a_mission_would_ask(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """The stricter of the two holds."""
-    world.govern(OPERATORS.model_copy(update={"spending": rule("refuse").spending}))
-    world.plan(fake_leg("north"))
-    world.decide("north", unpriced())
-
-    await (await stage.start(budget=EIGHTY)).end()
-
-    assert "refuses such a call" in (world.contexts("north")[1].last_error or "")
+    assert len(world.sent("buy_pass")) == 2
+    assert told in (world.contexts("north")[3].last_error or "")
+    assert (result.over_budget, result.document()["over_budget"]) == (told, told)
 
 
 # -- the price is part of what is approved ---------------------------------------------------------
@@ -221,11 +206,9 @@ async def test_a_price_that_nobody_knew_is_spent_as_it_is_charged(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The person who approved knew that it might be more than is left: it is no overcharge."""
-    world.plan(fake_leg("north"))
-    world.decide("north", unpriced())
     price = Money(amount=Decimal(95), currency="EUR")
     world.answer("buy_pass", ToolOutcome(kind="succeeded", body={}, price=price))
-    mission = await stage.start(budget=EIGHTY)
+    mission = await stage.start_leg("north", unpriced(), budget=EIGHTY)
     await mission.approve(await mission.card("north"))
     result = await mission.end()
     (obligation,) = result.ledger.obligations

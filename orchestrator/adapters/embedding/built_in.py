@@ -1,8 +1,8 @@
 """The built-in embedder: a table of 32,000 word pieces that comes as a file in a wheel.
 
 A text's vector is the weighted mean of its pieces' rows: no network, no GPU, microseconds. The
-files are those of the package wordllama (MIT), which itself is never imported: that would load an
-HTTP client, and set up the logging of the whole process.
+files are those of the package wordllama (MIT), which itself is never imported: that loads an HTTP
+client and configures the logging of the whole process (docs/decisions/0028).
 """
 
 import hashlib
@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.scoring.embedding import (
     CardSimilarity,
     EmbeddedCards,
     Embedder,
     Vectors,
 )
+from orchestrator.routing.sparse_index import Floats
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 BUILT_IN: Final = "built-in"
-"""What the setting calls it; it is the default."""
+"""Its name in the setting; the default."""
 NO_EMBEDDER: Final = "none"
 """The setting that turns vectors off."""
 _PACKAGE: Final = "wordllama"
@@ -39,56 +39,56 @@ _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 _PIECES: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 _TENSOR: Final = "embedding.weight"
 DIMENSIONS: Final = 256
-"""As many as the table has; half of them find up to .05 fewer of everyday requests' tools."""
+"""Every column of the table; half of them find up to .05 fewer of everyday requests' tools."""
 _OF_A_WORD: Final = 64
-"""Its rows are made so that the first numbers tell most: enough to compare piece with piece."""
+"""The first numbers of a row carry most information: enough to compare piece with piece."""
 _MOST_PIECES: Final = 96
-"""Of so many of a tool's pieces a request's are sought among; they begin with its name."""
+"""The maximum number of compared pieces of a tool; they begin with its name."""
 Numbers = NDArray[np.uint16]
 """Numbers of pieces, which are rows of the table."""
 _RARE: Final = 0.4
-"""A piece that this share of the tools has counts half of one that none has."""
-_TELLING: Final = 0.05
-"""The same where pieces are compared one by one: no mean makes up for what says nothing."""
+"""The share of tools with a piece that halves its weight."""
+_RARE_PAIRWISE: Final = 0.05
+"""The same share if pieces are compared one by one, without a mean to level common ones."""
 _MORE_TOOLS: Final = 20
 _MOST_CHARACTERS: Final = 4_000
-"""What a text says is said by then, and a longer one would take more of a request's time."""
+"""The maximum number of characters that are read: more would cost time and add little."""
 _MOST_KEPT: Final = 65_536
 
 
 class BuiltInEmbedder:
-    """Means of word-piece vectors; the files are read when the first text comes.
+    """Means of word-piece vectors; the files are read with the first text.
 
-    Weighed by a catalog, a piece counts the less, the more of its tools have it: the plain mean of
-    "get a list of all the" and one telling word would be near every tool.
+    Weighted by a catalog, pieces of many tools count less: the plain mean of "get a list of all
+    the" and one distinctive word would be near every tool.
 
-    What is read is shared by all instances of a process, and by its threads.
+    The files are shared by all instances and threads of a process.
     """
 
     def __init__(
-        self, weights: Vectors | None = None, *, name: str = "", kept: "KeptPieces | None" = None
+        self, weights: Vectors | None = None, *, name: str = "", kept: "PieceCache | None" = None
     ) -> None:
-        """Read nothing yet.
+        """Store the options; nothing is read yet.
 
         Args:
-            weights: what each piece counts, shape (n_pieces,); all the same when None.
+            weights: of pieces, shape (n_pieces,); equal if None.
             name: of these weights.
-            kept: the pieces of texts that were read before.
+            kept: a cache of the pieces of texts.
         """
         self._weights = weights
         self._name = name
-        self._kept = kept or KeptPieces()
+        self._kept = kept or PieceCache()
 
     @property
     def name(self) -> str:
-        """What its vectors are kept by."""
+        """The prefix of the keys of its vectors."""
         return f"{BUILT_IN}:l2_supercat_{DIMENSIONS}{self._name}"
 
     def weighed_by(self, texts: Sequence[str]) -> "BuiltInEmbedder":
-        """The embedder for a catalog, of which these texts are the tools.
+        """Return the embedder weighted for a catalog, given the texts of its tools.
 
-        A piece of which a share p of the tools speaks counts a / (a + p), the smooth inverse
-        frequency; each share as if some more tools were there, so that few tools say little of it.
+        A piece in a share p of the tools counts a / (a + p), the smooth inverse frequency; shares
+        are smoothed by some more tools, so that few tools change little.
 
         Raises:
             EmbedderUnavailable: the files are not installed, or cannot be read.
@@ -96,16 +96,16 @@ class BuiltInEmbedder:
         _, table = _model()
         counts = np.ones(len(table), dtype=np.float32)
         for text in texts:
-            counts[self._kept.of(text)] += 1  # once, however often a text has the piece
+            counts[self._kept.of(text)] += 1  # a piece counts once per text
         shares = counts / np.float32(len(texts) + _MORE_TOOLS)
         weights = (_RARE / (_RARE + shares)).astype(np.float32)
         used = np.flatnonzero(counts > 1)
-        told = (len(texts), used.tolist(), counts[used].tolist())
-        name = hashlib.sha256(repr(told).encode()).hexdigest()
+        identity = (len(texts), used.tolist(), counts[used].tolist())
+        name = hashlib.sha256(repr(identity).encode()).hexdigest()
         return BuiltInEmbedder(weights, name=f":{name}", kept=self._kept)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector for each text, of length 1; all zeros for a text without a character.
+        """Return a vector for each text, of length 1; zeros for an empty text.
 
         Raises:
             EmbedderUnavailable: the files are not installed, or cannot be read.
@@ -124,7 +124,7 @@ class BuiltInEmbedder:
         return scaled
 
     def pieces(self, text: str) -> Numbers:
-        """Its different pieces, as `alike` takes them, of a long text the first.
+        """Return the first distinct pieces of a text, for `alike`.
 
         Raises:
             EmbedderUnavailable: the files are not installed, or cannot be read.
@@ -133,16 +133,16 @@ class BuiltInEmbedder:
         return np.array([*different][:_MOST_PIECES], dtype=np.uint16)
 
     def alike(self, texts: Sequence[Numbers], cards: Sequence[Numbers]) -> Floats:
-        """How near each text's pieces are to the nearest one of each card, weighed by rarity.
+        """Return how near each text's pieces are to each card's nearest, weighted by rarity.
 
-        A mean blurs what many words say; here each word of a request finds its like by itself.
+        Unlike with a mean, each word of a request finds its own nearest word.
 
         Args:
-            texts: the pieces of each.
-            cards: likewise; one or more, none without a piece.
+            texts: the pieces of each text.
+            cards: the pieces of each card; at least one card, none without pieces.
 
         Returns:
-            Shape (n_texts, n_cards); at most 1, where a card has all pieces of a text.
+            Shape (n_texts, n_cards); at most 1, if a card has all pieces of a text.
         """
         asked = sorted(set(np.concatenate(texts).tolist()))
         place = {piece: column for column, piece in enumerate(asked)}
@@ -150,9 +150,9 @@ class BuiltInEmbedder:
         for row, text in enumerate(texts):
             counted[row, [place[piece] for piece in text.tolist()]] = 1
         if self._weights is not None:
-            # From the one weight the other, by the share of the tools that both are made of.
+            # Derived from the other weight, by the share of tools that is in both.
             shares = _RARE / self._weights[asked] - _RARE
-            counted *= _TELLING / (_TELLING + shares)
+            counted *= _RARE_PAIRWISE / (_RARE_PAIRWISE + shares)
         counted /= np.maximum(counted.sum(axis=1, keepdims=True), 1e-12)
         units = _units()
         starts = np.cumsum([0, *map(len, cards[:-1])])
@@ -161,14 +161,14 @@ class BuiltInEmbedder:
         return found
 
 
-class KeptPieces:
-    """The pieces of the texts that were read last, by digest, for the catalog's next version.
+class PieceCache:
+    """A cache of the pieces of texts by digest, for the next version of a catalog.
 
-    Reading a text is most of what its vector takes; vectors of 128 numbers are four times as large.
+    Tokenising takes most of the time of a vector, and pieces are smaller than vectors.
     """
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
-        """Keep those of at most so many texts."""
+        """Set the maximum number of texts whose pieces are cached."""
         self._most = most
         self._pieces: OrderedDict[bytes, Numbers] = OrderedDict()
         self._lock = threading.Lock()
@@ -177,7 +177,7 @@ class KeptPieces:
         return len(self._pieces)
 
     def of(self, text: str) -> Numbers:
-        """The numbers of a text's pieces, in its order.
+        """Return the numbers of a text's pieces, in its order.
 
         Raises:
             EmbedderUnavailable: the files are not installed, or cannot be read.
@@ -200,7 +200,7 @@ class KeptPieces:
 
 
 class _Absent:
-    """Cards that could not be embedded: every request is routed without vectors, and says why."""
+    """Cards that could not be embedded: requests are routed without vectors, with the reason."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -210,12 +210,12 @@ class _Absent:
 
 
 def similarity_in_process(embedder: Embedder | None = None) -> Callable[[Catalog], CardSimilarity]:
-    """What sees the cards of a catalog as an embedder does that is as quick as a look-up.
+    """Return the similarity of a catalog's cards by an embedder that is as fast as a look-up.
 
-    Nothing is awaited and no thread is asked: cards are embedded when their router is made.
+    Cards are embedded when their router is created, in the same thread.
 
     Args:
-        embedder: the built-in one when None.
+        embedder: the built-in one if None.
     """
     return partial(_embedded, embedder or BuiltInEmbedder())
 
@@ -232,7 +232,7 @@ _loaded: list[tuple["Tokenizer", Vectors]] = []
 
 
 def _model() -> tuple["Tokenizer", Vectors]:
-    """The pieces and the table of their vectors, shape (n_pieces, DIMENSIONS), in float16."""
+    """Return the tokenizer and the table of vectors, shape (n_pieces, DIMENSIONS), in float16."""
     if not _loaded:
         with _loading:
             if not _loaded:
@@ -242,17 +242,17 @@ def _model() -> tuple["Tokenizer", Vectors]:
 
 @cache
 def _units() -> Vectors:
-    """The first numbers of every piece's row, of length 1; shape (n_pieces, _OF_A_WORD)."""
+    """Return the first numbers of every row, of length 1; shape (n_pieces, _OF_A_WORD)."""
     rows = _model()[1][:, :_OF_A_WORD].astype(np.float32)
     scaled: Vectors = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return scaled
 
 
 def _read() -> tuple["Tokenizer", Vectors]:
-    """Read the package's files, without running anything of it.
+    """Read the package's files without importing it.
 
     Raises:
-        EmbedderUnavailable: they are not there, or are something else.
+        EmbedderUnavailable: they are missing or invalid.
     """
     spec = find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
@@ -265,7 +265,7 @@ def _read() -> tuple["Tokenizer", Vectors]:
         pieces = Tokenizer.from_file(str(folder / _PIECES))
         with safe_open(folder / _WEIGHTS, framework="numpy") as file:
             table = np.ascontiguousarray(file.get_tensor(_TENSOR)[:, :DIMENSIONS])
-    except Exception as error:  # both libraries raise plain exceptions of their own
+    except Exception as error:  # both libraries raise plain exceptions
         raise EmbedderUnavailable(f"{type(error).__name__} in the files of {_PACKAGE}") from error
     pieces.no_padding()
     pieces.no_truncation()

@@ -1,32 +1,45 @@
-"""Embedders: a sentence-transformers model in this process, or an OpenAI-compatible endpoint."""
+"""Embedders other than the built-in one, and similarity within a time limit.
+
+An embedder is a sentence-transformers model in this process, or an OpenAI-compatible endpoint. A
+slow or dead one delays a request very little.
+"""
 
 import threading
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urldefrag, urlsplit
 
 import httpx
 import numpy as np
 
-from orchestrator.adapters.secrets import SecretRef, SecretStore
-from orchestrator.adapters.wire_logs import wire_logs_dropped
+from orchestrator.adapters.secrets import SecretStore, wire_logs_dropped
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable, SecretMissing, UsageError
-from orchestrator.routing.scoring.embedding import Embedder, Vectors
+from orchestrator.core.secret_names import EMBEDDER_TOKEN, variable_of
+from orchestrator.core.shown_text import address_shown
+from orchestrator.routing.scoring.embedding import (
+    CardSimilarity,
+    EmbeddedCards,
+    Embedder,
+    Vectors,
+    VectorStore,
+)
+from orchestrator.routing.sparse_index import Floats
 
-TOKEN: Final = SecretRef("embedder_token")
-"""The endpoint's key, if it wants one: ORCHESTRATOR_SECRET_EMBEDDER_TOKEN."""
-ANSWER_S: Final = 10.0
-"""How long an endpoint may take for one batch of cards, in seconds."""
+ENDPOINT_ANSWER_S: Final = 10.0
+"""Time limit of an endpoint for one batch of cards, in seconds."""
 LOCAL: Final = "local:"
-"""What the name of a model in this process starts with."""
+"""Prefix of the name of a model in this process."""
 _WANTED: Final = "name local:MODEL, or an endpoint as https://HOST/v1#MODEL"
 
 
 def make_embedder(named: str, secrets: SecretStore) -> Embedder:
-    """The embedder of a setting.
+    """Return the embedder of a setting.
 
     Examples:
         local:all-MiniLM-L6-v2            a name that sentence-transformers knows, or a folder
@@ -41,22 +54,22 @@ def make_embedder(named: str, secrets: SecretStore) -> Embedder:
     url, model = urldefrag(named)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or not model:
-        raise UsageError(f"{_without_user(named)} is no embedder: {_WANTED}")
+        raise UsageError(f"{address_shown(named)!r} is no embedder: {_WANTED}")
     if parts.username or parts.password:
         raise UsageError(
-            f"an embedder's URL holds no credentials: set ORCHESTRATOR_SECRET_{TOKEN.name.upper()}"
+            f"an embedder's URL holds no credentials: set {variable_of(EMBEDDER_TOKEN.name)}"
         )
     return EndpointEmbedder(url, model, secrets)
 
 
 class LocalEmbedder:
-    """A model of sentence-transformers, loaded when the first text comes."""
+    """A model of sentence-transformers, loaded with the first text."""
 
     def __init__(self, model: str) -> None:
-        """Check that the library is there.
+        """Check that the library is installed.
 
         Raises:
-            UsageError: it is not.
+            UsageError: the library is not installed.
         """
         if find_spec("sentence_transformers") is None:
             raise UsageError(
@@ -73,7 +86,7 @@ class LocalEmbedder:
         return f"{LOCAL}{self._name}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector for each text.
+        """Return a vector for each text.
 
         Raises:
             EmbedderUnavailable: the model cannot be loaded or run.
@@ -90,19 +103,21 @@ class LocalEmbedder:
 
 
 class EndpointEmbedder:
-    """POST {url}/embeddings, as OpenAI, vLLM, Ollama and text-embeddings-inference answer it.
+    """A client of POST {url}/embeddings of OpenAI, vLLM, Ollama or text-embeddings-inference.
 
-    Only the host of the URL is spoken to: redirects are not followed, and no proxy is read from the
+    It calls only the host of the URL: redirects are not followed, and no proxy is read from the
     environment.
     """
 
     def __init__(self, url: str, model: str, secrets: SecretStore) -> None:
-        """Open nothing yet."""
+        """Store the options; no connection is opened yet."""
         self._url = url.rstrip("/")
         self._model = model
         self._secrets = secrets
-        self._client = httpx.Client(follow_redirects=False, trust_env=False, timeout=ANSWER_S)
-        # Routers come and go with their catalogs, and nobody closes one.
+        self._client = httpx.Client(
+            follow_redirects=False, trust_env=False, timeout=ENDPOINT_ANSWER_S
+        )
+        # Routers are created and dropped with their catalogs, and none is closed.
         weakref.finalize(self, self._client.close)
 
     @property
@@ -111,10 +126,10 @@ class EndpointEmbedder:
         return f"{self._url}#{self._model}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector for each text.
+        """Return a vector for each text.
 
         Raises:
-            EmbedderUnavailable: it does not answer, or not as agreed.
+            EmbedderUnavailable: the endpoint does not answer, or not with embeddings.
         """
         wanted = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         try:
@@ -130,8 +145,8 @@ class EndpointEmbedder:
 
     def _headers(self) -> dict[str, str]:
         try:
-            return {"Authorization": f"Bearer {self._secrets.get(TOKEN.name)}"}
-        except SecretMissing:  # one in the own network wants none
+            return {"Authorization": f"Bearer {self._secrets.get(EMBEDDER_TOKEN.name)}"}
+        except SecretMissing:  # an endpoint in the operator's own network needs none
             return {}
 
 
@@ -145,5 +160,104 @@ def _vectors(answer: httpx.Response, count: int) -> Vectors:
         raise EmbedderUnavailable("it answered something else than embeddings") from error
 
 
-def _without_user(named: str) -> str:
-    return f"{named.partition('://')[0]}://…" if "@" in named else repr(named)
+_T = TypeVar("_T")
+
+ANSWER_S: Final = 0.03
+"""Default time that a request waits for vectors, in seconds; a proxy's limit is 0.05."""
+REST_S: Final = 10.0
+"""Pause after a failure of an embedder, in seconds."""
+
+
+def similarity_by(
+    embedder: Embedder, store: VectorStore, *, timeout_s: float = ANSWER_S
+) -> Callable[[Catalog], "TimedSimilarity"]:
+    """Return the similarity of a catalog's cards by an embedder, within a time limit."""
+    return lambda catalog: TimedSimilarity(
+        lambda: EmbeddedCards(catalog, embedder, store), timeout_s=timeout_s
+    )
+
+
+class TimedSimilarity:
+    """Similarity to cards that are embedded in the background.
+
+    It is unavailable until the cards are embedded, and for some time after a failure. A vector that
+    arrives too late is used by the next step of its leg.
+    """
+
+    def __init__(
+        self,
+        prepare: Callable[[], CardSimilarity],
+        *,
+        timeout_s: float = ANSWER_S,
+        rest_s: float = REST_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin to embed the cards.
+
+        Args:
+            prepare: creates the similarity, which may take minutes.
+            timeout_s: limit of each request.
+            rest_s: pause after a failure.
+            clock: seconds from any origin.
+        """
+        self._prepare = prepare
+        self._timeout_s = timeout_s
+        self._rest_s = rest_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._resting_until = 0.0
+        self._preparing = _in_background(prepare)
+
+    def of(self, texts: Sequence[str]) -> Floats:
+        """Return cosines, shape (n_texts, n_cards).
+
+        Raises:
+            EmbedderUnavailable: the cards are not embedded yet, or there is no answer in time.
+        """
+        if self._clock() < self._resting_until:
+            raise EmbedderUnavailable("it failed a moment ago")
+        cards = self._prepared()
+        return self._answer(_in_background(lambda: cards.of(texts)))
+
+    def wait(self) -> None:
+        """Wait until the cards are embedded, or have failed."""
+        wait([self._preparing])
+
+    def _prepared(self) -> CardSimilarity:
+        with self._lock:
+            if not self._preparing.done():
+                raise EmbedderUnavailable("the cards are being embedded")
+            error = self._preparing.exception()
+            if error is None:
+                return self._preparing.result()
+            self._preparing = _in_background(self._prepare)
+        self._rest()
+        reason = error.reason if isinstance(error, EmbedderUnavailable) else type(error).__name__
+        raise EmbedderUnavailable(reason) from error
+
+    def _answer(self, asked: Future[Floats]) -> Floats:
+        try:
+            return asked.result(self._timeout_s)
+        except TimeoutError as error:
+            self._rest()
+            raise EmbedderUnavailable(f"no answer in {self._timeout_s * 1000:g} ms") from error
+        except Exception:  # re-raised to the router; here it only starts the pause
+            self._rest()
+            raise
+
+    def _rest(self) -> None:
+        self._resting_until = self._clock() + self._rest_s
+
+
+def _in_background(work: Callable[[], _T]) -> Future[_T]:
+    """Run the work in a thread that does not prevent the process from exiting."""
+    future: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="embedder", daemon=True).start()
+    return future

@@ -1,20 +1,25 @@
-"""Reads a provider's answer within limits, whatever it sends."""
+"""Read a provider's answer within limits, whatever its size and content."""
 
+import asyncio
 import codecs
 import contextlib
 import hashlib
 import json
 import math
 import re
+import unicodedata
 import zlib
-from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from email.message import Message
+from email.utils import collapse_rfc2231_value
+from functools import partial
+from typing import NamedTuple, ParamSpec, TypeVar
+from urllib.parse import unquote
 
 import httpx
 from pydantic import JsonValue
 
-from orchestrator.adapters.http.file_names import told_name
 from orchestrator.catalog.inputs import is_json, is_text_type
 from orchestrator.core.received_files import (
     FILE,
@@ -26,14 +31,19 @@ from orchestrator.core.received_files import (
 from orchestrator.core.record import JsonObject
 
 _MAX_DEPTH = 100
-_MAX_TEXT = 2_000
+_LARGE_BYTES = 65_536
+_LARGE_VALUES = 2_000
+_LARGE_LEVELS = 30
 _MAX_COUNTED = 100_000_000
-"""Of a file that is too large to be kept, and only counted and told by its digest."""
+"""Bytes of an unstored file up to which its size and digest are still computed."""
 _GZIP_MAGIC = b"\x1f\x8b"
+_MAX_MEMBERS = 50_000
+_PIECE = 16_384
 _WINDOW_BITS = {
     "gzip": (zlib.MAX_WBITS | 16,),
     "x-gzip": (zlib.MAX_WBITS | 16,),
-    # Half of the servers mean zlib's format by it, as the standard says, the others the bare one.
+    # Half of the servers mean zlib's format by this name, as the standard says; the others mean raw
+    # deflate.
     "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS),
 }
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+_-]{0,99}/[a-z0-9][a-z0-9.+_-]{0,99}")
@@ -41,38 +51,54 @@ _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
 _ENCODING_OF_TEXT = re.compile(
     r"(utf|iso|cp|mac|koi|euc|gb|big5|shift|kz|ptcp|tis|johab|hz|ascii|latin|hp)[\w-]*"
 )
-"""Python has others by which no server means text, such as idna and unicode_escape."""
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Python has other codecs, such as idna and unicode_escape, which no server uses for text."""
+_WHOLE = re.compile(r"-?[0-9]{16,}\.0+")
+"""A whole number that a double may round."""
+_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+"""Half of a character, or an escape that may stand for one."""
+_LONGEST_NAME = 100
+_LONGEST_HEADER = 2_000
+"""Characters that are parsed: the parser copies the rest of a header at each of its semicolons."""
+_FOLDERS = re.compile(r"[/\\]")
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back, read as far as it can be read."""
+    """The answer of a provider, as far as it is readable."""
 
     status: int
     headers: httpx.Headers
     value: JsonValue = None
     """The whole body: parsed JSON, or text."""
     body: JsonValue = None
-    """The body as it is kept: JSON, the beginning of a text, of other data what it was."""
+    """The body to store: JSON, text, or a description of other data."""
+    is_text: bool = False
+    """True for text: only its beginning is stored, after masking."""
     is_empty: bool = True
     fault: str | None = None
-    """Why the body could not be read, or not as what it claims to be."""
+    """Reason why the body is not readable as its content type."""
     file: bytes | None = None
-    """Of data that is neither JSON nor text: all of it, where it is not too large to be kept."""
+    """The body that is neither JSON nor text, if it is small enough to be stored."""
+    is_large: bool = False
+    """True if checking the answer may take longer than other calls can wait."""
+    repeated: Mapping[str, bool] = field(default_factory=dict)
+    """Names that one object of the JSON repeats with different values."""
 
     @property
     def content_type(self) -> str:
-        """The media type without parameters, in lower case; '' when there is none."""
+        """The media type without parameters, in lower case; '' if there is none."""
         return self.header("content-type").partition(";")[0].strip().lower()
 
     def header(self, name: str) -> str:
-        """A header's first value, for those that may be sent once; '' when there is none."""
+        """Return a header's first value, for headers that may be sent once; '' without one."""
         return next(iter(self.headers.get_list(name)), "")
 
 
 class _Unreadable(Exception):
-    """The body cannot be had; the text says why."""
+    """The body is unreadable; the text has the reason."""
 
 
 async def read_answer(
@@ -81,16 +107,17 @@ async def read_answer(
     max_bytes: int,
     max_file_bytes: int = 0,
     declared_types: Collection[str] = (),
+    masked: Callable[[str], str] = str,
 ) -> Answer:
     """Read a streamed response to its end, or to the limit.
 
     Args:
         response: opened with `stream=True`; the caller closes it.
-        max_bytes: of a body that is JSON or text, both as sent and decompressed.
-        max_file_bytes: of a body that is neither, and is kept whole; of a longer one it is told
-            what it is.
-        declared_types: the media types that are promised; JSON under any other name is still
-            read as JSON, for what it says (the id of a booking) is needed all the same.
+        max_bytes: limit of JSON and text, both as sent and decompressed.
+        max_file_bytes: limit of other bodies that are stored whole; a longer body is described.
+        declared_types: media types of the document; JSON under any other type is still read as
+            JSON, because its content (the id of a booking) is needed all the same.
+        masked: hides secret and personal values in the name of a file, before a long name is cut.
 
     Raises:
         httpx.TransportError: the body broke off.
@@ -102,73 +129,110 @@ async def read_answer(
         counts = _is_file(bare) and encoding.strip().lower() in ("", "identity")
         raw = await _raw_body(response, _MAX_COUNTED if counts else kept_bytes, kept_bytes)
         if raw.content is None:
-            told = _unkept(bare, raw.size, raw.digest, max_file_bytes)
-            return replace(bare, value=told, body=told, is_empty=False)
-        data = _decompressed(raw.content, encoding, kept_bytes)
+            file = _unkept(bare, raw.size, raw.digest, max_file_bytes, masked)
+            return replace(bare, value=file, body=file, is_empty=False)
+        data = await _in_thread_if_large(
+            len(raw.content), _decompressed, raw.content, encoding, kept_bytes
+        )
     except _Unreadable as unreadable:
         return replace(bare, is_empty=False, fault=str(unreadable))
     if not data:
         return bare
     sniff = bare.content_type not in declared_types and len(data) <= max_bytes
-    return _with_body(bare, data, max_file_bytes, sniff=sniff)
+    read = partial(_with_body, bare, data, max_file_bytes, sniff=sniff, masked=masked)
+    answer = await _in_thread_if_large(len(data), read)
+    is_large = len(data) > _LARGE_BYTES or _is_intricate(answer.value)
+    return replace(answer, is_large=is_large)
 
 
-def file_told_by(answer: Answer, content: bytes) -> ReceivedFile:
-    """The file that an answer is, as its headers tell of it."""
-    return _told(answer, handle_of_bytes(content), len(content))
+async def _in_thread_if_large(
+    size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    if size <= _LARGE_BYTES:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
 
 
-def _told(answer: Answer, handle: str, size: int) -> ReceivedFile:
+def _is_intricate(value: JsonValue) -> bool:
+    """Return True if an answer of few bytes has many values or levels."""
+    seen = 0
+    for depth, level in enumerate(_levels(value)):
+        seen += len(level)
+        if depth >= _LARGE_LEVELS or seen > _LARGE_VALUES:
+            return True
+    return False
+
+
+def described_file(
+    answer: Answer, content: bytes, masked: Callable[[str], str] = str
+) -> ReceivedFile:
+    """Return the description of a received file, from the headers of its answer."""
+    return _described(answer, handle_of_bytes(content), len(content), masked)
+
+
+def _described(
+    answer: Answer, handle: str, size: int, masked: Callable[[str], str]
+) -> ReceivedFile:
     is_type = _MEDIA_TYPE.fullmatch(answer.content_type) is not None
     return ReceivedFile(
         handle=handle,
         content_type=answer.content_type if is_type else "",
         size_bytes=size,
-        name=told_name(answer.header("content-disposition")),
+        name=file_name(answer.header("content-disposition"), masked),
     )
 
 
-def _with_body(bare: Answer, data: bytes, max_file_bytes: int, *, sniff: bool) -> Answer:
-    """The answer with its body, by the content type, or else by what it looks like."""
+def _with_body(
+    bare: Answer,
+    data: bytes,
+    max_file_bytes: int,
+    *,
+    sniff: bool,
+    masked: Callable[[str], str] = str,
+) -> Answer:
+    """Return the answer with its body, read by the content type or else by its first byte."""
     charset = _charset(bare.header("content-type"))
     says_json = is_json(bare.content_type)
     if says_json or (sniff and data.lstrip()[:1] in (b"{", b"[")):
         with contextlib.suppress(ValueError, RecursionError):
-            value = _parsed(data, charset)
-            return replace(bare, value=value, body=value, is_empty=False)
+            repeated: dict[str, bool] = {}
+            value = _parsed(data, charset, repeated)
+            return replace(bare, value=value, body=value, is_empty=False, repeated=repeated)
     if not says_json and not _is_text(bare.content_type, data):
         text = data.decode("latin-1")
         if len(data) > max_file_bytes:
-            told = _unkept(bare, len(data), hashlib.sha256(data).hexdigest(), max_file_bytes)
-            return replace(bare, value=text, body=told, is_empty=False)
-        told = unkept_file(file_told_by(bare, data), "it is of no mission")
-        return replace(bare, value=text, body=told, is_empty=False, file=data)
-    text = data.decode(charset, errors="replace")
-    shown = text[:_MAX_TEXT]
+            digest = hashlib.sha256(data).hexdigest()
+            file = _unkept(bare, len(data), digest, max_file_bytes, masked)
+            return replace(bare, value=text, body=file, is_empty=False)
+        described = unkept_file(described_file(bare, data, masked), "it is of no mission")
+        return replace(bare, value=text, body=described, is_empty=False, file=data)
+    text = _whole(data.decode(charset, errors="replace"))
     fault = f"the body is not valid {bare.content_type}" if says_json else None
-    return replace(bare, value=text, body=shown, is_empty=False, fault=fault)
+    return replace(bare, value=text, body=text, is_text=True, is_empty=False, fault=fault)
 
 
-def _unkept(bare: Answer, size: int, digest: str, most: int) -> JsonValue:
+def _unkept(
+    bare: Answer, size: int, digest: str, most: int, masked: Callable[[str], str]
+) -> JsonValue:
     return unkept_file(
-        _told(bare, PREFIX + digest, size),
+        _described(bare, PREFIX + digest, size, masked),
         f"it is larger than {most:,} bytes, the most that is kept of a file",
     )
 
 
-def unkept_file(told: ReceivedFile, why: str) -> JsonObject:
-    """What stands for a file that is not kept, and only known again by its digest."""
-    described = {name: value for name, value in told.as_answer().items() if name != FILE}
-    return {**described, "sha256": digest_of(told.handle), "not_kept": why}
+def unkept_file(file: ReceivedFile, why: str) -> JsonObject:
+    """Return the description of a file that is not stored, identified by its digest."""
+    described = {name: value for name, value in file.as_answer().items() if name != FILE}
+    return {**described, "sha256": digest_of(file.handle), "not_kept": why}
 
 
 def _is_file(bare: Answer) -> bool:
-    """Whether the headers announce data that is neither JSON nor text."""
+    """Return True if the headers announce data that is neither JSON nor text."""
     return not is_json(bare.content_type) and not _is_text(bare.content_type, b"")
 
 
 class _Raw(NamedTuple):
-    """A body as it came; without its content where that is more than is kept."""
+    """A body as received; without content if the body is too large to be stored."""
 
     content: bytes | None
     size: int
@@ -188,9 +252,9 @@ async def _raw_body(response: httpx.Response, max_bytes: int, kept_bytes: int) -
 
 
 def _decompressed(data: bytes, encoding: str, max_bytes: int) -> bytes:
-    """The body without its content encoding.
+    """Return the body without its content encoding.
 
-    Not left to httpx, which decompresses each chunk whole: a few kilobytes may hold a gigabyte.
+    httpx would decompress each chunk whole: a few kilobytes may hold a gigabyte.
     """
     encoding = encoding.strip().lower()
     if encoding in ("", "identity") or not data:
@@ -204,36 +268,40 @@ def _decompressed(data: bytes, encoding: str, max_bytes: int) -> bytes:
 
 
 def _inflated(data: bytes, window_bits: int, encoding: str, max_bytes: int) -> bytes:
-    """The content of all compressed members that follow one another.
+    """Return the content of all compressed members.
 
     Raises:
-        zlib.error: it is not compressed in this way.
+        zlib.error: the data is not compressed in this way.
     """
-    plain = b""
-    while True:
-        decompressor = zlib.decompressobj(window_bits)
-        plain += decompressor.decompress(data, max_bytes + 1 - len(plain))
-        if len(plain) > max_bytes:
-            raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
-        if not decompressor.eof:
-            raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
-        data = decompressor.unused_data
-        if not data.startswith(_GZIP_MAGIC):
-            return plain
+    plain, view, at = bytearray(), memoryview(data), 0
+    for _ in range(_MAX_MEMBERS):
+        member = zlib.decompressobj(window_bits)
+        while not member.eof:
+            if at >= len(data):
+                raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
+            # In pieces: at its end, a member copies the rest of its input.
+            piece = view[at : at + _PIECE]
+            plain += member.decompress(piece, max_bytes + 1 - len(plain))
+            if len(plain) > max_bytes:
+                raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
+            at += len(piece) - len(member.unused_data)
+        if view[at : at + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+            return bytes(plain)
+    raise _Unreadable(f"the answer is of more than {_MAX_MEMBERS:,} compressed members")
 
 
 def _charset(content_type: str) -> str:
-    """The charset parameter of a content type; utf-8 when there is none that is known."""
+    """Return the charset parameter of a content type; utf-8 if none is known."""
     found = _CHARSET.search(content_type)
     try:
         name = codecs.lookup(found[1] if found else "utf-8").name
-    except LookupError:
+    except (LookupError, ValueError):
         return "utf-8"
     return name if _ENCODING_OF_TEXT.fullmatch(name) else "utf-8"
 
 
 def _is_text(content_type: str, data: bytes) -> bool:
-    """Whether a reader can make something of it: a type for text, or no type and valid UTF-8."""
+    """Return True for a text type, and for valid UTF-8 without a type."""
     if content_type:
         return is_text_type(content_type)
     try:
@@ -243,55 +311,69 @@ def _is_text(content_type: str, data: bytes) -> bool:
     return True
 
 
-def _parsed(data: bytes, charset: str) -> JsonValue:
-    """The JSON, if it is JSON that every later reader can take.
+def _parsed(data: bytes, charset: str, repeated: dict[str, bool] | None = None) -> JsonValue:
+    """Return the JSON value, restricted to values that every later reader accepts.
 
-    JSON is in UTF-8, whatever else its content type says; only what is not is read as that says.
+    JSON is in UTF-8 whatever its content type says; the type's charset is a fallback. Names that
+    one object repeats with different values are added to `repeated`, with True unless both values
+    are texts.
 
     Raises:
-        ValueError: it is not, or it holds numbers without end or nests too deeply.
+        ValueError: the data is not JSON, or nests too deeply.
     """
     try:
-        value = _loaded(data)
+        text = data.decode(json.detect_encoding(data), errors="surrogatepass")
     except UnicodeDecodeError:
-        value = _loaded(data.decode(charset))
-    _check_depth(value)
-    return _scrubbed(value) if _SURROGATE.search(data) else value
+        text = data.decode(charset)
+
+    def members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+        held = dict(pairs)
+        if len(held) < len(pairs) and repeated is not None:
+            for name, value in pairs:
+                if value != held[name]:
+                    is_text = isinstance(value, str) and isinstance(held[name], str)
+                    repeated[name] = repeated.get(name, False) or not is_text
+        return held
+
+    value: JsonValue = json.loads(
+        text.removeprefix("\ufeff"),
+        parse_constant=_nothing,
+        parse_float=_finite,
+        object_pairs_hook=members,
+    )
+    if any(depth >= _MAX_DEPTH for depth, _ in enumerate(_levels(value))):
+        raise ValueError("nested too deeply")
+    return _scrubbed(value) if _SURROGATE.search(text) else value
 
 
-def _loaded(data: bytes | str) -> JsonValue:
-    value: JsonValue = json.loads(data, parse_constant=_refuse, parse_float=_finite)
-    return value
+def _nothing(_: str) -> None:
+    """Return null for NaN and Infinity, which some servers write for a missing number."""
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
-
-
-def _finite(text: str) -> float:
+def _finite(text: str) -> float | int | None:
+    """Return the number; a whole number that no double represents becomes an integer."""
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(text)
-    return number
+        return None
+    return int(text.partition(".")[0]) if _WHOLE.fullmatch(text) else number
 
 
-def _check_depth(value: JsonValue) -> None:
-    level: list[JsonValue] = [value]
-    for _ in range(_MAX_DEPTH):
+def _levels(value: JsonValue) -> Iterator[list[JsonValue]]:
+    """Yield the value, its children, their children, and so on."""
+    level = [value]
+    while level:
+        yield level
         level = [held for outer in level for held in _children(outer)]
-        if not level:
-            return
-    raise ValueError("nested too deeply")
 
 
-def _children(value: JsonValue) -> list[JsonValue]:
+def _children(value: JsonValue) -> Iterable[JsonValue]:
     if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _scrubbed(value: JsonValue) -> JsonValue:
-    """Without lone surrogates: JSON may escape them, and no UTF-8 text may hold them."""
+    """Remove lone surrogates: JSON may escape them, and no UTF-8 text may hold them."""
     if isinstance(value, dict):
         return {_whole(key): _scrubbed(held) for key, held in value.items()}
     if isinstance(value, list):
@@ -300,4 +382,42 @@ def _scrubbed(value: JsonValue) -> JsonValue:
 
 
 def _whole(text: str) -> str:
-    return text.encode(errors="replace").decode()
+    """Join surrogate pairs, and replace a lone surrogate by U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def file_name(disposition: str, masked: Callable[[str], str] = str) -> str:
+    """Return the harmless form of the name in a Content-Disposition (RFC 6266); '' without one.
+
+    The name loses folders and control characters, and is shortened to its beginning and ending.
+    `masked` hides values in it before the name is shortened.
+    """
+    message = Message()
+    if len(disposition) > _LONGEST_HEADER:
+        disposition = masked(disposition)[:_LONGEST_HEADER]
+    message["Content-Disposition"] = disposition
+    named = [
+        value
+        for key, value in message.get_params([], header="content-disposition")
+        if key.lower() == "filename"
+    ]
+    # `filename*` names its charset, and takes precedence over `filename`.
+    given = next((one for one in named if isinstance(one, tuple)), next(iter(named), ""))
+    try:
+        return _plain_name(masked(collapse_rfc2231_value(given)))
+    except ValueError:  # the charset is a codec of Python that is not a charset of text
+        return _plain_name(masked(unquote(given[2] if isinstance(given, tuple) else given)))
+
+
+def _plain_name(name: str) -> str:
+    """Return a file name that cannot lead to another folder, in at most 100 characters."""
+    last = _FOLDERS.split(name)[-1]
+    shown = "".join(c for c in last if unicodedata.category(c)[0] != "C")
+    bare = " ".join(shown.split()).strip(". ")
+    if len(bare) <= _LONGEST_NAME:
+        return bare
+    stem, dot, ending = bare.rpartition(".")
+    ending = f"{dot}{ending}" if stem and len(ending) <= 10 else ""
+    return bare[: _LONGEST_NAME - len(ending)] + ending

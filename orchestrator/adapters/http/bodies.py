@@ -1,4 +1,4 @@
-"""Writes the body of one request: JSON, a form, parts, or the text itself."""
+"""Write the body of one request: JSON, a form, parts, or the text itself."""
 
 import base64
 import binascii
@@ -37,7 +37,7 @@ _PLAIN = "text/plain; charset=utf-8"
 
 
 class WrittenBody(NamedTuple):
-    """A body as it will leave: the same arguments give the same bytes, at every attempt."""
+    """A body as sent: the same arguments give the same bytes, at every attempt."""
 
     content_type: str
     content: bytes
@@ -51,11 +51,11 @@ class _Part(NamedTuple):
 
 
 Files = Mapping[str, tuple[ReceivedFile, bytes]]
-"""Of the handles of files in a call: what each is, and its bytes."""
+"""Files of a call by handle, with their bytes."""
 
 
 class _Content(NamedTuple):
-    """The content of a file, and what is told of it: '' for what is not."""
+    """The content of a file, with its type and name if they are known."""
 
     content: bytes
     content_type: str = ""
@@ -65,10 +65,10 @@ class _Content(NamedTuple):
 def write_body(
     endpoint: Endpoint, body: JsonValue, declared: str, files: Files = MappingProxyType({})
 ) -> WrittenBody:
-    """The body written as the media type that is declared for it.
+    """Write the body as its declared media type.
 
     Raises:
-        ArgumentsInvalid: a file is written as a `data:` URL that is none.
+        ArgumentsInvalid: a file is an invalid `data:` URL.
     """
     content_type = sent_type(declared)
     if isinstance(body, dict) and is_multipart(declared):
@@ -79,8 +79,8 @@ def write_body(
         return WrittenBody(content_type, json_text(body).encode())
     if isinstance(body, str) and takes_bytes(_schema_of(endpoint, "")):
         file = _file(endpoint, "the body", body, files)
-        told = file.content_type if "*" in declared else ""
-        return WrittenBody(told or content_type, file.content)
+        own_type = file.content_type if "*" in declared else ""
+        return WrittenBody(own_type or content_type, file.content)
     return WrittenBody(content_type, scalar_text(body).encode(errors="replace"))
 
 
@@ -97,7 +97,7 @@ def _form_parts(endpoint: Endpoint, body: JsonObject) -> Iterator[str]:
                 reserved=endpoint.encoding[name].get("allowReserved") is True,
             )
             continue
-        # OpenAPI: without a style each value is written by its type, objects as JSON.
+        # OpenAPI writes values without a style by their type, and objects as JSON.
         for element in value if isinstance(value, list) else [value]:
             is_json_value = isinstance(element, (dict, list))
             yield from query_parts(
@@ -106,17 +106,17 @@ def _form_parts(endpoint: Endpoint, body: JsonObject) -> Iterator[str]:
 
 
 def _parts(endpoint: Endpoint, body: JsonObject, files: Files) -> Iterator[_Part]:
-    """A part for each field, and for each element of a list."""
+    """Yield a part for each field, and for each element of a list."""
     for name, value in body.items():
         declared = str(endpoint.encoding.get(name, {}).get("contentType") or "")
-        # Of several types, or of a range of them, each part would have to say which it is.
+        # A list or range of types does not state the type of each part.
         declared = declared if _MEDIA_TYPE.fullmatch(declared) else ""
         is_file = takes_bytes(_schema_of(endpoint, name))
         for element in value if isinstance(value, list) else [value]:
             if isinstance(element, str) and is_file:
                 file = _file(endpoint, name, element, files)
-                told = file.content_type or declared or _BINARY
-                yield _Part(name, file.name or name, told, file.content)
+                part_type = file.content_type or declared or _BINARY
+                yield _Part(name, file.name or name, part_type, file.content)
             elif isinstance(element, (dict, list)) or is_json(declared):
                 content = json_text(element).encode()
                 yield _Part(name, None, declared or "application/json", content)
@@ -126,7 +126,7 @@ def _parts(endpoint: Endpoint, body: JsonObject, files: Files) -> Iterator[_Part
 
 
 def _schema_of(endpoint: Endpoint, field: str) -> JsonObject:
-    """The schema of a field of the body, or of all of it ('')."""
+    """Return the schema of a field of the body, or of the whole body ('')."""
     tool = endpoint.tool
     inputs = {b.field: b.name for b in tool.bindings if b.location == "body"}
     schema = tool.properties.get(inputs.get(field, inputs.get("", "")), {})
@@ -136,7 +136,7 @@ def _schema_of(endpoint: Endpoint, field: str) -> JsonObject:
 
 
 def _opened(schema: JsonObject, tool: Tool) -> JsonObject:
-    """The schema, or the definition that is all it says."""
+    """Return the schema, or the definition that it refers to."""
     named = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     definitions = tool.input_schema.get("$defs")
     found = definitions.get(named) if isinstance(definitions, dict) else None
@@ -144,7 +144,7 @@ def _opened(schema: JsonObject, tool: Tool) -> JsonObject:
 
 
 def _file(endpoint: Endpoint, name: str, text: str, files: Files) -> _Content:
-    """A file: one that was received, that of a `data:` URL, or the text itself."""
+    """Return a received file, the content of a `data:` URL, or the text itself."""
     if text in files:
         received, content = files[text]
         return _Content(content, received.content_type, received.name)
@@ -159,7 +159,7 @@ def _file(endpoint: Endpoint, name: str, text: str, files: Files) -> _Content:
 
 
 def _data_of(found: re.Match[str]) -> bytes | None:
-    """What a `data:` URL holds; None: it is no base64, though it says so."""
+    """Return the content of a `data:` URL; None if its base64 is invalid."""
     data = unquote_to_bytes(found["data"])
     if not found["base64"]:
         return data
@@ -170,7 +170,7 @@ def _data_of(found: re.Match[str]) -> bytes | None:
 
 
 def _multipart(content_type: str, parts: Sequence[_Part]) -> WrittenBody:
-    """The parts between boundaries that are made from them: a retry sends the very same bytes."""
+    """Write parts with a boundary derived from their content: a retry sends the same bytes."""
     boundary = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
     essence = content_type.partition(";")[0].strip()
     if not parts:

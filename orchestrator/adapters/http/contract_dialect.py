@@ -1,4 +1,4 @@
-"""OpenAPI's schemas as one side of an exchange is held to them."""
+"""OpenAPI's dialects of JSON Schema, as they bind one side of an exchange."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +11,10 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from orchestrator.json_schema.openapi_dialect import branch_values, discriminator_property
-from orchestrator.json_schema.validator import Keyword, with_patterns
+from orchestrator.json_schema.validator import Keyword, once, with_patterns
 
 Hidden = Literal["readOnly", "writeOnly"]
-"""What marks the properties that this side should not hold."""
+"""The mark of properties that this side should not send."""
 
 _log = logging.getLogger(__name__)
 _PARTS = 200
@@ -22,10 +22,10 @@ _PARTS = 200
 
 @cache
 def contract_dialect(dialect: type[Validator], hidden: Hidden) -> type[Validator]:
-    """A dialect of OpenAPI, led by discriminators, and asking for no property that is hidden.
+    """Return a dialect that follows discriminators and requires no hidden property.
 
-    OpenAPI says that a property which is marked so SHOULD NOT be there, and that being required
-    means the other side only. Where one is there all the same, that is noted and no more.
+    In OpenAPI a hidden property SHOULD NOT be sent by this side, and if it is required, then only
+    of the other side. A hidden property that is present all the same is only logged.
     """
     both = {
         name: _led(Draft202012Validator.VALIDATORS[name], hidden) for name in ("oneOf", "anyOf")
@@ -40,9 +40,10 @@ def contract_dialect(dialect: type[Validator], hidden: Hidden) -> type[Validator
     if hidden == "writeOnly":
         ours |= {"readOnly": _nothing, "writeOnly": _noted(hidden)}
     if "prefixItems" not in dialect.VALIDATORS:
-        # OpenAPI 3.0: later ones have no `nullable`.
+        # OpenAPI 3.0; later versions have no `nullable`.
         for name in ("allOf", "anyOf", "oneOf", "enum"):
             ours[name] = _nullable(ours.get(name) or dialect.VALIDATORS[name])
+    ours |= {name: once(ours[name]) for name in ("allOf", "anyOf", "oneOf")}
     extended: type[Validator] = extend(with_patterns(dialect), ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
 
@@ -52,7 +53,7 @@ def _lookup(validator: Any) -> Callable[[str], Any]:
 
 
 def _led(plain: Keyword, hidden: Hidden) -> Keyword:
-    """Alternatives of which the discriminator names one: only that one is looked at."""
+    """Validate only the alternative that the discriminator names."""
 
     def checked(
         validator: Any, branches: Any, instance: Any, schema: Any
@@ -78,7 +79,7 @@ def _led(plain: Keyword, hidden: Hidden) -> Keyword:
 
 
 def _nullable(check: Keyword) -> Keyword:
-    """Beside alternatives, `nullable` is meant to widen them, as in the inputs of the tool."""
+    """Let `nullable` next to alternatives widen them, as in the inputs of the tool."""
 
     def checked(
         validator: Any, wanted: Any, instance: Any, schema: Any
@@ -107,7 +108,7 @@ def _required(hidden: Hidden) -> Keyword:
 
 
 def _all_of(hidden: Hidden) -> Keyword:
-    """One member may require what another one marks as hidden."""
+    """Let one member require a property that another member hides."""
 
     def checked(
         validator: Any, members: Any, instance: Any, schema: Any
@@ -126,7 +127,7 @@ def _all_of(hidden: Hidden) -> Keyword:
 
 
 def _hidden_names(schema: Any, hidden: Hidden, lookup: Callable[[str], Any]) -> set[str]:
-    """The properties that a schema, or a member of its allOf, marks."""
+    """Return the properties that a schema, or a member of its allOf, hides."""
     found: set[str] = set()
     waiting, parts = [schema], 0
     while waiting and parts < _PARTS:

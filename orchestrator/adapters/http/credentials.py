@@ -1,37 +1,208 @@
-"""Credentials as an operation's security requirements ask for them, filled in when it is called."""
+"""Credentials of an operation's security requirements, and access tokens of OAuth 2.
 
+Tokens come from the client credentials grant (RFC 6749, 4.4) and are cached until they expire.
+"""
+
+import asyncio
+import re
+import time
 from base64 import b64encode
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
-from urllib.parse import urljoin
+from urllib.parse import quote_plus, urljoin, urlsplit
 
-from orchestrator.adapters.http.oauth import ClientGrant, ClientKey
-from orchestrator.adapters.http.servers import origin_of
-from orchestrator.adapters.secrets import SecretRef, SecretStore, secret_for_scheme
+import httpx
+
+from orchestrator.adapters.http.answer import Answer, read_answer
+from orchestrator.adapters.http.destinations import origin_of
+from orchestrator.adapters.http.masking import Mask, hide_secret
+from orchestrator.adapters.http.refusal import MAX_REASON, reason_of
+from orchestrator.adapters.secrets import BoundSecrets, SecretStore
+from orchestrator.catalog.contract import bare_credentials, security_alternatives
 from orchestrator.catalog.operations import Operation
-from orchestrator.core.errors import SecretMissing
+from orchestrator.core.errors import SecretMissing, TokenRefused, TransportFailed
+from orchestrator.core.secret_names import CLIENT_PARTS, SecretRef, part_of, secret_for_scheme
+from orchestrator.core.shown_text import address_shown
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.saga.outcome import classify
+
+_MARGIN_S = 30.0
+"""A token that expires sooner than this is not sent, because it has to be valid on arrival."""
+_LIFE_S = 300.0
+"""Lifetime of a token whose endpoint states none."""
+_MAX_ANSWER_BYTES = 100_000
+
+
+class ClientGrant(NamedTuple):
+    """A document's client credentials grant."""
+
+    secret: SecretRef
+    token_url: str
+    scopes: tuple[str, ...] = ()
+
+
+class ClientKey(NamedTuple):
+    """The client's credentials at the token endpoint."""
+
+    client_id: str
+    client_secret: str
+
+    @property
+    def basic_token(self) -> str:
+        """Id and secret as the header carries them: percent-encoded, as a colon separates them."""
+        pair = f"{quote_plus(self.client_id)}:{quote_plus(self.client_secret)}"
+        return b64encode(pair.encode()).decode()
+
+    @property
+    def secret_forms(self) -> tuple[str, ...]:
+        """Every form in which the secret is sent."""
+        return self.client_secret, quote_plus(self.client_secret), self.basic_token
+
+
+class Token(NamedTuple):
+    """An access token; fresh if it was requested for this call."""
+
+    value: str
+    is_fresh: bool
+
+
+@dataclass
+class _CachedToken:
+    """The token of one client for one grant."""
+
+    value: str | None = None
+    expires_at: float = 0.0
+    refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Tokens:
+    """Access tokens of all clients; concurrent calls share one token request."""
+
+    def __init__(
+        self, http: httpx.AsyncClient, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Send requests by this client; the clock is in seconds."""
+        self._http = http
+        self._clock = clock
+        self._kept: dict[tuple[ClientGrant, ClientKey], _CachedToken] = {}
+
+    async def get(self, tool: str, grant: ClientGrant, key: ClientKey) -> Token:
+        """Return a token that lives long enough for a call of this tool, which errors name.
+
+        Raises:
+            TokenRefused: the endpoint refuses a token to this client.
+            TransportFailed: the endpoint could not be reached or is in trouble; the tool was not
+                called.
+        """
+        kept = self._kept.setdefault((grant, key), _CachedToken())
+        async with kept.refreshing:
+            if kept.value is not None and self._clock() < kept.expires_at:
+                return Token(kept.value, is_fresh=False)
+            answer = await self._asked(tool, grant, key)
+            value, life_s = _granted(tool, grant, answer)
+            kept.value = value
+            kept.expires_at = self._clock() + max(life_s / 2, life_s - _MARGIN_S)
+            return Token(value, is_fresh=True)
+
+    def forget(self, grant: ClientGrant, key: ClientKey, token: Token) -> None:
+        """Drop this token; a token that has replaced it stays."""
+        kept = self._kept.get((grant, key))
+        if kept is not None and kept.value == token.value:
+            kept.value = None
+
+    async def _asked(self, tool: str, grant: ClientGrant, key: ClientKey) -> Answer:
+        """Return the endpoint's answer, with the key in the header, else in the body.
+
+        Every server must accept the header (RFC 6749, 2.3.1), and some do not.
+        """
+        answer = await self._sent(tool, grant, key, in_header=True)
+        if answer.status == 401 or _error_code(answer) == "invalid_client":
+            answer = await self._sent(tool, grant, key, in_header=False)
+        kind = classify(answer.status)
+        if kind == "succeeded":
+            return answer
+        name = part_of(grant.secret.name, "client_secret")
+        mask = Mask([hide_secret(name, sent) for sent in key.secret_forms])
+        code = _error_code(answer)
+        reason = mask.cut(reason_of(answer), MAX_REASON) + (f" ({mask.text(code)})" if code else "")
+        if kind == "unknown":
+            raise _no_token(tool, reason)
+        raise TokenRefused(tool, grant.secret.name, reason)
+
+    async def _sent(
+        self, tool: str, grant: ClientGrant, key: ClientKey, *, in_header: bool
+    ) -> Answer:
+        form = {"grant_type": "client_credentials"}
+        if grant.scopes:
+            form["scope"] = " ".join(grant.scopes)
+        headers = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
+        if in_header:
+            headers["Authorization"] = f"Basic {key.basic_token}"
+        else:
+            form |= {"client_id": key.client_id, "client_secret": key.client_secret}
+        request = httpx.Request("POST", grant.token_url, headers=headers, data=form)
+        try:
+            response = await self._http.send(
+                request, stream=True, auth=None, follow_redirects=False
+            )
+            async with aclosing(response):
+                return await read_answer(response, max_bytes=_MAX_ANSWER_BYTES)
+        except httpx.HTTPError as error:
+            # The form holds a secret, and the error holds the request.
+            raise _no_token(tool, type(error).__name__) from None
+
+
+def _no_token(tool: str, reason: str) -> TransportFailed:
+    return TransportFailed(
+        tool, f"its token endpoint gave no answer ({reason})", may_have_arrived=False
+    )
+
+
+def _granted(tool: str, grant: ClientGrant, answer: Answer) -> tuple[str, float]:
+    """Return the token of an answer and its lifetime in seconds."""
+    body = answer.value if isinstance(answer.value, dict) else {}
+    value, kind = body.get("access_token"), str(body.get("token_type", "bearer"))
+    if not isinstance(value, str) or not value:
+        raise TokenRefused(tool, grant.secret.name, "it answered without an access_token")
+    # Providers write `Bearer`, `BearerToken`, `bearer token`, or nothing at all.
+    if not re.sub(r"[^a-z]", "", kind.lower()).startswith("bearer") and kind not in ("", "None"):
+        raise TokenRefused(tool, grant.secret.name, "its token is not of the type bearer")
+    try:
+        life_s = float(str(body.get("expires_in", _LIFE_S)))
+    except ValueError:
+        life_s = _LIFE_S
+    return value, max(life_s, 0.0)
+
+
+def _error_code(answer: Answer) -> str:
+    """Return RFC 6749's error code; '' when the answer has none."""
+    code = answer.value.get("error") if isinstance(answer.value, dict) else None
+    return code if isinstance(code, str) and answer.status >= 400 else ""
+
 
 _BEARER_KINDS = frozenset({"bearer", "oauth2", "openIdConnect"})
-"""How a token is obtained differs; it is sent the same way."""
+"""Schemes whose tokens are sent in the same way, however they are obtained."""
 
 _KeyLocation = Literal["header", "query", "cookie"]
 _KEY_LOCATIONS: dict[str, _KeyLocation] = {"header": "header", "query": "query", "cookie": "cookie"}
 
 
 class Credential(NamedTuple):
-    """One credential: which secret it is, and where and how it is written."""
+    """A credential: its secret, and the place and form in which it is written."""
 
     secret: SecretRef
     location: _KeyLocation
     field: str
     scheme: Literal["plain", "bearer", "basic"] = "plain"
     grant: ClientGrant | None = None
-    """How a token is obtained when the secret is not one itself."""
+    """The grant for a token, if the secret is not a token itself."""
 
     def written(self, value: str) -> str:
-        """The text that goes into its field."""
+        """Return the text of the credential's field."""
         if self.scheme == "bearer":
-            return f"Bearer {value}"
+            return value if value.lower().startswith("bearer ") else f"Bearer {value}"
         if self.scheme == "basic":
             return f"Basic {basic_token(value)}"
         return value
@@ -42,47 +213,59 @@ Alternative = tuple[Credential, ...]
 
 
 def basic_token(value: str) -> str:
-    """`user:password` as basic authentication writes it."""
+    """Encode `user:password` as basic authentication does."""
     return b64encode(value.encode()).decode()
 
 
 def read_alternatives(operation: Operation, base_url: str = "") -> tuple[Alternative, ...]:
-    """The operation's security alternatives in its order; none when it asks for nothing.
+    """Return the supported security alternatives in order; none: no credential is needed.
+
+    A credential among the parameters belongs to each of them.
 
     Args:
         operation: its own requirements, else the document's.
-        base_url: what the address of a token endpoint is relative to, unless it is absolute.
+        base_url: the base of a relative address of a token endpoint.
 
     Raises:
-        DocumentInvalid: a requirement names a scheme that is not there or that we cannot speak.
+        DocumentInvalid: every requirement names a scheme that is missing or not supported.
     """
-    requirements = operation.inherited("security")
-    if requirements is None:
-        return ()
-    return tuple(
-        tuple(
-            _credential(operation, requirement, scheme, base_url)
-            for scheme in requirement.mapping()
-        )
-        for requirement in requirements.elements()
-    )
+    offered = list(security_alternatives(operation))
+    spoken = [requirement for requirement, faults in offered if not faults]
+    if offered and not spoken:
+        raise offered[0][1][0]
+    bare = tuple(_of_parameter(operation, p) for p in bare_credentials(operation))
+    listed = [
+        (*(_credential(operation, one, scheme, base_url) for scheme in one.mapping()), *bare)
+        for one in spoken
+    ]
+    return tuple(listed) if listed or not bare else (bare,)
+
+
+def _of_parameter(operation: Operation, parameter: DocumentNode) -> Credential:
+    """Return a credential that is listed as a parameter: its value is sent as it was issued."""
+    name = parameter.require("name").text()
+    location = _KEY_LOCATIONS[parameter.require("in").text()]
+    secret = secret_for_scheme(operation.document, name)
+    is_bearer = "bearer" in (parameter.text_at("description") or "").lower()
+    scheme: Literal["plain", "bearer"] = "bearer" if is_bearer else "plain"
+    return Credential(secret, location, name, scheme if location == "header" else "plain")
 
 
 def resolve_credentials(
-    alternatives: tuple[Alternative, ...], secrets: SecretStore
+    alternatives: tuple[Alternative, ...], secrets: SecretStore, base_url: str = ""
 ) -> tuple[tuple[Credential, str | ClientKey], ...]:
-    """The credentials of the first alternative whose secrets are all there, with their values.
+    """Return the credentials of the first complete alternative, with their values.
 
-    The value of one that is obtained by a grant is the token, if somebody configured one, else the
-    key of the client that is to ask for it.
+    The value of a credential with a grant is the configured token, else the client's key.
+    Credentials are sent to `base_url`, the key to the token endpoint.
 
     Raises:
-        SecretMissing: no alternative is complete; names what the first one lacks.
+        SecretMissing: no alternative is complete; names the missing secret of the first.
     """
     first_miss: SecretMissing | None = None
     for alternative in alternatives:
         try:
-            return tuple((credential, _value(credential, secrets)) for credential in alternative)
+            return tuple((one, _value(one, secrets, base_url)) for one in alternative)
         except SecretMissing as missing:
             first_miss = first_miss or missing
     if first_miss is not None:
@@ -90,51 +273,53 @@ def resolve_credentials(
     return ()
 
 
-def _value(credential: Credential, secrets: SecretStore) -> str | ClientKey:
-    name = credential.secret.name
-    if credential.grant is None:
-        return secrets.get(name)
+def _value(credential: Credential, secrets: SecretStore, base_url: str) -> str | ClientKey:
+    name, grant = credential.secret.name, credential.grant
     try:
-        return secrets.get(name)
+        return _read(secrets, name, base_url)
     except SecretMissing:
-        return ClientKey(secrets.get(f"{name}_client_id"), secrets.get(f"{name}_client_secret"))
+        if grant is None:
+            raise
+        parts = (_read(secrets, part_of(name, part), grant.token_url) for part in CLIENT_PARTS)
+        return ClientKey(*parts)
+
+
+def _read(secrets: SecretStore, name: str, url: str) -> str:
+    host = urlsplit(url).hostname
+    if host and isinstance(secrets, BoundSecrets):
+        return secrets.get_for(name, host)
+    return secrets.get(name)
 
 
 def _grant(
     scheme: DocumentNode, secret: SecretRef, scopes: DocumentNode, base_url: str
 ) -> ClientGrant | None:
-    """The client credentials grant of an oauth2 scheme, if it offers one."""
+    """Return the client credentials grant of an oauth2 scheme, if it offers one."""
     flow = scheme.at("flows", "clientCredentials")
     if flow is None:
         return None
     written = flow.require("tokenUrl")
-    # A relative address is the provider's own: most sandboxes have theirs beside the service.
+    # A relative address is the provider's own: most sandboxes have their token endpoint next to the
+    # service.
     token_url = urljoin(f"{base_url}/", written.text())
     if origin_of(token_url) is None:
-        raise written.invalid(f"{token_url!r} is no address of HTTP")
+        raise written.invalid(f"{address_shown(token_url)!r} is no address of HTTP")
     return ClientGrant(secret, token_url, tuple(scope.text() for scope in scopes.elements()))
 
 
 def _credential(
     operation: Operation, requirement: DocumentNode, scheme_name: str, base_url: str
 ) -> Credential:
-    scheme = operation.root.at("components", "securitySchemes", scheme_name)
-    if scheme is None:
-        raise requirement.invalid(f"no security scheme is called {scheme_name!r}")
+    scheme = operation.root.require("components").require("securitySchemes").require(scheme_name)
     secret = secret_for_scheme(operation.document, scheme_name)
     kind = scheme.require("type").text()
     if kind == "apiKey":
-        location = _KEY_LOCATIONS.get(scheme.require("in").text())
-        if location is not None:
-            return Credential(secret, location, scheme.require("name").text())
+        location = _KEY_LOCATIONS[scheme.require("in").text()]
+        return Credential(secret, location, scheme.require("name").text())
     if kind == "http":
         kind = scheme.require("scheme").text().lower()
     if kind in _BEARER_KINDS:
         scopes = requirement.require(scheme_name)
         grant = _grant(scheme, secret, scopes, base_url) if kind == "oauth2" else None
         return Credential(secret, "header", "Authorization", "bearer", grant)
-    if kind == "basic":
-        return Credential(secret, "header", "Authorization", "basic")
-    raise scheme.invalid(
-        "we can send apiKey, http basic, http bearer, oauth2 and openIdConnect only"
-    )
+    return Credential(secret, "header", "Authorization", "basic")

@@ -1,7 +1,7 @@
-"""Deviations of an answer from its document, and whether anything uses the part that deviates.
+"""Deviations of an answer from its document, and the parts of answers that are used.
 
 A booking that stands must not be lost to a date without an offset in a field that nobody reads. An
-id, a price or a state that a condition names stays strict: a wrong one would be acted on.
+id, a price or a state that a condition names stays strict, because a wrong value would be acted on.
 """
 
 import re
@@ -18,17 +18,19 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import follow, parse_pointer
-from orchestrator.json_schema.validator import extra_names
+from orchestrator.json_schema.validator import UNSAID, extra_names
 
 _READ_FROM_ANSWER: Final = re.compile(r"\$response\.body#?((?:/[^\s/=!<>\"'{}]+)+)")
+_HEADER_READ: Final = re.compile(r"\$response\.header\.([^\s=!{}]+)")
 _CHOICES: Final = frozenset({"anyOf", "oneOf"})
 _EXTRA: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
-_STRICT: Final = frozenset({"required", "dependentRequired"})
+_MISSING: Final = frozenset({"required", "dependentRequired"})
+_WORDS: Final = frozenset({"enum", "const"})
 _TROUBLES: Final = frozenset({"error", "errors"})
 _METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 
-Uses = tuple[frozenset[str], dict[str, frozenset[str]]]
-"""The names that extensions read of answers, and for each input the operations that require it."""
+Uses = tuple[frozenset[str], frozenset[str], dict[str, frozenset[str]]]
+"""Names and headers of answers that extensions read, and the operations requiring each input."""
 
 
 class UsedParts:
@@ -39,24 +41,29 @@ class UsedParts:
 
         Args:
             operation: the operation, with its whole document.
-            tool: what it compiled to.
+            tool: the tool that it compiled to.
         """
-        reads, required = _uses_of(operation.root.mapping())
+        reads, self._headers, required = _uses_of(operation.root.mapping())
         own = f"{operation.method.lower()} {operation.path}"
         later = (name for name, wanted_by in required.items() if wanted_by - {own})
         self._names = reads | frozenset(later) | frozenset(tool.reference_inputs)
         self._is_cancel = tool.effect is Effect.CANCEL
 
     def is_used(self, name: str) -> bool:
-        """True if a property of this name is read by something, or identifies or prices a thing."""
+        """Return True if something reads a property of this name, or if it is an id or a price."""
         return name in self._names or _identifies(name) or names_price(name) or names_currency(name)
 
-    def is_harmless(self, breach: ValidationError) -> bool:
-        """True if the breach is in a part that nothing uses.
+    def is_header_used(self, name: str) -> bool:
+        """Return True if something reads a header of this name."""
+        return name.lower() in self._headers
 
-        A missing property, and a body that is another kind of value, are never harmless. Of a
-        cancel only a format, an extra property or a null is: its answer is all there is to show
-        that it was done.
+    def is_harmless(self, breach: ValidationError) -> bool:
+        """Return True if the breach is in a part that nothing uses.
+
+        A body of another type is never harmless, nor a body that misses properties and has none
+        that is used, because it may be anything. The answer of a cancel is the only proof that the
+        cancel was done, so a breach is not harmless if its part could show that: a missing
+        property, a word, a boolean.
         """
         steps = [step for step in breach.absolute_path if isinstance(step, str)]
         if any(self.is_used(step) for step in steps):
@@ -64,16 +71,24 @@ class UsedParts:
         kind = breach.validator
         if kind in _CHOICES:
             return self._fits_a_choice(breach)
-        if kind in _STRICT or (kind == "type" and not breach.absolute_path):
+        if kind == UNSAID or (kind == "type" and not breach.absolute_path):
             return False
         if kind in _EXTRA:
             return not _TROUBLES & {*_extra(breach)}
-        if self._is_cancel:
-            return kind == "format" or (kind == "type" and breach.instance is None)
-        return True
+        if kind in _MISSING:
+            return not self._is_cancel and self._misses_nothing_used(breach, bool(steps))
+        is_boolean = isinstance(breach.instance, bool) or "boolean" in str(breach.validator_value)
+        return not self._is_cancel or not (kind in _WORDS or (kind == "type" and is_boolean))
+
+    def _misses_nothing_used(self, breach: ValidationError, is_inner: bool) -> bool:
+        held, wanted = breach.instance, breach.validator_value
+        if not isinstance(held, dict) or not isinstance(wanted, list):
+            return False
+        is_known = is_inner or any(self.is_used(name) and held[name] is not None for name in held)
+        return is_known and not any(self.is_used(n) for n in wanted if n not in held)
 
     def _fits_a_choice(self, breach: ValidationError) -> bool:
-        """True if one alternative is broken only harmlessly, or several fit."""
+        """Return True if one alternative is broken only harmlessly, or if several fit."""
         branches: dict[object, list[ValidationError]] = {}
         for nested in breach.context or ():
             branches.setdefault(nested.schema_path[0], []).append(nested)
@@ -95,8 +110,9 @@ def _identifies(name: str) -> bool:
 
 
 def _read_uses(document: JsonObject) -> Uses:
-    """Return the names that the document's extensions read, and who requires which input."""
+    """Return the names that the document's extensions read, and the operations of each input."""
     reads: set[str] = set()
+    headers: set[str] = set()
     required: dict[str, frozenset[str]] = {}
     paths = document.get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
@@ -105,20 +121,22 @@ def _read_uses(document: JsonObject) -> Uses:
         for method, operation in item.items():
             if method not in _METHODS or not isinstance(operation, dict):
                 continue
-            reads.update(_read_by(operation))
+            for text in _texts_of(operation):
+                for found in _READ_FROM_ANSWER.finditer(text):
+                    reads.update(found[1].strip("/").split("/"))
+                headers.update(name.lower() for name in _HEADER_READ.findall(text))
             for name in _required_by(operation, item, document):
                 required[name] = required.get(name, frozenset()) | {f"{method} {path}"}
-    return frozenset(reads), required
+    return frozenset(reads), frozenset(headers), required
 
 
-def _read_by(operation: JsonObject) -> Iterator[str]:
-    """The steps of every expression over an answer in the operation's extensions."""
+def _texts_of(operation: JsonObject) -> Iterator[str]:
+    """Yield every text in the operation's extensions."""
     waiting = [value for name, value in operation.items() if name.startswith("x-orchet-")]
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):
-            for found in _READ_FROM_ANSWER.finditer(value):
-                yield from found[1].strip("/").split("/")
+            yield value
         elif isinstance(value, dict):
             waiting += value.values()
         elif isinstance(value, list):
@@ -126,7 +144,7 @@ def _read_by(operation: JsonObject) -> Iterator[str]:
 
 
 def _required_by(operation: JsonObject, item: JsonObject, document: JsonObject) -> Iterator[str]:
-    """The names of the inputs that a call of the operation must have."""
+    """Yield the names of the operation's required inputs."""
     listed = [operation.get("parameters"), item.get("parameters")]
     for node in (one for some in listed if isinstance(some, list) for one in some):
         parameter = _target(node, document)
@@ -140,7 +158,7 @@ def _required_by(operation: JsonObject, item: JsonObject, document: JsonObject) 
 
 
 def _target(node: JsonValue, document: JsonObject) -> JsonObject:
-    """An object of the document, past one reference inside of it; {} where there is none."""
+    """Return an object of the document, with one reference followed; {} if there is none."""
     if isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
         try:
             node = follow(document, parse_pointer(reference.removeprefix("#")))

@@ -1,4 +1,4 @@
-"""All of an operation that its requests need and that is the same for every call."""
+"""Endpoints: the parts of an operation that are the same for each of its calls."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.credentials import Alternative, read_alternatives
-from orchestrator.adapters.http.servers import Origin, base_url, declared_origins
+from orchestrator.adapters.http.destinations import (
+    Origin,
+    ServerVariables,
+    base_url,
+    declared_origins,
+)
 from orchestrator.catalog.call_templates import response_headers_read
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import Operation, operations
@@ -28,8 +33,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a tool's calls go, what they must satisfy, and what is read from the answers."""
+    """The address of a tool's calls, their contract, and the parts of answers that are read."""
 
+    key: str
+    """Catalog and tool: the same for the same endpoint in every process."""
     tool: Tool
     base_url: str
     origins: frozenset[Origin]
@@ -37,35 +44,35 @@ class Endpoint:
     credentials: tuple[Alternative, ...]
     body_required: bool
     encoding: Mapping[str, JsonObject]
-    """OpenAPI's encoding object of each field of a form, where the document gives one."""
+    """OpenAPI's encoding object of each field of a form, if the document has one."""
     reserved: frozenset[str]
-    """Query parameters of which the document says `allowReserved`."""
+    """Query parameters with `allowReserved`."""
     kept_headers: frozenset[str]
-    """Names, in lower case, of the answer's headers that an outcome keeps."""
+    """Names, in lower case, of the answer's headers that an outcome stores."""
     given_back: Mapping[str, str] = field(default_factory=dict)
-    """Properties by which an answer names what it is about, to the inputs that they give back."""
+    """Properties in which an answer repeats inputs, mapped to the names of those inputs."""
 
     def is_styled(self, field: str) -> bool:
-        """Whether the document says in which style a field of a form is written."""
+        """Return True if the document declares the style of a field of a form."""
         return not _STYLE_KEYS.isdisjoint(self.encoding.get(field, {}))
 
 
 class Endpoints:
-    """The endpoints of tools, each compiled when it is first called."""
+    """Endpoints of tools, each compiled at its first call."""
 
-    def __init__(self, server_variables: Mapping[str, str]) -> None:
+    def __init__(self, server_variables: ServerVariables) -> None:
         self._server_variables = dict(server_variables)
         self._operations: dict[tuple[str, str], dict[tuple[str, str], Operation]] = {}
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
 
     def of(self, catalog: Catalog, tool: Tool) -> Endpoint:
-        """The endpoint of a tool.
+        """Return the endpoint of a tool.
 
         Raises:
-            DocumentInvalid: the tool comes from no document of this catalog, or the document asks
-                for something that we cannot send.
+            DocumentInvalid: the tool comes from no document of this catalog, or the document needs
+                something that this client cannot send.
             EgressRefused: its server names no host.
-            UsageError: a server variable's value is no part of a URL.
+            UsageError: the value of a server variable does not fit into a URL.
         """
         key = (catalog.digest, tool.name)
         if key not in self._endpoints:
@@ -92,14 +99,15 @@ def _keep(cache: dict[tuple[str, str], _T], key: tuple[str, str], value: _T, *, 
 
 
 def _compile(
-    catalog: Catalog, operation: Operation, tool: Tool, server_variables: Mapping[str, str]
+    catalog: Catalog, operation: Operation, tool: Tool, server_variables: ServerVariables
 ) -> Endpoint:
-    # A tenth of a second of libraries, which a worker that starts and most commands do without.
+    # The import takes a tenth of a second, which a starting worker and most commands do not need.
     from orchestrator.adapters.http.operation_contract import OperationContract
 
     body = operation.node.at("requestBody")
     base = base_url(tool, server_variables)
     return Endpoint(
+        key=f"{catalog.digest} {tool.name}",
         tool=tool,
         base_url=base,
         origins=declared_origins(operation, server_variables),
@@ -108,22 +116,34 @@ def _compile(
         body_required=body is not None and body.is_true("required"),
         encoding=_encoding(body, tool.body_content_type),
         reserved=frozenset(_reserved(operation)),
-        kept_headers=frozenset(name.lower() for name in response_headers_read(tool)),
+        kept_headers=frozenset(
+            name.lower()
+            for reader in (tool, *_probed_by(catalog, tool))
+            for name in response_headers_read(reader)
+        ),
         given_back=given_back(catalog, tool),
     )
+
+
+def _probed_by(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
+    """Yield the tools that have this one as their probe: its answer is read for them."""
+    for other in catalog.tools.values():
+        probe = other.compensation.probe if other.compensation is not None else None
+        if probe is not None and probe.tool == tool.name:
+            yield other
 
 
 def _operations_by_place(catalog: Catalog, tool: Tool) -> dict[tuple[str, str], Operation]:
     document = catalog.documents.get(tool.document)
     if document is None:
         raise DocumentInvalid(tool.document, "", f"{tool.name} has no document, so no address")
-    # Once per document: its operations share the schemas.
+    # Once per document, because its operations share the schemas.
     root = DocumentNode.of(tool.document, _object(_without_notices(document)))
     return {(o.path, o.method): o for o in operations(root)}
 
 
 def _without_notices(value: JsonValue) -> JsonValue:
-    """The same without the flags for which openapi-core issues a warning at every answer."""
+    """Remove the flags for which openapi-core issues a warning at every answer."""
     if isinstance(value, list):
         return [_without_notices(element) for element in value]
     if not isinstance(value, dict):

@@ -1,7 +1,8 @@
-"""One operation's contract, checked by openapi-core: each request before it leaves, each answer."""
+"""The contract of one operation: openapi-core checks each request and each answer."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, cast
 
 import httpx
@@ -37,68 +38,67 @@ from orchestrator.adapters.http.answer import Answer
 from orchestrator.adapters.http.contract_dialect import Hidden, contract_dialect
 from orchestrator.adapters.http.deviations import UsedParts
 from orchestrator.adapters.http.parameter_styles import json_text
-from orchestrator.adapters.http.pinned_document import (
-    BODY,
-    JSON,
-    PINNED,
-    answer_types,
-    declared_responses,
-    part_name,
-    pinned_document,
-)
-from orchestrator.adapters.http.placement import Placement
+from orchestrator.adapters.http.request import Placement
 from orchestrator.catalog.arguments import unreadable_schema
+from orchestrator.catalog.inputs import is_input, is_json, is_structured, text_schema
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.validation import SCHEMA_FAULTS, describe_violations
 from orchestrator.json_schema.validator import ANSWER_FORMATS, REQUEST_FORMATS
 
+_JSON = "application/json"
+_PINNED = "operation"
+"""The path of the operation here: its own path may contain characters that act as separators."""
+_BODY = "body"
+"""The name of the body among the parts of a request; names of parameters contain a dot."""
+_ACCEPTED = 202
 _WITHOUTBODY = frozenset({204, 205, 304})
 _RESOLVED = 512
-"""References whose targets are remembered, per operation."""
+"""References whose targets are cached, per operation."""
 _SHOWN = 8
-"""Breaches that are named; an answer may break its schema in thousands of places."""
+"""Breaches that a text lists; an answer may break its schema in thousands of places."""
 
 
 @dataclass(frozen=True)
 class ResponseCheck:
-    """What of an answer is not as its document says."""
+    """Deviations of an answer from its document."""
 
     breach: str | None = None
-    """In parts that something uses: the answer is no success."""
+    """Deviations in parts that are used: the answer is no success."""
     note: str | None = None
-    """In parts that nothing uses."""
+    """Deviations in parts that are not used."""
 
     @property
     def whole(self) -> str | None:
-        """Both, in one text; None when the answer honours the contract."""
+        """Both texts joined; None if the answer follows the contract."""
         return "; ".join(text for text in (self.breach, self.note) if text) or None
 
 
 @dataclass
 class _AskedRequest:
-    """A request as openapi-core looks at one: a JSON object of all its parts."""
+    """A request in openapi-core's terms: a JSON object of all its parts."""
 
     body: bytes | None = None
     parameters: RequestParameters = field(default_factory=RequestParameters)
     host_url: str = ""
     path: str = ""
     method: str = ""
-    content_type: str = JSON
+    content_type: str = _JSON
 
 
 @dataclass(frozen=True)
 class _Read:
-    """A body that was parsed already."""
+    """A parsed body."""
 
     value: JsonValue
 
 
 @dataclass
 class _GivenResponse:
-    """An answer as openapi-core looks at one."""
+    """An answer in openapi-core's terms."""
 
     status_code: int
     headers: Mapping[str, str]
@@ -107,64 +107,72 @@ class _GivenResponse:
 
 
 class OperationContract:
-    """What one operation allows in a request and promises in an answer.
+    """The contract of one operation's requests and answers.
 
-    openapi-core is asked about the request's values, not about their wire text: its own readers of
-    styles and forms take a comma inside a list element for a delimiter and know neither nested
-    objects nor several types, and would refuse calls that are right. How values are written is
-    `parameters`' and `request`'s. All values are asked about at once, as one JSON object: that is
-    one walk through the document instead of one for each parameter.
+    openapi-core validates the request's values, not their wire text: its own parsers of styles and
+    forms take a comma inside a list element for a delimiter, support neither nested objects nor
+    several types, and would refuse valid calls. `request` writes the values. All values are
+    validated at once, as one JSON object, so that the document is walked once instead of once per
+    parameter.
     """
 
     def __init__(self, operation: Operation, tool: Tool) -> None:
-        pinned_responses = declared_responses(operation)
-        pinned = pinned_document(operation, tool, pinned_responses)
-        # No handlers: the default ones fetch references over the network and from the disk.
-        spec = SchemaPath.from_dict(
-            cast("Any", pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
-        )
-        finder = _finder_of(spec, tool)
-        is_30 = str(operation.root.mapping()["openapi"]).startswith("3.0")
-        request_class = V30RequestValidator if is_30 else V31RequestValidator
-        response_class = V30ResponseValidator if is_30 else V31ResponseValidator
+        responses = _declared_responses(operation)
         self._tool = tool
         self._used = UsedParts(operation, tool)
-        self._bodies = {
-            status: bool(response.get("content"))
-            for status, response in pinned_responses.items()
-            if isinstance(response, dict)
+        self._pinned = _pinned_document(operation, tool, responses)
+        self._types = {
+            status: tuple(_types_of({status: response})) for status, response in responses.items()
         }
-        self._answer_types = frozenset(answer_types(pinned_responses))
+        self._answer_types = frozenset(_types_of(responses))
+        self._compile()
+
+    def _compile(self) -> None:
+        # Without handlers, because the default ones fetch references over the network and from the
+        # disk.
+        spec = SchemaPath.from_dict(
+            cast("Any", self._pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
+        )
+        finder = _finder_of(spec, self._tool)
+        is_30 = str(self._pinned["openapi"]).startswith("3.0")
+        request_class = V30RequestValidator if is_30 else V31RequestValidator
+        response_class = V30ResponseValidator if is_30 else V31ResponseValidator
         self._requests = request_class(
             spec,
             path_finder_cls=finder,
-            schema_validators_factory=_KeptValidators(
+            schema_validators_factory=_CachedValidators(
                 request_class.schema_validators_factory, "readOnly", REQUEST_FORMATS
             ),
         )
         self._responses = response_class(
             spec,
             path_finder_cls=finder,
-            schema_validators_factory=_KeptValidators(
+            schema_validators_factory=_CachedValidators(
                 response_class.schema_validators_factory, "writeOnly", ANSWER_FORMATS
             ),
             extra_media_type_deserializers=_AnyType(),
         )
 
-    def request_violations(
-        self, placement: Placement, headers: Mapping[str, str]
-    ) -> tuple[str, ...]:
-        """What of a request breaks the contract, in words that quote no value.
+    def __getstate__(self) -> JsonObject:
+        """Return all but the compiled validators, for another process to compile."""
+        return {k: v for k, v in vars(self).items() if k not in ("_requests", "_responses")}
+
+    def __setstate__(self, state: JsonObject) -> None:
+        """Compile the contract of another process."""
+        vars(self).update(state)
+        self._compile()
+
+    def request_violations(self, placement: Placement) -> tuple[str, ...]:
+        """Return the ways in which a request breaks the contract, in words that quote no value.
 
         Args:
-            placement: the tool's inputs, real values in them.
-            headers: header parameters that are no inputs, e.g. the idempotency key.
+            placement: the tool's inputs with their real values, and the idempotency key.
 
         Raises:
             DocumentInvalid: the operation's own schema cannot be evaluated.
         """
         try:
-            asked = _asked(placement, headers)
+            asked = _asked(placement)
         except ValueError:
             return ("a number is not finite",)
         try:
@@ -177,28 +185,31 @@ class OperationContract:
 
     @property
     def answer_types(self) -> frozenset[str]:
-        """The media types that its answers may have, without parameters, in lower case."""
+        """The declared media types of answers, without parameters, in lower case."""
         return self._answer_types
 
     def response_breach(self, answer: Answer) -> str | None:
-        """Return what of an answer breaks the contract, in one text; None when it honours it."""
+        """Return the ways in which an answer breaks the contract, in one text; None without any."""
         return self.check_response(answer).whole
 
     def check_response(self, answer: Answer) -> ResponseCheck:
         """Compare an answer with the contract.
 
         Returns:
-            The breaches in parts that something uses, and apart from them the harmless ones.
+            The breaches in parts that are used, and separately the harmless ones.
         """
+        status = self._declared_status(answer)
         response = _GivenResponse(
-            answer.status,
-            # In UTF-8: a document may name a header that is no ASCII. What is said twice, by the
-            # provider and by what stands before it, is said once.
+            status,
+            # UTF-8, because a document may name a non-ASCII header. Equal lines, set by a provider
+            # and its proxy, count once.
             httpx.Headers(list(dict.fromkeys(answer.headers.multi_items())), encoding="utf-8"),
-            answer.content_type,
+            self._declared_type(answer),
             None if answer.is_empty else _Read(answer.value),
         )
         bodyless = self._tool.method == "HEAD" or answer.status in _WITHOUTBODY
+        # A status that the document does not declare is no permission to omit an id.
+        bodyless = bodyless and (status == answer.status or self._tool.effect is Effect.CANCEL)
         try:
             errors = [
                 error
@@ -209,36 +220,80 @@ class OperationContract:
                 dict.fromkeys(t for e in errors for t in self._words(e, harmless=False))
             )
             notes = list(dict.fromkeys(t for e in errors for t in self._words(e, harmless=True)))
+            notes += self._labels(answer, status)
         except PatternUndecided as undecided:
             return ResponseCheck(breach=str(undecided))
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
             return ResponseCheck(
                 breach=f"the answer cannot be checked against its schema ({type(fault).__name__})"
             )
+        for name, is_more_than_text in sorted(answer.repeated.items()):
+            settles = is_more_than_text and self._tool.is_side_effect
+            found = breaches if settles or self._used.is_used(name) else notes
+            found.append(f"{name} stands there twice, with two values")
         return ResponseCheck(breach=_shortened(breaches), note=_shortened(notes))
 
+    def _declared_status(self, answer: Answer) -> int:
+        """Return the status whose declaration an answer has to follow.
+
+        An effect is an effect under any success status: 201 is checked as the declared 200, because
+        `default` is for errors.
+        """
+        own, status = answer.status, str(answer.status)
+        is_done = 200 <= own < 300 and own != _ACCEPTED
+        if not is_done or status in self._types or "2XX" in self._types:
+            return own
+        declared = sorted(one for one in self._types if one.isdecimal() and one.startswith("2"))
+        with_body = (one for one in declared if bool(self._types[one]) is not answer.is_empty)
+        return int(next(with_body, next(iter(declared), status)))
+
+    def _declared_type(self, answer: Answer) -> str:
+        """Return the media type of the answer's schema; JSON may have any name, or none."""
+        status, own = str(self._declared_status(answer)), answer.content_type
+        keys = (status, f"{status[:1]}XX", "default")
+        types = next((self._types[key] for key in keys if key in self._types), ())
+        if own in types:
+            return own
+        ranges = (own or _JSON for one in types if "*" in one and fnmatchcase(own or _JSON, one))
+        is_parsed = isinstance(answer.value, dict | list) and answer.fault is None
+        json_types = (one for one in types if (is_json(own) or is_parsed) and is_json(one))
+        return next(json_types, next(ranges, own))
+
+    def _labels(self, answer: Answer, status: int) -> Iterator[str]:
+        """Describe the mistakes around an answer whose body is as declared."""
+        if status != answer.status:
+            yield f"the status {answer.status} is not declared"
+        own = answer.content_type
+        if self._declared_type(answer) != own and not is_json(own):
+            yield _undeclared(own)
+
     def _words(self, error: Exception, *, harmless: bool) -> Iterator[str]:
-        """The words of one error, of its harmless parts or of the others."""
+        """Describe either the harmless parts of one error or its other parts."""
         cause = error.__cause__
-        if not isinstance(cause, InvalidSchemaValue) or isinstance(error, HeaderValidationError):
+        if isinstance(error, HeaderValidationError | MissingHeaderError):
+            if self._used.is_header_used(error.name) is not harmless:
+                yield from _response_words(error)
+            return
+        if not isinstance(cause, InvalidSchemaValue):
             yield from () if harmless else _response_words(error)
             return
         breaches = [one for one in cause.schema_errors if isinstance(one, SchemaViolation)]
         wanted = [one for one in breaches if self._used.is_harmless(one) is harmless]
-        yield from describe_violations(wanted)
+        yield from describe_violations(wanted, answered=True)
 
     def declares_refusal(self, answer: Answer) -> bool:
-        """Whether a refusal is one that the document declares: its own status, type and body.
+        """Return True if the document declares a refusal by its own status, type and body.
 
-        `default` and `4XX` speak of any trouble, also of that in front of the provider, and a
-        status that is declared without a body comes without one.
+        `default` and `4XX` cover any trouble, also of gateways in front of the provider. A status
+        that is declared without a body must come without one.
         """
-        has_body = self._bodies.get(str(answer.status))
-        if has_body is None or answer.fault is not None:
+        types = self._types.get(str(answer.status))
+        if types is None or answer.fault is not None:
             return False
-        if not has_body or self._tool.method == "HEAD":
+        if not types or self._tool.method == "HEAD":
             return answer.is_empty
-        return self.response_breach(answer) is None
+        is_of_its_type = self._declared_type(answer) == answer.content_type
+        return is_of_its_type and self.response_breach(answer) is None
 
 
 def _shortened(found: Iterable[str]) -> str | None:
@@ -247,10 +302,10 @@ def _shortened(found: Iterable[str]) -> str | None:
     return "; ".join(texts[:_SHOWN]) + rest if texts else None
 
 
-class _KeptValidators(SchemaValidatorsFactory):
-    """Makes the validator of each schema once.
+class _CachedValidators(SchemaValidatorsFactory):
+    """Caches the validator of each schema.
 
-    openapi-core makes two for every value that it looks at, each with a copy of all format checks.
+    openapi-core makes two validators for every value, each with a copy of all format checks.
     """
 
     def __init__(
@@ -262,13 +317,13 @@ class _KeptValidators(SchemaValidatorsFactory):
         self._kept: dict[tuple[Any, ...], SchemaValidator] = {}
 
     def get_validator_cls(self, spec: SchemaPath, schema: SchemaPath) -> type[Validator]:
-        """The validator of the schema's dialect, for this side of the exchange."""
+        """Return the validator of the schema's dialect, for this side of the exchange."""
         return contract_dialect(self._makes.get_validator_cls(spec, schema), self._hidden)
 
     def create(
         self, spec: SchemaPath, schema: SchemaPath, *args: Any, **options: Any
     ) -> SchemaValidator:
-        """The validator of a schema; all but the schema is the same at every call."""
+        """Return the validator of a schema; the other arguments are the same in every call."""
         kept = self._kept.get(schema.parts)
         if kept is None:
             kept = self._kept[schema.parts] = super().create(spec, schema, *args, **options)
@@ -276,7 +331,7 @@ class _KeptValidators(SchemaValidatorsFactory):
 
 
 class _AnyType(dict[str, Any]):
-    """Deserialisers by media type: there is nothing left to do, whatever the type."""
+    """Deserialisers by media type, which return the value unchanged: it is parsed already."""
 
     def __contains__(self, media_type: object) -> bool:
         return True
@@ -290,8 +345,8 @@ def _value_of(read: _Read, **_: str) -> JsonValue:
 
 
 def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
-    """Finds the one operation without looking at a URL: which one it is was never in question."""
-    path = spec / "paths" / PINNED
+    """Return a finder that always finds this one operation and ignores URLs."""
+    path = spec / "paths" / _PINNED
     found = PathOperationServer(
         path, path / tool.method.lower(), None, TemplateResult(tool.path, {}), {}
     )
@@ -303,12 +358,12 @@ def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
     return OneOperation
 
 
-def _asked(placement: Placement, headers: Mapping[str, str]) -> _AskedRequest:
-    parts: JsonObject = {part_name("header", name): value for name, value in headers.items()}
+def _asked(placement: Placement) -> _AskedRequest:
+    parts: JsonObject = {}
     for binding, value in placement.parameters:
-        parts[part_name(binding.location, binding.field)] = value
+        parts[_part_name(binding.location, binding.field)] = value
     if placement.has_body:
-        parts[BODY] = placement.body
+        parts[_BODY] = placement.body
     return _AskedRequest(json_text(parts).encode())
 
 
@@ -331,7 +386,7 @@ def _missing(breach: SchemaViolation) -> list[str]:
 
 
 def _by_own_name(breach: SchemaViolation) -> SchemaViolation:
-    """The breach with the parameter's name before its path; a body's fields speak for it."""
+    """Put the parameter's name before the path of its breach; a body has no name."""
     name = _name_of(str(breach.path.popleft()))
     if name:
         breach.path.appendleft(name)
@@ -339,7 +394,7 @@ def _by_own_name(breach: SchemaViolation) -> SchemaViolation:
 
 
 def _name_of(part: str) -> str:
-    """The parameter's name; '' for the body."""
+    """Return the parameter's name; '' for the body."""
     return part.partition(".")[2]
 
 
@@ -352,21 +407,137 @@ def _response_words(error: Exception) -> Iterator[str]:
     elif isinstance(error, MissingHeaderError):
         yield f"the header {error.name} is missing"
     elif isinstance(cause, MediaTypeNotFound):
-        yield f"the content type {cause.mimetype or 'of nothing'} is not declared"
+        yield _undeclared(cause.mimetype)
     elif isinstance(cause, MediaTypeDeserializeError):
         yield f"the body is not valid {cause.mimetype}"
     elif isinstance(cause, InvalidSchemaValue):
         name = f"header {error.name}" if isinstance(error, HeaderValidationError) else ""
-        yield from describe_violations(_under(name, cause.schema_errors))
+        yield from describe_violations(_under(name, cause.schema_errors), answered=True)
     else:
         what = f"header {error.name}" if isinstance(error, HeaderValidationError) else "body"
         yield f"the {what} is not of its declared type"
 
 
+def _undeclared(content_type: str) -> str:
+    return f"the content type {content_type or 'of nothing'} is not declared"
+
+
 def _under(name: str, errors: Iterable[Exception]) -> Iterator[SchemaViolation]:
-    """The breaches with `name` put before their paths."""
+    """Yield the breaches with `name` before their paths."""
     for error in errors:
         if isinstance(error, SchemaViolation):
             if name:
                 error.path.appendleft(name)
             yield error
+
+
+# -- the document of one operation --------------------------------------------------------------
+
+
+def _pinned_document(operation: Operation, tool: Tool, responses: JsonObject) -> JsonObject:
+    """Return the document reduced to the parts of one operation that openapi-core validates."""
+    written: JsonObject = {
+        **operation.node.mapping(),
+        "responses": responses,
+        "parameters": [],
+        "requestBody": {"content": {_JSON: {"schema": _request_schema(operation, tool)}}},
+        "security": [],
+    }
+    root = operation.root.mapping()
+    paths = root["paths"] if isinstance(root["paths"], dict) else {}
+    pinned: JsonObject = {**paths, _PINNED: {tool.method.lower(): written}}
+    return {**root, "paths": pinned}
+
+
+def _declared_responses(operation: Operation) -> JsonObject:
+    """Return the declared responses, with media types in the form used to look up answers."""
+    declared = operation.node.at("responses")
+    if declared is None:
+        # OpenAPI 3.1 does not require responses; an operation without them guarantees nothing.
+        return {"default": {"description": ""}}
+    pinned: JsonObject = {}
+    for status, response in declared.items():
+        mapping = dict(response.mapping())
+        content = response.at("content")
+        if content is not None:
+            mapping["content"] = _content(content)
+        # A range is written in capitals, 4XX, but not by every author.
+        pinned[status.upper() if status[:1].isdigit() else status] = mapping
+    return pinned
+
+
+def _content(declared: DocumentNode) -> JsonObject:
+    """Return schemas by media type without parameters; types equal but for those alternate."""
+    schemas: dict[str, list[JsonValue]] = {}
+    for key, media_type in declared.items():
+        essence = key.partition(";")[0].strip().lower()
+        written = media_type.raw("schema")
+        speaks = written is not None and _speaks(essence, written.resolved().value)
+        schema = written.value if written is not None and speaks else {}
+        schemas.setdefault(essence, []).append(schema)
+    return {
+        essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
+        for essence, found in schemas.items()
+    }
+
+
+def _speaks(essence: str, schema: JsonValue) -> bool:
+    """Return True if a schema describes the body as it is parsed.
+
+    Bodies other than JSON and text, such as XML, are not converted to the values of a schema; text
+    is not converted to an object either.
+    """
+    if is_json(essence) or "*" in essence:
+        return True
+    kind = schema.get("type", "string") if isinstance(schema, dict) else "string"
+    is_of_text = "string" in kind if isinstance(kind, (str, list)) else False
+    return essence.startswith("text/") and is_of_text
+
+
+def _types_of(responses: JsonObject) -> Iterator[str]:
+    """Yield the media types of declared responses."""
+    for response in responses.values():
+        content = response.get("content") if isinstance(response, dict) else None
+        yield from content if isinstance(content, dict) else ()
+
+
+def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
+    """Return one object schema of all parts of a request."""
+    properties: JsonObject = {}
+    required: list[JsonValue] = []
+    for node in operation.parameters():
+        parameter = node.mapping()
+        if is_input(node, operation.root):
+            part = _part_name(str(parameter["in"]), str(parameter["name"]))
+            properties[part] = _schema_of_parameter(parameter)
+            if parameter.get("required") is True:
+                required.append(part)
+    body = operation.node.at("requestBody")
+    if body is not None:
+        properties[_BODY] = _schema_of_body(body, tool.body_content_type)
+        if body.mapping().get("required") is True:
+            required.append(_BODY)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _part_name(location: str, name: str) -> str:
+    """Return the name of a parameter among the parts of a request."""
+    return f"{location}.{name}"
+
+
+def _schema_of_parameter(parameter: JsonObject) -> JsonValue:
+    content = parameter.get("content")
+    media_types = list(content.values()) if isinstance(content, dict) else []
+    described = parameter if "schema" in parameter or not media_types else media_types[0]
+    return described.get("schema", {}) if isinstance(described, dict) else {}
+
+
+def _schema_of_body(body: DocumentNode, content_type: str | None) -> JsonValue:
+    media_type = body.at("content", content_type or "")
+    written = media_type.raw("schema") if media_type is not None else None
+    if written is None:
+        return {}
+    if is_structured(content_type or "") or not isinstance(written.resolved().value, dict):
+        return written.value
+    resolved = written.resolved().mapping()
+    return written.value if text_schema(resolved) is resolved else {"type": "string"}

@@ -1,4 +1,4 @@
-"""Values written as OpenAPI's parameter styles prescribe (after RFC 6570), percent-encoded."""
+"""Write values as OpenAPI's parameter styles prescribe (after RFC 6570), percent-encoded."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -9,8 +9,11 @@ from pydantic import JsonValue
 _Encode = Callable[[str], str]
 _DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 _RESERVED = ":/?@!$'()*;"
-"""What `allowReserved` leaves as it is: of RFC 3986's reserved characters those that no reader of a
-query takes for its own. A comma is left too, where it divides nothing."""
+"""Characters that `allowReserved` does not encode.
+
+They are RFC 3986's reserved characters without a meaning in a query. A comma is not encoded either
+where it separates nothing.
+"""
 _AMBIGUOUS = {
     ("path", "label", True): (".", "a dot"),
     ("query", "spaceDelimited", False): (" ", "a space"),
@@ -18,12 +21,14 @@ _AMBIGUOUS = {
     ("header", "simple", False): (",", "a comma"),
     ("header", "simple", True): (",", "a comma"),
 }
-"""Delimiters that look alike whether they divide elements or stand in one: location, style and
-explode to the character and its name. In the other styles a delimiter in an element is encoded."""
+"""Delimiters that are not encoded inside an element, by location, style and explode.
+
+The values are the character and its name. In the other styles a delimiter in an element is encoded.
+"""
 
 
 def scalar_text(value: JsonValue) -> str:
-    """A value as plain text: `true`, `3`, `2.5`, `Lisbon`; lists and objects as JSON."""
+    """Return a value as plain text: `true`, `3`, `2.5`, `Lisbon`; lists and objects as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -33,10 +38,10 @@ def scalar_text(value: JsonValue) -> str:
 
 
 def unwritable_part(value: JsonValue, *, location: str, style: str, explode: bool) -> str | None:
-    """The name of a character in a list or object that its style cannot carry; None: it can.
+    """Return the name of a character in a list or object that its style cannot carry, or None.
 
-    The receiver would find other elements than were sent, and nobody would notice. A `location` of
-    `body` is that of a form's field, which is written like a query.
+    The receiver would silently read other elements than were sent. The `location` of a form's field
+    is `body`; it is written like a query.
     """
     written_like = "query" if location in ("cookie", "body") else location
     if any(mark in key for key in _bracketed_keys(value, style, explode) for mark in "[]"):
@@ -52,7 +57,7 @@ def unwritable_part(value: JsonValue, *, location: str, style: str, explode: boo
 
 
 def _bracketed_keys(value: JsonValue, style: str, explode: bool) -> Iterator[str]:
-    """The names of properties that are to stand between brackets."""
+    """Yield the names of properties that are written in brackets."""
     if style == "deepObject":
         yield from _keys(value)
     elif style == "form" and explode and isinstance(value, (dict, list)):
@@ -68,13 +73,13 @@ def _keys(value: JsonValue) -> Iterator[str]:
 
 
 def path_segment(name: str, value: JsonValue, *, style: str, explode: bool) -> str:
-    """What takes the place of `{name}` in a path.
+    """Return the text for `{name}` in a path.
 
     Args:
         name: of the parameter; only the matrix style writes it.
-        value: to write; an empty list or object gives nothing at all.
+        value: to write; '' for an empty list or object.
         style: simple, label, matrix, or json for a parameter with `content`.
-        explode: whether elements and properties stand apart.
+        explode: True if elements and properties are written separately.
     """
     if style != "json" and value in ([], {}):
         return ""
@@ -90,18 +95,18 @@ def path_segment(name: str, value: JsonValue, *, style: str, explode: bool) -> s
 def query_parts(
     name: str, value: JsonValue, *, style: str, explode: bool, reserved: bool = False
 ) -> list[str]:
-    """The `name=value` parts of a query string or form.
+    """Return the `name=value` parts of a query string or form.
 
-    What is nested where OpenAPI defines nothing is written in brackets, as most servers read it:
-    an exploded list of objects, an object in an exploded object, a list in `deepObject`.
+    Nesting that OpenAPI does not define is written in brackets, as most servers read it: an
+    exploded list of objects, an object in an exploded object, a list in `deepObject`.
 
     Args:
         name: of the parameter.
-        value: to write; an empty list or object gives no part at all.
+        value: to write; no parts for an empty list or object.
         style: form, spaceDelimited, pipeDelimited, deepObject, or json for a parameter with
             `content`.
-        explode: whether elements and properties become parts of their own.
-        reserved: whether the document says `allowReserved`.
+        explode: True if elements and properties become separate parts.
+        reserved: True if the document has `allowReserved`.
     """
     write = _with_reserved if reserved else encode
     if style == "json":
@@ -114,18 +119,18 @@ def query_parts(
         return list(_exploded(name, value, write))
     if not value:
         return []
-    # Elements keep their delimiters encoded, whatever is allowed.
+    # The delimiters inside elements stay encoded, even with `allowReserved`.
     joined = _joined(value, _DELIMITERS.get(style, ","), explode, encode)
     return [f"{encode(name)}={joined}"]
 
 
 def header_text(value: JsonValue, *, style: str, explode: bool) -> str:
-    """A header's value in the simple style; headers are not percent-encoded."""
+    """Return a header's value in the simple style; headers are not percent-encoded."""
     return json_text(value) if style == "json" else _joined(value, ",", explode, str)
 
 
 def json_text(value: JsonValue) -> str:
-    """Compact JSON in ASCII.
+    """Return compact JSON in ASCII.
 
     Raises:
         ValueError: a number is not finite.
@@ -147,7 +152,7 @@ def _part(name: str, text: str, write: _Encode) -> str:
 
 
 def _exploded(name: str, value: JsonValue, write: _Encode) -> Iterator[str]:
-    """A part for each element or property; brackets from where one is nested itself."""
+    """Yield a part for each element or property, with brackets for nested ones."""
     if isinstance(value, dict):
         for key, held in value.items():
             yield from _bracketed(key, held, write)
@@ -158,7 +163,7 @@ def _exploded(name: str, value: JsonValue, write: _Encode) -> Iterator[str]:
 
 
 def _bracketed(prefix: str, value: JsonValue, write: _Encode) -> Iterator[str]:
-    """`filter[color]=red`, `items[0][price]=5`: one part for each scalar, its way in brackets."""
+    """Yield a part for each scalar, its path in brackets: `items[0][price]=5`."""
     if isinstance(value, (dict, list)):
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for step, held in pairs:

@@ -1,10 +1,12 @@
-"""What an answer without success tells: why, whether work goes on, and how long to wait."""
+"""Refusals: their reasons, requests in progress, rate limits, and the time to wait."""
 
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from itertools import islice
+from typing import Final
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -12,19 +14,29 @@ from pydantic import JsonValue
 from orchestrator.adapters.http.answer import Answer
 from orchestrator.catalog.inputs import is_json
 
-_MAX_REASON = 1_000
+MAX_REASON: Final = 1_000
+"""Characters of a reason that are stored, counted after masking."""
 _MAX_FIELD_ERRORS = 20
+_LONGEST_WAIT_S = 86_400.0
+"""The limit of a wait; no caller waits longer."""
+_SECONDS = re.compile(r"[0-9]{1,300}(?:\.[0-9]{0,300})?", re.ASCII)
+_LONGEST_DATE = 100
+_MAX_WORDS = 2_000
+"""Characters of each text of a conflict that are searched for its kind."""
+_REQUESTED = re.compile(r"request|operation|key|idempoten", re.IGNORECASE)
 _IN_PROGRESS = re.compile(
-    r"(?:request|operation|key|idempoten\w*).*"
-    r"(?:in[ _-]progress|outstanding|(?:being|still) (?:processed|processing|running))",
-    re.IGNORECASE | re.DOTALL,
+    r"in[ _-]progress|outstanding|(?:being|still) (?:processed|processing|running)", re.IGNORECASE
 )
+
+_RATE_LIMIT = re.compile(r"(?:x-)?rate-?limit(?:-remaining)?")
+_NOTHING_LEFT = re.compile(r"(?:^|[;,])\s*(?:r|remaining)=0\s*(?:[;,]|$)")
 
 
 def reason_of(answer: Answer) -> str:
-    """Why a provider did not do it, in words that a planner can act on.
+    """Return the provider's reason for a refusal, in words that a planner can act on.
 
-    Read from problem+json (RFC 9457) and from the shapes that other providers use for the same.
+    The function reads problem+json (RFC 9457) and other common shapes. The length is up to the
+    provider: `Mask.cut` shortens the reason.
     """
     phrase = phrase_of(answer.status)
     if 300 <= answer.status < 400:
@@ -35,11 +47,11 @@ def reason_of(answer: Answer) -> str:
     else:
         parts = [" ".join(body.split()) if _is_plain(answer) and isinstance(body, str) else ""]
     text = "; ".join(part for part in parts if part)
-    return (f"{phrase}: {text}" if text else phrase)[:_MAX_REASON]
+    return f"{phrase}: {text}" if text else phrase
 
 
 def phrase_of(status: int) -> str:
-    """A status in words: `HTTP 404 Not Found`."""
+    """Return a status in words: `HTTP 404 Not Found`."""
     try:
         return f"HTTP {status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -59,7 +71,7 @@ def _is_plain(answer: Answer) -> bool:
 
 
 def _title_and_detail(body: Mapping[str, JsonValue], *, besides: str = "") -> str:
-    """Title and detail, whatever they are called here, without what `besides` ends in."""
+    """Return title and detail under their usual names, without `besides` at their end."""
     error = body.get("error")
     if isinstance(error, dict):
         return _title_and_detail(error, besides=besides)
@@ -72,7 +84,7 @@ def _field_errors(body: Mapping[str, JsonValue]) -> list[str]:
     for key in ("errors", "invalid-params", "invalid_params", "violations", "detail"):
         found = body.get(key)
         if isinstance(found, list | dict) and found:
-            return list(_each_field_error(found))[:_MAX_FIELD_ERRORS]
+            return list(islice(_each_field_error(found), _MAX_FIELD_ERRORS))
     return []
 
 
@@ -102,41 +114,61 @@ def _first(entry: Mapping[str, JsonValue], *keys: str) -> str:
 
 
 def is_in_progress(answer: Answer, *, has_key: bool) -> bool:
-    """Whether a 409 says that an earlier request with the same key is still running.
+    """Return True if a 409 says that an earlier request with the same key is still running.
 
-    Providers have no common code for it: the words of the idempotency-key draft, and a
-    Retry-After on a conflict, are what there is.
+    There is no common code for this case: only the words of the idempotency-key draft, and a
+    Retry-After on a conflict.
     """
     if answer.status != 409 or not has_key:
         return False
     if answer.header("retry-after"):
         return True
     body = answer.body if isinstance(answer.body, dict) else {}
-    text = f"{body.get('type', '')} {body.get('code', '')} {_title_and_detail(body)}"
-    return bool(_IN_PROGRESS.search(text))
+    words = (body.get("type", ""), body.get("code", ""), _title_and_detail(body))
+    text = " ".join(str(word)[:_MAX_WORDS] for word in words)
+    # Two searches, because one pattern would start again at every word.
+    requested = _REQUESTED.search(text)
+    return requested is not None and bool(_IN_PROGRESS.search(text, requested.end()))
+
+
+def is_rate_limit(answer: Answer) -> bool:
+    """Return True if a 403 is a rate limit: the request was not processed.
+
+    The signs are `Retry-After`, or a header of the RateLimit family that leaves no request.
+    """
+    if answer.status != 403:
+        return False
+    return bool(answer.header("retry-after").strip()) or any(
+        _NOTHING_LEFT.search(value) if name.endswith("ratelimit") else value.strip() == "0"
+        for name, value in answer.headers.items()
+        if _RATE_LIMIT.fullmatch(name)
+    )
 
 
 def retry_after_s(answer: Answer, *, now: datetime) -> float | None:
-    """How long the provider asks to wait; None when it does not say.
+    """Return how long the provider asks to wait, at most a day; None if the answer has no time.
 
     Args:
-        answer: a date in it is compared with its own Date header when it has one, so that a
-            difference between the two clocks does not matter.
-        now: aware; used when the answer has no Date.
+        answer: its own Date header is the reference for a date in it, so that a difference between
+            the clocks does not matter.
+        now: aware; used if the answer has no Date.
     """
     asked = answer.header("retry-after").strip()
-    if asked.isascii() and asked.isdigit():
-        return float(asked[:9])
+    if _SECONDS.fullmatch(asked):
+        return min(float(asked), _LONGEST_WAIT_S)
     until = _http_date(asked)
     if until is None:
         return None
     answered = _http_date(answer.header("date")) or now
-    return max(0.0, (until - answered).total_seconds())
+    try:
+        return min(max(0.0, (until - answered).total_seconds()), _LONGEST_WAIT_S)
+    except OverflowError:
+        return None
 
 
 def _http_date(text: str) -> datetime | None:
     try:
-        parsed = parsedate_to_datetime(text)
-    except ValueError:
+        parsed = parsedate_to_datetime(text[:_LONGEST_DATE])
+    except (LookupError, OverflowError, TypeError, ValueError):
         return None
     return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)

@@ -1,7 +1,8 @@
-"""Builds the HTTP request of one tool call from values that were found right."""
+"""The request of a tool call: arguments in their places, written after their validation."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import unquote
@@ -11,6 +12,7 @@ from pydantic import JsonValue
 
 from orchestrator.adapters.http.bodies import Files, write_body
 from orchestrator.adapters.http.credentials import Credential
+from orchestrator.adapters.http.destinations import origin_of
 from orchestrator.adapters.http.endpoint import Endpoint
 from orchestrator.adapters.http.parameter_styles import (
     encode,
@@ -19,11 +21,10 @@ from orchestrator.adapters.http.parameter_styles import (
     query_parts,
     unwritable_part,
 )
-from orchestrator.adapters.http.placement import Placement
-from orchestrator.adapters.http.servers import origin_of
 from orchestrator.catalog.inputs import is_form
 from orchestrator.catalog.tool import InputBinding, Location, Tool
 from orchestrator.core.errors import ArgumentsInvalid, EgressRefused
+from orchestrator.core.record import JsonObject
 
 _ACCEPT = "application/json, application/problem+json;q=0.9, */*;q=0.1"
 _AGENT = "orchestrator-missions"
@@ -42,10 +43,49 @@ _OF_THE_CONNECTION = frozenset(
         "upgrade",
     }
 )
-"""Headers that say where a request ends or whom it is for: no document makes arguments of them."""
+"""Headers of the connection, which no document can declare as arguments."""
 _DOTS: Final = frozenset({".", ".."})
 _SLASH: Final = re.compile(r"[/\\]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The values of a request by their places, not yet written."""
+
+    parameters: tuple[tuple[InputBinding, JsonValue], ...] = ()
+    """Path, query, header and cookie parameters."""
+    body: JsonValue = None
+    has_body: bool = False
+
+
+def place_arguments(
+    tool: Tool, arguments: JsonObject, *, body_required: bool, key: str | None = None
+) -> Placement:
+    """Place the arguments by the tool's bindings, and the idempotency key in its field.
+
+    Args:
+        tool: its bindings have the place of each input.
+        arguments: by input name; null parameters are left out, because no style can write them.
+        body_required: send an empty object if no argument belongs to the body.
+        key: the idempotency key, if the call carries one.
+    """
+    given = [(b, arguments[b.name]) for b in tool.bindings if b.name in arguments]
+    parameters = [(b, value) for b, value in given if b.location != "body" and value is not None]
+    in_body = [(b, value) for b, value in given if b.location == "body"]
+    if (taken := tool.idempotency_key) is not None and key is not None:
+        style = "form" if taken.location == "query" else "simple"
+        place = InputBinding(
+            name=taken.field, location=taken.location, field=taken.field, style=style
+        )
+        (in_body if taken.location == "body" else parameters).append((place, key))
+    whole = [value for b, value in in_body if not b.field]
+    fields = {b.field: value for b, value in in_body if b.field}
+    return Placement(
+        parameters=tuple(parameters),
+        body=whole[0] if whole else fields,
+        has_body=bool(in_body) or (body_required and tool.body_content_type is not None),
+    )
 
 
 def build_request(
@@ -56,19 +96,24 @@ def build_request(
     credentials: Sequence[tuple[Credential, str]] = (),
     files: Files = MappingProxyType({}),
 ) -> httpx.Request:
-    """The request as it will leave; `headers` are the idempotency key and the call's id.
+    """Return the request to send.
 
-    Of `files` are those whose handles stand in the body.
+    Args:
+        endpoint: the called endpoint.
+        placement: validated values.
+        headers: the client's own, such as the call's id.
+        credentials: with their values.
+        files: the files whose handles are in the body.
 
     Raises:
-        ArgumentsInvalid: a value cannot stand where it would go in a request.
+        ArgumentsInvalid: a value cannot be written in its place of a request.
         EgressRefused: the URL leads to a server that the document does not declare.
     """
     _check_styles(endpoint, placement)
     url = _url(endpoint, placement, credentials)
     named = (
         ("Accept", _ACCEPT),
-        # No more: what we decompress, we decompress within a limit.
+        # Only these: this client decompresses them itself, within a limit.
         ("Accept-Encoding", "gzip, deflate"),
         ("User-Agent", _AGENT),
         *headers.items(),
@@ -76,7 +121,8 @@ def build_request(
         *((c.field, c.written(value)) for c, value in credentials if c.location == "header"),
         *_cookie_header(placement, credentials),
     )
-    # The last one of each name: arguments replace what is ours, credentials replace arguments.
+    # The last header of each name wins: arguments replace the client's own headers, credentials
+    # replace arguments.
     written = {name.lower(): (name, text) for name, text in named}.values()
     encoded = [
         (_header_bytes(endpoint.tool, n, n), _header_bytes(endpoint.tool, n, v)) for n, v in written
@@ -108,8 +154,8 @@ def _url(
     endpoint: Endpoint, placement: Placement, credentials: Iterable[tuple[Credential, str]]
 ) -> str:
     tool = endpoint.tool
-    # Some documents tell operations apart by the query of their path, or by a fragment, which HTTP
-    # sends nowhere.
+    # Some documents distinguish operations by the query of their path, or by a fragment, which is
+    # never sent.
     path, _, fixed = _path(tool, placement).partition("#")[0].partition("?")
     url = f"{endpoint.base_url}{path}"
     parts = [
@@ -124,7 +170,7 @@ def _url(
         )
     ]
     keys = {f"{encode(c.field)}=": encode(v) for c, v in credentials if c.location == "query"}
-    # No argument may stand where a credential belongs, whichever of two the provider would read.
+    # An argument must not take the place of a credential, whichever of the two the provider reads.
     parts = [part for part in parts if not part.startswith(tuple(keys))]
     parts += [f"{name}{value}" for name, value in keys.items()]
     origin = origin_of(url)
@@ -139,7 +185,7 @@ def _path(tool: Tool, placement: Placement) -> str:
     for binding, value in _placed(placement, "path"):
         text = path_segment(binding.field, value, style=binding.style, explode=binding.explode)
         if not text or not _DOTS.isdisjoint(_SLASH.split(unquote(text))):
-            # Dots would be taken for a way up, nothing for another operation. What stands before a
+            # Dots would lead up, and an empty part to another operation. A proxy in front of a
             # provider may decode a slash first, and then go up.
             raise ArgumentsInvalid(tool.name, [f"{binding.name} cannot be part of a path"])
         path = path.replace("{" + binding.field + "}", text)
@@ -173,7 +219,7 @@ def _cookie_header(
 
 
 def _header_bytes(tool: Tool, name: str, text: str) -> bytes:
-    """The text as a header may carry it; a line break in it would begin a header of its own."""
+    """Encode a header; refuse line breaks, which would begin another header."""
     if _CONTROL.search(text):
         raise ArgumentsInvalid(tool.name, [f"{name} holds characters that a header cannot carry"])
     return text.strip(" ").encode(errors="replace")

@@ -1,4 +1,4 @@
-"""The files that a call carries: found where they are kept, and whether they may be sent there."""
+"""The files of a call: read from the mission's files, and checked against its contract."""
 
 import base64
 from collections.abc import Iterator, Mapping
@@ -20,45 +20,37 @@ from orchestrator.core.record import JsonObject
 
 
 class FileStore(Protocol):
-    """Where the files are that missions received."""
+    """Files that missions received, by handle."""
 
     def keep(
         self, mission_id: str, content: bytes, *, content_type: str = "", name: str = ""
     ) -> ReceivedFile:
-        """Keep a file under its handle; of what is there already nothing is changed.
-
-        Raises:
-            StateLacking: nothing can be kept now.
-        """
+        """Store a file, or raise StateMissing; equal bytes keep their first description."""
         ...
 
     def read(self, mission_id: str, handle: str) -> tuple[ReceivedFile, bytes] | None:
-        """A file that a mission received, and its bytes; None when it is not there.
-
-        Raises:
-            StateLacking: it cannot be looked for now.
-        """
+        """Return a file and its bytes, or None; raise StateMissing if it cannot be read now."""
         ...
 
 
 _ANY = frozenset({"", "application/octet-stream", "binary/octet-stream"})
-"""Types that say nothing of what a file is."""
+"""Media types that say nothing about the content."""
 
 
 @dataclass(frozen=True)
 class SentFiles:
-    """The files of a call by their handles, and why some cannot be sent."""
+    """The files of a call by their handles, and the reasons why some cannot be sent."""
 
     found: Mapping[str, tuple[ReceivedFile, bytes]] = field(default_factory=dict, repr=False)
     problems: tuple[str, ...] = ()
 
     @property
     def received(self) -> tuple[ReceivedFile, ...]:
-        """What they are, without their bytes."""
+        """Descriptions of the files, without their bytes."""
         return tuple(received for received, _ in self.found.values())
 
     def in_text(self, tool: Tool, arguments: JsonObject) -> JsonObject:
-        """The arguments with those files in them that are sent as text, in base64."""
+        """Return the arguments with the content of files that are sent as text, in base64."""
 
         def written(place: FilePlace) -> str:
             content = self.found[place.handle][1]
@@ -76,12 +68,12 @@ class SentFiles:
 def find_files(
     endpoint: Endpoint, arguments: JsonObject, files: FileStore | None, *, mission_id: str
 ) -> SentFiles:
-    """The files whose handles stand in the arguments of a call.
+    """Return the files whose handles are in the arguments of a call.
 
-    A mission has the files that it received itself, and no others.
+    A mission can send only files that it received itself.
 
     Raises:
-        StateLacking: the store cannot be read now.
+        StateMissing: the store cannot be read now.
     """
     found: dict[str, tuple[ReceivedFile, bytes]] = {}
     problems: list[str] = []
@@ -101,7 +93,7 @@ def find_files(
 
 
 def _type_problems(endpoint: Endpoint, place: FilePlace, received: ReceivedFile) -> Iterator[str]:
-    """Why a file of its type is not what is declared for a place, in a sentence."""
+    """Yield a sentence if the type of a file is not declared for its place."""
     if place.form != "bytes" or received.content_type in _ANY:
         return
     declared = endpoint.tool.body_content_type or ""
@@ -110,5 +102,5 @@ def _type_problems(endpoint: Endpoint, place: FilePlace, received: ReceivedFile)
         declared = str(field.get("contentType") or "*/*")
     types = [one.partition(";")[0].strip().lower() for one in declared.split(",")]
     if _ANY.isdisjoint(types) and not any(fnmatchcase(received.content_type, t) for t in types):
-        told = received.name or "the file"
-        yield f"{place.name} takes {', '.join(types)}, and {told} is {received.content_type}"
+        file = received.name or "the file"
+        yield f"{place.name} takes {', '.join(types)}, and {file} is {received.content_type}"

@@ -1,66 +1,148 @@
 """ToolClient: one attempt of one tool call over HTTP, from checked arguments to its outcome."""
 
 import asyncio
+import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
-from typing import Self
+from dataclasses import dataclass, field, replace
+from http.cookiejar import CookieJar
+from types import MappingProxyType
+from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
 
-from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
-from orchestrator.adapters.http.answer import Answer, file_told_by, read_answer, unkept_file
-from orchestrator.adapters.http.answer_outcome import outcome_of
-from orchestrator.adapters.http.attempt import Attempt, Wire
-from orchestrator.adapters.http.credentials import Credential, basic_token, resolve_credentials
+from orchestrator.adapters.http.answer import Answer, described_file, read_answer, unkept_file
+from orchestrator.adapters.http.answer_checks import AnswerChecks
+from orchestrator.adapters.http.bodies import Files
+from orchestrator.adapters.http.credentials import (
+    ClientGrant,
+    ClientKey,
+    Credential,
+    Token,
+    Tokens,
+    basic_token,
+    resolve_credentials,
+)
+from orchestrator.adapters.http.destinations import (
+    AddressPolicy,
+    AddressRefused,
+    OnlyHosts,
+    ServerVariables,
+)
 from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
+from orchestrator.adapters.http.function_transport import FunctionTransport
 from orchestrator.adapters.http.masking import Hidden, Mask, hide_personal, hide_secret
-from orchestrator.adapters.http.oauth import ClientKey, Tokens
-from orchestrator.adapters.http.only_hosts import OnlyHosts
-from orchestrator.adapters.http.pinning import (
+from orchestrator.adapters.http.personal_arguments import (
     PersonalValues,
     PinnedArguments,
+    personal_literals,
     pin_arguments,
     read_values,
+    reveal_arguments,
 )
-from orchestrator.adapters.http.placement import Placement, place_arguments
-from orchestrator.adapters.http.request import build_request
-from orchestrator.adapters.http.reveal import personal_literals, reveal_arguments
+from orchestrator.adapters.http.request import Placement, build_request, place_arguments
 from orchestrator.adapters.http.sent_files import FileStore, SentFiles, find_files
-from orchestrator.adapters.http.transport import CheckedTransport, check_destination
-from orchestrator.adapters.http.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
-from orchestrator.adapters.secrets import SecretStore
+from orchestrator.adapters.http.transport import (
+    HTTPX_ERRORS,
+    CheckedTransport,
+    check_destination,
+    fault_of,
+    transport_failure,
+)
+from orchestrator.adapters.secrets import SecretStore, wire_logs_dropped
 from orchestrator.adapters.telemetry.instruments import (
+    CallFacts,
     Telemetry,
     default_telemetry,
     tool_call_span,
     trace_headers,
 )
-from orchestrator.adapters.wire_logs import wire_logs_dropped
-from orchestrator.catalog.arguments import check_arguments, check_names, needed_handles
+from orchestrator.catalog.arguments import by_text, check_arguments, check_names, needed_handles
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.python_functions import DOCUMENT, SERVER, FunctionTool
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import (
     ArgumentsInvalid,
     DocumentInvalid,
     EgressRefused,
     SecretMissing,
-    StateLacking,
+    StateMissing,
+    StoreUnavailable,
     UsageError,
 )
 from orchestrator.core.pii import Handle
 from orchestrator.core.received_files import file_handles_in
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.saga.outcome import ToolOutcome, TransportFault
 
 _CALL_ID_HEADER = "X-Request-Id"
 _RESOLVES_WITHIN_S = 2.0
-"""How long is waited for a host's name before a call is prepared."""
+"""Time limit for resolving a host's name before a call is prepared."""
+_TOKEN_PAUSES_S = (0.1, 0.3, 0.6, 1.2)
+"""Pauses before a call is sent again with another token."""
+_PLACED_WITHIN_S = 2.0
+"""Time for the store to return personal values and files, before anything is sent."""
+_CHECKED_WITHIN_S = 4.0
+"""Time for the check of a large answer, in addition to that of its call.
+
+An activity has five seconds for everything but the wire.
+"""
+
+
+@dataclass
+class _Wire:
+    """Progress of a request: given to the transport, and the steps that the transport reports."""
+
+    begun: bool = False
+    seen: bool = False
+    sending: bool = False
+
+    async def on_event(self, name: str, _: Mapping[str, object]) -> None:
+        """Record a step; called by the transport."""
+        self.seen = True
+        if name.endswith("send_request_headers.started"):
+            self.sending = True
+
+    @property
+    def late_fault(self) -> TransportFault:
+        """The fault if the deadline passes now.
+
+        Nothing was sent if the transport has not been called, or if it reports its steps and
+        sending was not among them.
+        """
+        if not self.begun or (self.seen and not self.sending):
+            return TransportFault.DEADLINE_BEFORE_SENDING
+        return TransportFault.DEADLINE
+
+
+@dataclass
+class _Attempt:
+    """A call while it is being made."""
+
+    endpoint: Endpoint
+    call_id: str
+    idempotency_key: str | None
+    timeout_s: float
+    facts: CallFacts
+    mission_id: str
+    """The calling mission; empty if there is none."""
+    arguments: JsonObject
+    """Arguments of the tool, with handles in the place of personal values."""
+    files: Files = field(default_factory=dict, repr=False)
+    wire: _Wire = field(default_factory=_Wire)
+    tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
+
+
+class _NoCookies(CookieJar):
+    """Ignores cookies: calls are independent, and providers decide how many they set."""
+
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        pass
 
 
 class ToolClient:
-    """Calls tools over HTTP: one attempt each, for retries are the engine's.
+    """Calls tools over HTTP, one attempt each: Temporal retries.
 
     ```python
     async with ToolClient(secrets=EnvironmentSecrets(), pii=Store(folder).vault) as tools:
@@ -74,7 +156,7 @@ class ToolClient:
         *,
         secrets: SecretStore,
         pii: PersonalValues,
-        server_variables: Mapping[str, str] = {},
+        server_variables: ServerVariables = MappingProxyType({}),
         allowed_private_hosts: Iterable[str] = (),
         only_hosts: Iterable[str] = (),
         proxy: str | None = None,
@@ -84,24 +166,26 @@ class ToolClient:
         http: httpx.AsyncClient | None = None,
         telemetry: Telemetry | None = None,
         sends_trace: bool = True,
+        functions: Mapping[str, FunctionTool[Any, Any]] = MappingProxyType({}),
     ) -> None:
-        """Take what the calls need.
+        """Configure the calls.
 
         Args:
             secrets: asked for credentials at each call.
             pii: asked for personal values at each call.
-            server_variables: values that override the defaults of the documents' server variables.
+            server_variables: override the defaults of the servers' variables, by document.
             allowed_private_hosts: hosts that may be called at addresses that are not public: this
-                machine, a private network, link-local ones.
-            only_hosts: the hosts, with or without a port, that are called at all; none: every one.
+                machine, a private network, link-local addresses.
+            only_hosts: the only hosts, with or without a port, that are called; none: every host.
             proxy: URL of an HTTP proxy for all calls; the environment's is never used.
             max_answer_bytes: a larger body of JSON or text is not read.
-            files: keeps the files that missions are answered with; without it they are only told.
-            max_file_bytes: a larger file is not kept.
-            http: closed with this client, and trusted with where it connects to; by default one is
-                made that obeys `allowed_private_hosts`, `only_hosts` and `proxy`.
-            telemetry: by default what is installed in the process.
-            sends_trace: whether providers are sent the `traceparent` of a call that is traced.
+            files: stores the files that missions receive; without it they are only described.
+            max_file_bytes: a larger file is not stored.
+            http: closed with this client, and trusted to choose its connections; by default a new
+                client that obeys `allowed_private_hosts`, `only_hosts` and `proxy`.
+            telemetry: by default the telemetry installed in the process.
+            sends_trace: True if providers receive the `traceparent` of a traced call.
+            functions: Python functions that are tools, by name.
         """
         self._sends_trace = sends_trace
         self._secrets = secrets
@@ -117,14 +201,17 @@ class ToolClient:
             self._policy = AddressPolicy(allowed_private_hosts)
             self._only = OnlyHosts(only_hosts)
             transport = CheckedTransport(self._policy, proxy=proxy, only=self._only)
-            http = httpx.AsyncClient(transport=transport, trust_env=False)
+            mounts = {SERVER: FunctionTransport(functions)}
+            http = httpx.AsyncClient(transport=transport, mounts=mounts, trust_env=False)
+        http.cookies = _NoCookies()
         self._http = http
         self._telemetry = telemetry or default_telemetry()
         self._endpoints = Endpoints(server_variables)
         self._tokens = Tokens(self._http)
+        self._checks = AnswerChecks()
 
     async def __aenter__(self) -> Self:
-        """This client."""
+        """Return this client."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -133,6 +220,7 @@ class ToolClient:
 
     async def aclose(self) -> None:
         """Close the connections; no call may follow."""
+        self._checks.close()
         await self._http.aclose()
 
     async def call(
@@ -150,63 +238,76 @@ class ToolClient:
 
         Args:
             catalog: the tool's.
-            tool: what to call.
+            tool: the tool to call.
             arguments: its inputs; personal fields are handles, such as `pii:traveler_id` for the
                 vault owner's current value, or with the version that `pin` gave them.
             call_id: sent as X-Request-Id.
-            idempotency_key: sent in the header that the tool declares for it, if it declares one.
-            timeout_s: hard limit of everything, in seconds: no part of the call outlives it.
-            mission_id: whose call it is: of values that missions brought, and of files that they
-                received, it may carry its own.
+            idempotency_key: sent in the field that the tool declares for it, if it declares one.
+            timeout_s: hard limit, in seconds, of everything on the wire.
+            mission_id: the calling mission; personal values and files of other missions are not
+                sent.
 
         Returns:
-            What it came to. Personal values and credentials that were sent and that the answer
-            repeats are replaced in it by their handles and names.
+            The outcome. Personal values and credentials that were sent and that the answer repeats
+            are replaced in it by their handles and names.
 
         Raises:
             ArgumentsInvalid: nothing was sent; names each fault.
-            PiiMissing: nothing was sent; the vault lacks these fields, or (PiiGone) the very values
-                that are meant.
+            PiiMissing: nothing was sent; the vault has no value of these fields, or (PiiGone) no
+                longer the pinned values.
             SecretMissing: nothing was sent; a credential is not configured.
-            TokenRefused: nothing was done; the token endpoint does not know our client.
-            EgressRefused: nothing was sent; no declared server, or one at an address that is not
-                public and not allowed.
-            StateLacking: nothing was sent, or nothing was done by it: the store of the files that
-                it carries, or is answered with, is away.
+            TokenRefused: nothing was done; the token endpoint does not accept this client.
+            EgressRefused: nothing was sent; the server is not declared, or its address is neither
+                public nor allowed.
+            StateMissing: the store of files is unavailable; the call was not sent, or had no
+                effect.
             DocumentInvalid: nothing was sent; the document is at fault.
             UsageError: nothing was sent; a server variable or the vault is at fault.
-            TransportFailed: no answer; says whether the provider may have acted all the same.
+            TransportFailed: no answer; states if the provider may have acted all the same.
         """
         needed = needed_handles(catalog, tool, arguments)
-        # All is the contract's to check, but for names it does not know; and with handles, before
-        # any value is read. Who is refused is told of every fault at once.
-        carries_files = bool(file_handles_in(arguments))
-        if needed or carries_files or check_names(catalog, tool, arguments):
+        # The contract checks everything but unknown names. With handles, the tool's own schema is
+        # checked before any value is read, so that a refusal lists every fault at once.
+        if needed or file_handles_in(arguments) or check_names(catalog, tool, arguments):
             problems = check_arguments(catalog, tool, arguments)
             if problems:
                 raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
-        key = idempotency_key if tool.idempotency_header else None
+        _check_is_function(endpoint)
+        given = idempotency_key or (None if tool.is_side_effect else call_id)
+        key = tool.key_of(given) if given is not None else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
-            call = Attempt(endpoint, call_id, key, timeout_s, facts, mission_id, arguments)
-            return await self._within_time(catalog, call, arguments, needed)
+            call = _Attempt(endpoint, call_id, key, timeout_s, facts, mission_id, arguments)
+            return await self._within_time(catalog, call, needed)
 
     async def _within_time(
-        self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[Handle]
+        self, catalog: Catalog, call: _Attempt, needed: Sequence[Handle]
     ) -> ToolOutcome:
-        """The call under its deadline.
+        """Make the call under its deadline, after reading its values and files from the store.
 
-        Not httpx's timeouts, which begin anew with every byte that arrives.
+        httpx's own timeouts do not serve, because they start again with every byte that arrives.
         """
-        tool = call.endpoint.tool
+        tool, loop = call.endpoint.tool, asyncio.get_running_loop()
+        checked_until = loop.time() + call.timeout_s + _CHECKED_WITHIN_S
+        try:
+            async with asyncio.timeout(_PLACED_WITHIN_S):
+                placement, personal = await self._place(catalog, call, needed)
+        except TimeoutError as late:
+            raise StoreUnavailable("of this worker", "it has not answered in time") from late
         try:
             async with asyncio.timeout(call.timeout_s):
-                placement, personal = await self._place(catalog, call, arguments, needed)
                 answer, mask = await self._answered(call, placement, personal)
-                if answer.status == 401 and self._forget_stale(call):
-                    # Refused, so nothing was done: the same request once more, with a new token.
-                    call.wire = Wire()
+                for pause_s in _TOKEN_PAUSES_S:
+                    if answer.status != 401 or not call.tokens:
+                        break
+                    # The provider refused and did nothing: send the same request again, with a new
+                    # token. Another worker may have revoked a new token by requesting its own.
+                    if not self._forget_stale(call):
+                        await asyncio.sleep(pause_s * (1 + random.random()))
+                        for used in call.tokens:
+                            self._tokens.forget(*used)
+                    call.wire = _Wire()
                     answer, mask = await self._answered(call, placement, personal)
         except AddressRefused as refused:
             raise _egress_refused(tool, refused) from None
@@ -214,16 +315,29 @@ class ToolClient:
             fault = call.wire.late_fault
             raise transport_failure(tool.name, fault, f"{call.timeout_s:g} s") from None
         answer = await self._with_file_kept(call, answer, mask)
-        outcome = outcome_of(call, answer, mask)
+        outcome = await self._checks.outcome_of(
+            call.endpoint,
+            call.arguments,
+            answer,
+            mask,
+            has_key=call.idempotency_key is not None,
+            within_s=checked_until - loop.time(),
+        )
         call.facts.outcome = outcome.kind
         return outcome
 
+    # -- the request ------------------------------------------------------------------------------
+
     async def _place(
-        self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[Handle]
+        self, catalog: Catalog, call: _Attempt, needed: Sequence[Handle]
     ) -> tuple[Placement, list[Hidden]]:
-        """The arguments in their places, with their real values, found right; and what to hide."""
-        tool = call.endpoint.tool
-        values = await self._values(call, needed) if needed else {}
+        """Place the arguments with their real values, validated; return also the values to hide."""
+        tool, arguments = call.endpoint.tool, call.arguments
+        values: dict[Handle, str] = {}
+        if needed:
+            values = await asyncio.to_thread(
+                read_values, tool.name, needed, self._pii, mission_id=call.mission_id
+            )
         personal = [*values.items(), *personal_literals(tool, arguments)]
         sent = await self._found_files(call.endpoint, arguments, call.mission_id)
         if sent.problems:
@@ -231,25 +345,26 @@ class ToolClient:
         call.files = sent.found
         placement = place_arguments(
             tool,
-            sent.in_text(tool, reveal_arguments(tool, arguments, values)),
+            by_text(tool, sent.in_text(tool, reveal_arguments(tool, arguments, values))),
             body_required=call.endpoint.body_required,
+            key=call.idempotency_key,
         )
-        violations = call.endpoint.contract.request_violations(placement, call.key_header())
+        violations = call.endpoint.contract.request_violations(placement)
         hidden = [hide_personal(handle, value) for handle, value in personal]
         if violations:
             mask = Mask(hidden)
-            # By the names of the tool's inputs where it can be said so, else by the document's.
+            # By the names of the tool's inputs if possible, else by the document's.
             problems = check_arguments(catalog, tool, arguments) or violations
             raise ArgumentsInvalid(tool.name, [mask.text(text) for text in problems])
         return placement, hidden
 
     async def _answered(
-        self, call: Attempt, placement: Placement, personal: Sequence[Hidden]
+        self, call: _Attempt, placement: Placement, personal: Sequence[Hidden]
     ) -> tuple[Answer, Mask]:
-        """The answer to one request, and what hides in it what was sent."""
+        """Send one request; return its answer, and a mask of the values that were sent."""
         credentials = await self._credentials(call) if call.endpoint.credentials else []
         mask = Mask([*personal, *_hidden(credentials)])
-        headers = {**call.key_header(), _CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
+        headers = {_CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
         if self._sends_trace:
             headers |= trace_headers()
         request = build_request(
@@ -259,11 +374,10 @@ class ToolClient:
         request.extensions["trace"] = call.wire.on_event
         return await self._exchange(call, request, mask), mask
 
-    async def _credentials(self, call: Attempt) -> list[tuple[Credential, str]]:
-        """The credentials that the call carries, with their values."""
+    async def _credentials(self, call: _Attempt) -> list[tuple[Credential, str]]:
         # In a thread: a store may read a file or ask a server.
         found = await asyncio.to_thread(
-            resolve_credentials, call.endpoint.credentials, self._secrets
+            resolve_credentials, call.endpoint.credentials, self._secrets, call.endpoint.base_url
         )
         call.tokens = []
         credentials = []
@@ -276,18 +390,74 @@ class ToolClient:
             credentials.append((credential, value))
         return credentials
 
-    def _forget_stale(self, call: Attempt) -> bool:
-        """Forget the kept tokens that a call carried; whether there were any."""
+    def _forget_stale(self, call: _Attempt) -> bool:
+        """Forget the cached tokens that a call carried; return False if there were none."""
         stale = [used for used in call.tokens if not used[2].is_fresh]
         for used in stale:
             self._tokens.forget(*used)
         return bool(stale)
 
-    async def _values(self, call: Attempt, needed: Sequence[Handle]) -> dict[Handle, str]:
-        tool = call.endpoint.tool.name
-        return await asyncio.to_thread(
-            read_values, tool, needed, self._pii, mission_id=call.mission_id
-        )
+    # -- the answer -------------------------------------------------------------------------------
+
+    async def _exchange(self, call: _Attempt, request: httpx.Request, mask: Mask) -> Answer:
+        call.wire.begun = True
+        try:
+            response = await self._http.send(
+                request, stream=True, auth=None, follow_redirects=False
+            )
+        except HTTPX_ERRORS as error:
+            failure = transport_failure(call.endpoint.tool.name, fault_of(error))
+            raise failure from (error if mask.is_absent_from(error) else None)
+        call.facts.status = response.status_code
+        async with aclosing(response):
+            return await self._read(call, response, mask)
+
+    async def _read(self, call: _Attempt, response: httpx.Response, mask: Mask) -> Answer:
+        """Read the answer; a body that broke off is a failure only if the call may have worked.
+
+        A success without its body is no success yet: the same key fetches the body again. A refusal
+        is a refusal with or without its reason.
+        """
+        try:
+            return await read_answer(
+                response,
+                max_bytes=self._max_answer_bytes,
+                max_file_bytes=self._max_file_bytes,
+                declared_types=call.endpoint.contract.answer_types,
+                masked=mask.text,
+            )
+        except HTTPX_ERRORS as error:
+            if 300 <= response.status_code < 500:
+                fault = "the body broke off"
+                return Answer(response.status_code, response.headers, is_empty=False, fault=fault)
+            raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
+
+    async def _with_file_kept(self, call: _Attempt, answer: Answer, mask: Mask) -> Answer:
+        """Store the file of an answer, and put its handle in its place.
+
+        Raises:
+            StateMissing: the file cannot be stored now, and the tool changes nothing, so a retry is
+                safe.
+        """
+        if answer.file is None or self._files is None or not call.mission_id:
+            return answer
+        described = described_file(answer, answer.file, mask.text)
+        try:
+            kept = await asyncio.to_thread(
+                self._files.keep,
+                call.mission_id,
+                answer.file,
+                content_type=described.content_type,
+                name=described.name,
+            )
+        except StateMissing:
+            if not call.endpoint.tool.is_side_effect:
+                raise
+            # The provider acted, and the effect must not be lost with the file.
+            return replace(answer, body=unkept_file(described, "the store was away when it came"))
+        return replace(answer, body=kept.as_answer())
+
+    # -- before a call ----------------------------------------------------------------------------
 
     async def pin(
         self,
@@ -298,20 +468,21 @@ class ToolClient:
         mission_id: str,
         brought: Collection[Handle] = (),
     ) -> PinnedArguments:
-        """The arguments with every handle meaning one value from now on, or why they cannot.
+        """Return the arguments with a version in every handle, or the reasons why some have none.
 
-        With what the files are whose handles stand in them: those mean one content anyway.
+        The result includes descriptions of the files whose handles are in the arguments; a file's
+        handle means one content anyway.
 
         Args:
             catalog: the tool's.
-            tool: what is to be called.
+            tool: the tool to call.
             arguments: its inputs.
-            mission_id: whose call it is.
-            brought: the handles of the values that the mission was started with.
+            mission_id: the calling mission.
+            brought: handles of the values that the mission was started with.
 
         Raises:
             UsageError: the vault cannot be opened.
-            StateLacking: the store of the files cannot be read now.
+            StateMissing: the store of the files cannot be read now.
         """
         needed = needed_handles(catalog, tool, arguments)
         pinned = PinnedArguments(arguments)
@@ -319,18 +490,12 @@ class ToolClient:
             pinned = await asyncio.to_thread(
                 pin_arguments, arguments, needed, self._pii, mission_id=mission_id, brought=brought
             )
-        return await self._with_files(catalog, tool, pinned, mission_id)
-
-    async def _with_files(
-        self, catalog: Catalog, tool: Tool, pinned: PinnedArguments, mission_id: str
-    ) -> PinnedArguments:
-        """The same, with what the files are that the call would send."""
         if not file_handles_in(pinned.arguments):
             return pinned
         try:
             endpoint = self._endpoints.of(catalog, tool)
         except (DocumentInvalid, EgressRefused, UsageError):
-            return pinned  # it is an obstacle, and told as one
+            return pinned  # `obstacles` reports it
         sent = await self._found_files(endpoint, pinned.arguments, mission_id)
         return replace(pinned, files=sent.received, unsendable=sent.problems)
 
@@ -343,37 +508,11 @@ class ToolClient:
             find_files, endpoint, arguments, self._files, mission_id=mission_id
         )
 
-    async def _with_file_kept(self, call: Attempt, answer: Answer, mask: Mask) -> Answer:
-        """The answer with its file kept, and the handle in its place.
-
-        Raises:
-            StateLacking: it cannot be kept now, of a tool that changes nothing: it is asked again.
-        """
-        if answer.file is None or self._files is None or not call.mission_id:
-            return answer
-        told = file_told_by(answer, answer.file)
-        try:
-            kept = await asyncio.to_thread(
-                self._files.keep,
-                call.mission_id,
-                answer.file,
-                content_type=told.content_type,
-                name=mask.text(told.name),
-            )
-        except StateLacking:
-            if not call.endpoint.tool.is_side_effect:
-                raise
-            # What the provider did must not be lost by that.
-            away = unkept_file(told, "the store was away when it came")
-            return replace(answer, body=away)
-        return replace(answer, body=kept.as_answer())
-
     async def obstacles(self, catalog: Catalog, tool: Tool) -> tuple[str, ...]:
-        """What must be configured before a call of a tool can be sent, a sentence each.
+        """Return the settings that are missing before a tool can be called, a sentence each.
 
-        Its server, the credentials of one of its security alternatives (of OAuth the client's key,
-        no token is asked for), and whether its host and its token endpoint may be called, at the
-        addresses that they lead to.
+        Covers its server, the credentials of one of its security alternatives (for OAuth the
+        client's key; no token is requested), and the addresses of its host and token endpoint.
 
         Raises:
             DocumentInvalid, EgressRefused: no configuration helps; the document is at fault.
@@ -383,10 +522,11 @@ class ToolClient:
             endpoint = self._endpoints.of(catalog, tool)
         except UsageError as error:
             return (str(error),)
-        urls = [endpoint.base_url]
+        _check_is_function(endpoint)
+        urls = [] if tool.document == DOCUMENT else [endpoint.base_url]
         try:
             credentials = await asyncio.to_thread(
-                resolve_credentials, endpoint.credentials, self._secrets
+                resolve_credentials, endpoint.credentials, self._secrets, endpoint.base_url
             )
         except SecretMissing as missing:
             credentials = ()
@@ -396,47 +536,24 @@ class ToolClient:
                 urls.append(credential.grant.token_url)
         for url in dict.fromkeys(map(_origin, urls)):
             try:
-                await self._check_destination(url)
+                self._only.check(url)
+                if self._policy is not None:
+                    limit_s = self._resolves_within_s
+                    await check_destination(self._policy, url.host, within_s=limit_s)
             except AddressRefused as refused:
                 found.append(str(_egress_refused(tool, refused)))
         return tuple(found)
 
-    async def _check_destination(self, url: httpx.URL) -> None:
-        self._only.check(url)
-        if self._policy is not None:
-            await check_destination(self._policy, url.host, within_s=self._resolves_within_s)
 
-    async def _exchange(self, call: Attempt, request: httpx.Request, mask: Mask) -> Answer:
-        call.wire.begun = True
-        try:
-            response = await self._http.send(
-                request, stream=True, auth=None, follow_redirects=False
-            )
-        except HTTPX_ERRORS as error:
-            failure = transport_failure(call.endpoint.tool.name, fault_of(error))
-            raise failure from (error if mask.is_absent_from(error) else None)
-        call.facts.status = response.status_code
-        async with aclosing(response):
-            return await self._read(call, response)
+def _check_is_function(endpoint: Endpoint) -> None:
+    """Refuse another document that calls the functions of this worker under its own contract.
 
-    async def _read(self, call: Attempt, response: httpx.Response) -> Answer:
-        """The answer; a body that broke off is missed only where the call may have happened.
-
-        A success without its body is no success yet: the same key brings the body again. What was
-        refused stays refused, with or without the reason.
-        """
-        try:
-            return await read_answer(
-                response,
-                max_bytes=self._max_answer_bytes,
-                max_file_bytes=self._max_file_bytes,
-                declared_types=call.endpoint.contract.answer_types,
-            )
-        except HTTPX_ERRORS as error:
-            if 300 <= response.status_code < 500:
-                fault = "the body broke off"
-                return Answer(response.status_code, response.headers, is_empty=False, fault=fault)
-            raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
+    Raises:
+        EgressRefused: the document is not the worker's own.
+    """
+    tool, server = endpoint.tool, _origin(SERVER)
+    if tool.document != DOCUMENT and _origin(endpoint.base_url).host == server.host:
+        raise EgressRefused(tool.name, server.host, "only functions of the worker are called there")
 
 
 def _origin(url: str) -> httpx.URL:
@@ -454,8 +571,8 @@ def _egress_refused(tool: Tool, refused: AddressRefused) -> EgressRefused:
 def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
     hidden = []
     for credential, value in credentials:
-        hidden.append(hide_secret(credential.secret.name, value))
+        written = [value]
         if credential.scheme == "basic":
-            hidden.append(hide_secret(credential.secret.name, basic_token(value)))
-            hidden.append(hide_secret(credential.secret.name, value.partition(":")[2]))
+            written += [basic_token(value), value.partition(":")[2]]
+        hidden += [hide_secret(credential.secret.name, one) for one in written]
     return hidden

@@ -1,23 +1,27 @@
-"""The transport of tool calls: it looks at the addresses that it connects to, and only then sends.
+"""The transport of tool calls: checked addresses, and the faults of httpx's errors.
 
-The name is resolved here and the connection is made to the address that was looked at, so that a
-name which leads elsewhere a moment later (DNS rebinding) changes nothing.
+The worker resolves a name here and connects to the address that was checked, so that a name which
+resolves differently a moment later (DNS rebinding) changes nothing.
 """
 
 import asyncio
 import socket
-from collections.abc import Iterable
+import ssl
+from collections.abc import Iterable, Iterator
 
 import httpcore
 import httpx
 
-from orchestrator.adapters.http.addresses import AddressPolicy, addresses_written
-from orchestrator.adapters.http.only_hosts import OnlyHosts
-from orchestrator.core.errors import UsageError
+from orchestrator.adapters.http.destinations import AddressPolicy, OnlyHosts, addresses_written
+from orchestrator.core.errors import TransportFailed, UsageError
+from orchestrator.saga.outcome import TransportFault, classify
 
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
-"""Idle for less than servers wait (uvicorn: 5 s): a request on a connection that the server is
-closing breaks in a way that leaves its outcome unclear."""
+"""Idle connections are closed sooner than servers close them (uvicorn: 5 s).
+
+A request on a connection that the server is closing breaks in a way that leaves its outcome
+unclear.
+"""
 
 _SocketOption = (
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
@@ -25,7 +29,7 @@ _SocketOption = (
 
 
 class NameNotResolved(httpx.ConnectError):
-    """The host's name leads to no address."""
+    """The host's name resolves to no address."""
 
 
 class CheckedTransport(httpx.AsyncHTTPTransport):
@@ -34,19 +38,20 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
     def __init__(
         self, policy: AddressPolicy, *, proxy: str | None = None, only: OnlyHosts | None = None
     ) -> None:
-        """Take where requests may go, and by which way.
+        """Configure the transport; connections open at the first request.
 
         Args:
             policy: of the addresses. A proxy resolves names itself: with one, only hosts that are
-                written as addresses can be judged here.
-            proxy: URL of an HTTP proxy that all requests go through. The environment's HTTP_PROXY
-                and its kin are not read: they would decide unseen where credentials go.
-            only: the hosts that are called at all, by whichever way.
+                written as addresses can be checked here.
+            proxy: URL of an HTTP proxy for all requests. The environment's HTTP_PROXY and its kin
+                are not read: they would decide unseen where credentials go.
+            only: the only hosts that are called, with or without a proxy.
 
         Raises:
-            UsageError: the proxy is none that can be used.
+            UsageError: the proxy cannot be used.
         """
-        # The environment may name certificates (SSL_CERT_FILE): they only say whom to trust.
+        # The environment may name certificates (SSL_CERT_FILE): they only decide which servers to
+        # trust.
         tls = httpx.create_ssl_context()
         try:
             super().__init__(verify=tls, limits=_LIMITS, proxy=proxy)
@@ -57,7 +62,7 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
         self._only = only or OnlyHosts()
         self._by_proxy = proxy is not None
         if proxy is None:
-            # httpx takes no backend. Should it call its pool by another name, this line fails.
+            # httpx accepts no backend. If it renames its pool, this line fails.
             assert isinstance(self._pool, httpcore.AsyncConnectionPool)
             self._pool = httpcore.AsyncConnectionPool(
                 ssl_context=tls,
@@ -72,7 +77,7 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
 
         Raises:
             httpx.TransportError: as httpx's own transport does.
-            AddressRefused: its host leads to no address that may be called, or is not to be called.
+            AddressRefused: the host may not be called, or has no address that may be called.
         """
         self._only.check(request.url)
         if self._by_proxy:
@@ -81,7 +86,7 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
 
 
 class _CheckedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to the permitted ones of a host's addresses, one after the other."""
+    """Connects to the permitted addresses of a host, one after the other."""
 
     def __init__(self, policy: AddressPolicy) -> None:
         self._policy = policy
@@ -102,7 +107,7 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
                 return await self._connects.connect_tcp(
                     address,
                     port,
-                    # So that an address that does not answer leaves time for the next one.
+                    # An address that does not answer must leave time for the next one.
                     timeout=None if timeout is None else timeout / len(addresses),
                     local_address=local_address,
                     socket_options=socket_options,
@@ -118,11 +123,11 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
 async def check_destination(policy: AddressPolicy, host: str, *, within_s: float) -> None:
     """Refuse a host that could not be called, before there is anything to send.
 
-    What does not resolve, or not in time, is no refusal: it may when the call is made, where every
-    connection is looked at again.
+    A name that does not resolve in time is not refused: it may resolve when the call is made, where
+    every connection is checked again.
 
     Raises:
-        AddressRefused: it leads to no address that may be called.
+        AddressRefused: the host has no address that may be called.
     """
     addresses = addresses_written(host)
     if not addresses and within_s > 0:
@@ -135,10 +140,80 @@ async def check_destination(policy: AddressPolicy, host: str, *, within_s: float
 
 
 async def _resolved(host: str, port: int) -> list[str]:
-    """The addresses of a host, each once, in the order in which the system prefers them."""
+    """Return the addresses of a host, each once, in the order that the system prefers."""
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
         raise NameNotResolved(f"{host} cannot be resolved") from error
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+# -- faults ---------------------------------------------------------------------------------------
+
+FAULTS: dict[type[Exception], TransportFault] = {
+    NameNotResolved: TransportFault.NAME,
+    httpx.ConnectTimeout: TransportFault.CONNECT_TIMEOUT,
+    httpx.ConnectError: TransportFault.CONNECT,
+    httpx.PoolTimeout: TransportFault.POOL,
+    httpx.ProxyError: TransportFault.PROXY,
+    httpx.UnsupportedProtocol: TransportFault.ADDRESS,
+    httpx.InvalidURL: TransportFault.ADDRESS,
+    httpx.CookieConflict: TransportFault.REQUEST,
+    httpx.RequestNotRead: TransportFault.REQUEST,
+    # Raised while writing as well as by an answer that comes too early.
+    httpx.LocalProtocolError: TransportFault.SEND,
+    httpx.ReadTimeout: TransportFault.READ_TIMEOUT,
+    httpx.WriteTimeout: TransportFault.SEND_TIMEOUT,
+    httpx.ReadError: TransportFault.READ,
+    httpx.WriteError: TransportFault.SEND,
+    httpx.CloseError: TransportFault.OTHER,
+    httpx.RemoteProtocolError: TransportFault.PROTOCOL,
+    httpx.DecodingError: TransportFault.ANSWER,
+    httpx.TooManyRedirects: TransportFault.OTHER,
+    httpx.HTTPStatusError: TransportFault.OTHER,
+    httpx.StreamConsumed: TransportFault.ANSWER,
+    httpx.StreamClosed: TransportFault.ANSWER,
+    httpx.ResponseNotRead: TransportFault.ANSWER,
+    httpx.TimeoutException: TransportFault.OTHER,
+    httpx.NetworkError: TransportFault.OTHER,
+    httpx.ProtocolError: TransportFault.OTHER,
+    httpx.TransportError: TransportFault.OTHER,
+    httpx.RequestError: TransportFault.OTHER,
+    httpx.HTTPError: TransportFault.OTHER,
+    httpx.StreamError: TransportFault.OTHER,
+}
+"""Faults by exception; the last entries are base classes.
+
+An exception that httpx adds below one of them counts as entirely unclear until it gets an entry.
+"""
+
+HTTPX_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError)
+"""The bases of all exceptions of httpx."""
+
+
+def fault_of(error: Exception) -> TransportFault:
+    """Return the fault of an exception of httpx, by its most specific entry."""
+    for kind in type(error).__mro__:
+        found = FAULTS.get(kind)
+        if found is TransportFault.CONNECT and any(
+            isinstance(cause, ssl.SSLError) for cause in causes_of(error)
+        ):
+            return TransportFault.TLS
+        if found is not None:
+            return found
+    raise TypeError(f"{type(error).__name__} is no exception of httpx") from error
+
+
+def transport_failure(tool: str, fault: TransportFault, detail: str = "") -> TransportFailed:
+    """Return the error of a call that ended with a fault; `detail` quotes nothing that was sent."""
+    reason = f"{fault.value} ({detail})" if detail else fault.value
+    return TransportFailed(tool, reason, may_have_arrived=classify(fault) == "unknown")
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception, its cause, the cause of that, and so on."""
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__

@@ -1,1 +1,1 @@
-"""What is kept on disk: catalogs, grants, personal values, vectors, traces."""
+"""State on disk: catalogs, grants, personal values, observations, vectors, traces."""

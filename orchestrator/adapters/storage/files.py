@@ -1,6 +1,6 @@
-"""Files that are either whole or not there, whoever dies while writing them.
+"""Files that are written completely or not at all, and are private to their owner.
 
-All of it is for the owner's eyes alone: folders are made with mode 0700, files with 0600.
+Folders have mode 0700, files 0600.
 """
 
 import contextlib
@@ -12,22 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PRIVATE_UMASK = 0o077
-"""With which a process makes nothing that others can read."""
+"""The umask of processes whose files others cannot read."""
 _OWNER_FOLDER = 0o700
 _OWNER_FILE = 0o600
 _log = logging.getLogger(__name__)
 
 
 def private_folder(folder: Path) -> Path:
-    """Make a folder, and those above it that are missing, for the owner's eyes alone.
+    """Create a private folder, with missing parents.
 
-    One that is there loses what its mode gives to others: releases before 0.2 made it readable by
-    all. One that is not ours to narrow, or that is shared by its nature (`/tmp`), stays as it is,
-    and a warning says so.
+    An existing folder loses the rights of others. A folder of another owner, or a shared one like
+    `/tmp`, stays unchanged, with a warning.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
-        # Another process may make it at the same moment.
         path.mkdir(mode=_OWNER_FOLDER, exist_ok=True)
     found = folder.stat()
     if found.st_mode & PRIVATE_UMASK:
@@ -39,11 +37,11 @@ def private_folder(folder: Path) -> Path:
 
 
 def private_file(path: Path) -> Path:
-    """Make an empty file for the owner's eyes alone; one that is there is narrowed to that."""
+    """Create an empty private file; an existing one loses the rights of others."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_FILE))
     except FileExistsError:
-        # Not opened: to close it again would drop SQLite's locks on it, of this whole process.
+        # Not opened: closing it would drop the SQLite locks of this whole process.
         if path.stat().st_mode & PRIVATE_UMASK:
             with contextlib.suppress(PermissionError):
                 path.chmod(_OWNER_FILE)
@@ -51,26 +49,26 @@ def private_file(path: Path) -> Path:
 
 
 def replace_file(path: Path, content: bytes, *, mode: int = _OWNER_FILE) -> None:
-    """Write a file so that a reader sees all of the old content or all of the new."""
-    with _written_beside(path, content, mode) as written:
+    """Replace a file atomically: readers see the old content or the new."""
+    with _temporary(path, content, mode) as written:
         os.replace(written, path)
-        _settle(path.parent)
+        _sync(path.parent)
 
 
 def create_file(path: Path, content: bytes, *, mode: int = _OWNER_FILE) -> bool:
-    """Write a file that must not exist yet; False when another process was first."""
-    with _written_beside(path, content, mode) as written:
+    """Create a file with content atomically; return False if it exists."""
+    with _temporary(path, content, mode) as written:
         try:
-            # A hard link, unlike a rename, refuses to take the place of a file.
+            # A hard link, unlike a rename, does not replace an existing file.
             os.link(written, path)
         except FileExistsError:
             return False
-        _settle(path.parent)
+        _sync(path.parent)
         return True
 
 
-def _settle(folder: Path) -> None:
-    """Make the names in a folder survive a loss of power, as the files' contents do."""
+def _sync(folder: Path) -> None:
+    """Sync the names in a folder to disk, as the contents of files are."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -79,8 +77,8 @@ def _settle(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _written_beside(path: Path, content: bytes, mode: int) -> Iterator[str]:
-    """A complete temporary file in the same directory, removed at the end if it is still there."""
+def _temporary(path: Path, content: bytes, mode: int) -> Iterator[str]:
+    """Write a temporary file in the same directory, and remove it at the end."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,17 +1,17 @@
-"""The files that missions received, among what else is kept of what they have seen."""
+"""Files that missions received, stored with their observations."""
 
 import json
 
-from orchestrator.adapters.storage.observation_store import ObservationStore
+from orchestrator.adapters.storage.protocols import ObservationStore
 from orchestrator.core.errors import ObservationMissing, ObservationsUnkept, StoreUnavailable
 from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
 
 
 class MissionFiles:
-    """Files in a store of observations, each of one mission under its handle.
+    """Files by mission and handle.
 
-    A piece is a line of JSON that describes the file, and its bytes. It is whole or not there, and
-    goes with the mission's observations.
+    A piece is a line of JSON that describes the file, followed by its bytes. It is removed with the
+    mission's observations.
     """
 
     def __init__(self, store: ObservationStore) -> None:
@@ -20,11 +20,11 @@ class MissionFiles:
     def keep(
         self, mission_id: str, content: bytes, *, content_type: str = "", name: str = ""
     ) -> ReceivedFile:
-        """Keep a file; of bytes that are there already, what was told of them first stays.
+        """Store a file; equal bytes retain their first description.
 
         Raises:
-            ObservationsUnkept: nothing can be kept now.
-            ObservationMissing: the store went away meanwhile.
+            ObservationsUnkept: nothing can be stored now.
+            ObservationMissing: the store became unavailable meanwhile.
         """
         received = ReceivedFile(
             handle=handle_of_bytes(content),
@@ -43,7 +43,7 @@ class MissionFiles:
         return _described(self._store.get(mission_id, received.handle))[0]
 
     def read(self, mission_id: str, handle: str) -> tuple[ReceivedFile, bytes] | None:
-        """A file and its bytes; None: the mission has received no such file, or it is gone.
+        """Return a file and its bytes; None if the mission has received no such file.
 
         Raises:
             ObservationMissing: the store cannot be read now.

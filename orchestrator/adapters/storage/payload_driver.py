@@ -1,16 +1,19 @@
-"""Large payloads, kept where a reference in history names them.
+"""Large payloads, stored outside of histories that refer to them; a driver that uses files.
 
-What is kept is what would have been recorded: encrypted, where payload keys are set. It is named by
-its content, so that keeping it twice, or being killed while keeping it, changes nothing.
+They are stored as they would have been recorded: encrypted, if payload keys are set. Names are
+digests of the content, so that storing is idempotent and survives a crash.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import re
+import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final, Self
 from urllib.parse import quote, unquote
 
@@ -23,8 +26,10 @@ from temporalio.converter import (
     StorageDriverWorkflowInfo,
 )
 
-from orchestrator.core.payload_errors import PayloadLost
+from orchestrator.adapters.storage.files import create_file, private_folder
+from orchestrator.core.errors import PayloadLost
 
+FOLDER_NAME: Final = "orchestrator-folder"
 _KEY: Final = "key"
 _UNNAMED: Final = "-"
 _WRITTEN: Final = re.compile(r"(?P<namespace>[^/]+)/(?P<workflow>[^/]+)/(?P<sha256>[0-9a-f]{64})")
@@ -32,7 +37,7 @@ _WRITTEN: Final = re.compile(r"(?P<namespace>[^/]+)/(?P<workflow>[^/]+)/(?P<sha2
 
 @dataclass(frozen=True)
 class PayloadKey:
-    """What a payload is found by: whose it is, and the SHA-256 of its content, in hex."""
+    """The key of a payload: its workflow, and the SHA-256 of its content in hex."""
 
     namespace: str
     workflow_id: str
@@ -40,62 +45,62 @@ class PayloadKey:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The key that a reference holds; None: it holds none, whoever wrote it."""
+        """Return the key of a reference, or None: anybody may have written the reference."""
         found = _WRITTEN.fullmatch(text)
         if found is None or ".." in text.split("/"):
             return None
         return cls(unquote(found["namespace"]), unquote(found["workflow"]), found["sha256"])
 
     def __str__(self) -> str:
-        return f"{quoted(self.namespace)}/{quoted(self.workflow_id)}/{self.sha256}"
+        return f"{_quoted(self.namespace)}/{_quoted(self.workflow_id)}/{self.sha256}"
 
 
 class PayloadDriver(StorageDriver):
-    """Keeps payloads by their keys; where, each kind says."""
+    """Stores payloads by their keys."""
 
     def __init__(self, place: str, *, marked: Callable[[PayloadLost], Payload]) -> None:
-        """Take what the place is called before people, and what stands for what it cannot give."""
+        """Store the name of the place, and a function that marks payloads that cannot be read."""
         self.place = place
         self._marked = marked
 
     @abstractmethod
     def keep(self, key: PayloadKey, content: bytes) -> None:
-        """Keep it; kept before, its age counts from now, or it would be removed too soon.
+        """Store a payload; if it exists its age starts again, or it would be removed too soon.
 
         Raises:
-            PayloadLost: it cannot be kept now.
+            PayloadLost: it cannot be stored now.
         """
 
     @abstractmethod
     def read(self, key: PayloadKey) -> bytes:
-        """What was kept.
+        """Return a stored payload.
 
         Raises:
-            PayloadLost: it is not to be had.
+            PayloadLost: it cannot be read.
         """
 
     @abstractmethod
     def workflows(self, namespace: str) -> Mapping[str, datetime]:
-        """The ids of the workflows that something is kept of, and when the last of it was."""
+        """Return the ids of workflows with payloads, and when the last of each was stored."""
 
     @abstractmethod
     def purge(self, namespace: str, workflow_id: str) -> None:
-        """Remove all that is kept of a workflow; repeated, it changes nothing."""
+        """Remove every payload of a workflow; idempotent."""
 
     async def store(
         self, context: StorageDriverStoreContext, payloads: Sequence[Payload]
     ) -> list[StorageDriverClaim]:
-        """Keep payloads, and give what each is found by.
+        """Store payloads, and return their references.
 
         Raises:
-            PayloadLost: they cannot be kept now; what was to be recorded is tried again.
+            PayloadLost: they cannot be stored now; the SDK retries.
         """
         return [await asyncio.to_thread(self._claim, context, payload) for payload in payloads]
 
     async def retrieve(
         self, context: StorageDriverRetrieveContext, claims: Sequence[StorageDriverClaim]
     ) -> list[Payload]:
-        """The payloads, with marks in the place of those that cannot be read: nobody fails."""
+        """Return the payloads, with marks in place of those that cannot be read."""
         return [await asyncio.to_thread(self._found, claim.claim_data) for claim in claims]
 
     def _claim(self, context: StorageDriverStoreContext, payload: Payload) -> StorageDriverClaim:
@@ -112,7 +117,7 @@ class PayloadDriver(StorageDriver):
 
     def _found(self, claim: Mapping[str, str]) -> Payload:
         key = PayloadKey.parse(claim.get(_KEY, ""))
-        if key is None:  # whoever may write to the server may name anything
+        if key is None:  # anybody who may write to the server can write any reference
             return self._marked(PayloadLost(self.place, "its reference names no payload"))
         try:
             content = self.read(key)
@@ -123,6 +128,54 @@ class PayloadDriver(StorageDriver):
         return Payload.FromString(content)
 
 
-def quoted(text: str) -> str:
-    """A text as the name of a folder: not '.' and not '..' either."""
+class PayloadFolder(PayloadDriver):
+    """Stores each payload in FOLDER/NAMESPACE/WORKFLOW/SHA-256.
+
+    `ORCHESTRATOR_PAYLOAD_STORE=/mnt/missions/payloads`
+    """
+
+    def __init__(self, folder: Path, *, marked: Callable[[PayloadLost], Payload]) -> None:
+        """Store the folder, and a function that marks payloads that cannot be read."""
+        super().__init__(str(folder), marked=marked)
+        self.folder = folder
+
+    def name(self) -> str:
+        """Return the driver name that references contain."""
+        return FOLDER_NAME
+
+    def keep(self, key: PayloadKey, content: bytes) -> None:
+        """See `PayloadDriver.keep`."""
+        path = self.folder / str(key)
+        try:
+            private_folder(path.parent)
+            if not create_file(path, content):
+                with contextlib.suppress(OSError):
+                    path.parent.touch()
+        except OSError as error:
+            raise PayloadLost(self.place, error.strerror or str(error)) from error
+
+    def read(self, key: PayloadKey) -> bytes:
+        """See `PayloadDriver.read`."""
+        try:
+            return (self.folder / str(key)).read_bytes()
+        except OSError as error:
+            raise PayloadLost(self.place, error.strerror or str(error)) from error
+
+    def workflows(self, namespace: str) -> Mapping[str, datetime]:
+        """See `PayloadDriver.workflows`."""
+        of_namespace = self.folder / _quoted(namespace)
+        if not of_namespace.is_dir():
+            return {}
+        return {
+            unquote(place.name): datetime.fromtimestamp(place.stat().st_mtime, UTC)
+            for place in of_namespace.iterdir()
+        }
+
+    def purge(self, namespace: str, workflow_id: str) -> None:
+        """See `PayloadDriver.purge`."""
+        shutil.rmtree(self.folder / _quoted(namespace) / _quoted(workflow_id), ignore_errors=True)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as the name of a folder, which is neither '.' nor '..'."""
     return quote(text, safe="").replace(".", "%2E") if set(text) == {"."} else quote(text, safe="")

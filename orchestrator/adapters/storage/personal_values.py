@@ -1,19 +1,24 @@
-"""What a vault of personal values holds, and every change of it: versions, missions, retention.
+"""Personal values: versions, the key that encrypts them, and the interface of a vault.
 
-Nothing is overwritten. A value is kept under its version, a keyed commitment to the field, the
-value and the mission that it belongs to; the owner's values belong to no mission, and one of each
+Nothing is overwritten. A value is stored under its version, a keyed commitment to the field, the
+value and the mission that it belongs to. The owner's values belong to no mission, and one of each
 field is the current one.
 """
 
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from typing import Protocol
 
+from cryptography.fernet import Fernet
 from pydantic import BaseModel, Field
 
-from orchestrator.core.pii import VERSION_LENGTH, Handle, check_entry
+from orchestrator.core.errors import UsageError
+from orchestrator.core.pii import VERSION_LENGTH, Handle
 from orchestrator.core.record import Record
 
 OWNER = ""
@@ -21,7 +26,7 @@ OWNER = ""
 
 
 class KeptValue(Record):
-    """One value of a personal field, and for whom it is kept."""
+    """A value of a personal field, and the mission for which it is stored."""
 
     field: str
     version: str
@@ -37,46 +42,26 @@ class KeptValue(Record):
 
     @property
     def handle(self) -> Handle:
-        """The handle that means this value and no other."""
+        """The handle that pins this value and no other."""
         return Handle(self.field, self.version)
 
-
-def commitment(key: bytes, *, scope: str, field: str, value: str) -> str:
-    """The version of a value: the same for the same value, and telling nothing of it.
-
-    Args:
-        key: the vault's; without it nobody can try values until one fits.
-        scope: the mission that the value belongs to, or OWNER.
-        field: its name.
-        value: what it is.
-    """
-    derived = hmac.digest(key, b"orchestrator: versions of personal values", hashlib.sha256)
-    covered = json.dumps([scope, field, value]).encode()
-    return hmac.digest(derived, covered, hashlib.sha256).hex()[:VERSION_LENGTH]
+    @property
+    def is_current(self) -> bool:
+        """True if this is the owner's current value of its field."""
+        return self.scope == OWNER and self.superseded_at is None
 
 
 class VaultContents(BaseModel):
-    """All that one vault holds; changed in place, and written whole."""
+    """Everything that a vault holds, as a copy."""
 
-    layout: int = 2
     values: list[KeptValue] = Field(default_factory=list)
 
-    # -- what is there ----------------------------------------------------------------------------
-
-    def current(self, field: str) -> KeptValue | None:
-        """The owner's current value of a field."""
-        return next((kept for kept in self._currents() if kept.field == field), None)
-
     def fields(self) -> tuple[str, ...]:
-        """The names of the owner's fields, sorted."""
-        return tuple(sorted(kept.field for kept in self._currents()))
-
-    def find(self, handle: Handle) -> KeptValue | None:
-        """The value that a pinned handle means, whomever it belongs to."""
-        return next((kept for kept in self.values if kept.handle == handle), None)
+        """Return the names of the owner's fields, sorted."""
+        return tuple(sorted(kept.field for kept in self.values if kept.is_current))
 
     def missions(self) -> dict[str, tuple[KeptValue, ...]]:
-        """The values that missions brought, by the missions' ids."""
+        """Return the values that missions brought, by mission id."""
         found: dict[str, tuple[KeptValue, ...]] = {}
         for kept in self.values:
             if kept.scope != OWNER:
@@ -84,91 +69,126 @@ class VaultContents(BaseModel):
         return found
 
     def superseded(self) -> tuple[KeptValue, ...]:
-        """The owner's values that were once current."""
+        """Return the owner's values that were once current."""
         return tuple(k for k in self.values if k.scope == OWNER and k.superseded_at is not None)
 
-    def _currents(self) -> Iterable[KeptValue]:
-        return (k for k in self.values if k.scope == OWNER and k.superseded_at is None)
 
-    # -- what changes it --------------------------------------------------------------------------
+class PiiVault(Protocol):
+    """Personal values by field and version, of an owner and of missions.
 
-    def put(self, field: str, value: str, *, key: bytes, at: datetime) -> None:
-        """Make this the owner's current value; the one before stays for the calls that pinned it.
+    Methods may be called from several threads and processes at once. Each raises VaultLocked if the
+    key does not decrypt the vault, and StoreUnavailable while the store is unavailable.
+    """
+
+    def get(self, field: str) -> str:
+        """Return the owner's current value of a field.
+
+        Raises:
+            PiiMissing: the vault does not hold it.
+        """
+        ...
+
+    def current(self, field: str) -> Handle | None:
+        """Return the handle of the owner's current value; None if there is none."""
+        ...
+
+    def find(self, handle: Handle) -> KeptValue | None:
+        """Return the value of a pinned handle, of any owner; None if it was removed."""
+        ...
+
+    def fields(self) -> tuple[str, ...]:
+        """Return the names of the owner's fields, sorted."""
+        ...
+
+    def contents(self) -> VaultContents:
+        """Return everything, as a copy."""
+        ...
+
+    def put(self, field: str, value: str) -> None:
+        """Make this the owner's current value; prepared calls use the value that they pinned.
 
         Raises:
             UsageError: the name cannot be a field's, or the value is empty.
         """
-        check_entry(field, value)
-        version = commitment(key, scope=OWNER, field=field, value=value)
-        before = self.current(field)
-        if before is not None and before.version == version:
-            return
-        if before is not None:
-            self._replace(before, before.model_copy(update={"superseded_at": at}))
-        self._drop(lambda kept: kept.handle == Handle(field, version))
-        self.values.append(KeptValue(field=field, version=version, value=value, stored_at=at))
-
-    def bring(
-        self, values: Mapping[str, str], *, scope: str, claim: str, key: bytes, at: datetime
-    ) -> None:
-        """Keep the values that a request brings for its mission; repeated, it changes nothing."""
-        for field, value in values.items():
-            check_entry(field, value)
-            version = commitment(key, scope=scope, field=field, value=value)
-            known = self.find(Handle(field, version))
-            if known is None:
-                kept = KeptValue(
-                    field=field,
-                    version=version,
-                    value=value,
-                    scope=scope,
-                    stored_at=at,
-                    claims=(claim,),
-                )
-                self.values.append(kept)
-            elif claim not in known.claims:
-                self._replace(known, known.model_copy(update={"claims": (*known.claims, claim)}))
-
-    def release(self, *, scope: str, claim: str) -> None:
-        """Take back what a refused request brought; what another one brought too stays."""
-        for kept in [k for k in self.values if k.scope == scope and claim in k.claims]:
-            claims = tuple(one for one in kept.claims if one != claim)
-            if claims:
-                self._replace(kept, kept.model_copy(update={"claims": claims}))
-            else:
-                self.values.remove(kept)
+        ...
 
     def forget(self, field: str) -> bool:
-        """Remove every value that the owner has or had of a field; whether there was one."""
-        return self._drop(lambda kept: kept.scope == OWNER and kept.field == field)
+        """Remove every value of an owner's field, superseded ones too; False if there was none."""
+        ...
 
-    def purge(self, missions: Collection[str]) -> tuple[str, ...]:
-        """Remove all that these missions brought; the names of the fields."""
-        fields = {kept.field for kept in self.values if kept.scope in missions}
-        self._drop(lambda kept: kept.scope != OWNER and kept.scope in missions)
-        return tuple(sorted(fields))
+    def handles_of(self, scope: str, values: Mapping[str, str]) -> dict[str, Handle]:
+        """Return the handles that `bring` would give these values; stores nothing."""
+        ...
+
+    def bring(self, scope: str, values: Mapping[str, str], *, claim: str) -> None:
+        """Store the values that a request brings for its mission; idempotent."""
+        ...
+
+    def release(self, scope: str, *, claim: str) -> None:
+        """Remove the values of a refused request, except any that another request brought too."""
+        ...
+
+    def purge(self, *missions: str) -> tuple[str, ...]:
+        """Remove the values of these missions; return the names of the fields."""
+        ...
 
     def drop_superseded(self, until: datetime) -> int:
-        """Remove the owner's values that were superseded before a moment; how many."""
-        before = len(self.values)
-        self._drop(
-            lambda k: k.scope == OWNER and k.superseded_at is not None and k.superseded_at < until
-        )
-        return before - len(self.values)
-
-    def _drop(self, unwanted: Callable[[KeptValue], bool]) -> bool:
-        kept = [value for value in self.values if not unwanted(value)]
-        changed = len(kept) != len(self.values)
-        self.values[:] = kept
-        return changed
-
-    def _replace(self, before: KeptValue, after: KeptValue) -> None:
-        self.values[self.values.index(before)] = after
+        """Remove the owner's values that were superseded before a moment; return how many."""
+        ...
 
 
-def contents_of_flat(flat: Mapping[str, str], *, key: bytes, at: datetime) -> VaultContents:
-    """The contents of a vault of the first layout, which held one value of each field."""
-    contents = VaultContents()
-    for field, value in flat.items():
-        contents.put(field, value, key=key, at=at)
-    return contents
+@dataclass(frozen=True)
+class VaultKey:
+    """A vault key from a variable or a file that the settings name."""
+
+    name: str
+    """The variable that holds the key or names its file, for errors."""
+    value: str = ""
+    path: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"VaultKey({self.name})"
+
+    def read(self) -> bytes:
+        """Return the key.
+
+        Raises:
+            UsageError: the file cannot be read, or holds no key.
+        """
+        text = self.value
+        if self.path is not None:
+            try:
+                text = self.path.read_text(encoding="ascii")
+            except (OSError, UnicodeDecodeError):
+                raise UsageError(f"{self.name}: {self.path} cannot be read") from None
+        try:
+            Fernet(text.strip().encode())
+        except ValueError:
+            raise UsageError(
+                f"{self.name} is no key of a vault; make one with: orchestrator keys new vault FILE"
+            ) from None
+        return text.strip().encode()
+
+
+def new_key() -> str:
+    """Return a new random key for a vault."""
+    return Fernet.generate_key().decode()
+
+
+def fingerprint(key: bytes) -> str:
+    """Return a digest that identifies a key without revealing it."""
+    return hmac.digest(key, b"orchestrator: the key of a vault", hashlib.sha256).hex()[:32]
+
+
+def commitment(key: bytes, *, scope: str, field: str, value: str) -> str:
+    """Return the version of a value: the same for the same value, without revealing it.
+
+    Args:
+        key: the vault's; nobody without it can find the value by trying.
+        scope: the mission that the value belongs to, or OWNER.
+        field: its name.
+        value: its content.
+    """
+    derived = hmac.digest(key, b"orchestrator: versions of personal values", hashlib.sha256)
+    covered = json.dumps([scope, field, value]).encode()
+    return hmac.digest(derived, covered, hashlib.sha256).hex()[:VERSION_LENGTH]

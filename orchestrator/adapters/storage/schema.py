@@ -5,6 +5,7 @@ from typing import Final
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     DateTime,
     Dialect,
@@ -21,27 +22,29 @@ from sqlalchemy import (
     and_,
 )
 
-HEAD: Final = "0003"
-"""The revision of these tables; a test holds it to the newest of `migrations`."""
+HEAD: Final = "0001"
+"""The revision of these tables; a test compares it with the newest of `migrations`."""
+READABLE_BY: Final = "readable_by"
+"""The fact that names the oldest revision whose releases can use the tables as they are now."""
 _DIGEST: Final = String(64)
 _NUMBER: Final = BigInteger().with_variant(Integer, "sqlite")
 
 
 class UtcMoment(TypeDecorator[datetime]):
-    """A moment in UTC; SQLite, which knows no time zones, is given it without one."""
+    """A moment in UTC; stored without a zone in SQLite, which has none."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """In UTC."""
+        """Convert to UTC."""
         if value is None:
             return None
         utc = value.astimezone(UTC)
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """With its zone."""
+        """Add the zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -60,13 +63,6 @@ facts = Table(
     metadata,
     Column("name", String(64), primary_key=True),
     Column("value", Text, nullable=False),
-)
-
-taken_over = Table(
-    "taken_over",
-    metadata,
-    Column("source", _DIGEST, primary_key=True),
-    Column("at", UtcMoment, nullable=False),
 )
 
 catalogs = Table(
@@ -93,11 +89,41 @@ grants = Table(
     Column("used_at", UtcMoment, nullable=False),
 )
 
-taken_back = Table(
-    "taken_back",
+sent_calls = Table(
+    "sent_calls",
+    metadata,
+    Column("call_digest", _DIGEST, primary_key=True),
+    Column("mission_id", Text, nullable=False),
+    Column("sent_by", Text, nullable=False),
+    Column("ledger", LargeBinary, nullable=False),
+    Column("concluded", Boolean, nullable=False),
+    Column("noted_at", UtcMoment, nullable=False),
+    Index("sent_calls_by_mission", "mission_id"),
+)
+
+standing_spends = Table(
+    "standing_spends",
+    metadata,
+    Column("rule", String(80), primary_key=True),
+    Column("call_digest", _DIGEST, primary_key=True),
+    Column("currency", String(3), nullable=False),
+    Column("millionths", _NUMBER, nullable=False),
+    Column("at", UtcMoment, nullable=False),
+    Index("standing_spends_by_call", "call_digest"),
+)
+
+cancelled_calls = Table(
+    "cancelled_calls",
     metadata,
     Column("call_digest", _DIGEST, primary_key=True),
     Column("at", UtcMoment, nullable=False),
+)
+
+owned_ids = Table(
+    "owned_ids",
+    metadata,
+    Column("id_digest", _DIGEST, primary_key=True),
+    Column("mission_id", Text, nullable=False),
 )
 
 observations = Table(

@@ -1,10 +1,9 @@
-"""Catalogs in a database, and which missions need them."""
+"""Catalogs in a database, and the missions that need them."""
 
 import json
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Final
 
 import sqlalchemy as sa
@@ -20,11 +19,11 @@ _KEPT_IN_MEMORY: Final = 8
 
 
 class SqlCatalogs:
-    """Compiled catalogs, each kept once: two that put the same one put the same."""
+    """A `CatalogStore`: each compiled catalog is stored once."""
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
-        self._compiled = lru_cache(maxsize=_KEPT_IN_MEMORY)(self._read)
+        self._compiled: dict[str, Catalog] = {}
         self._damaged: set[str] = set()
 
     def put(self, catalog: Catalog, *, mission_id: str = "") -> None:
@@ -32,7 +31,7 @@ class SqlCatalogs:
         if any(tool.document not in catalog.documents for tool in catalog.tools.values()):
             raise UsageError("only a catalog of OpenAPI documents can be kept and called")
         if mission_id and catalog.digest not in self._damaged:
-            # Its catalog is there already, but for the first mission on it.
+            # The catalog usually exists: only its first mission has to store it.
             with suppress(IntegrityError):
                 self.pin(catalog.digest, mission_id)
                 return
@@ -43,9 +42,18 @@ class SqlCatalogs:
 
     def get(self, digest: str) -> Catalog:
         """See `CatalogStore.get`."""
+        if (known := self.in_memory(digest)) is not None:
+            return known
         if not _DIGEST.fullmatch(digest):
             raise CatalogNotFound(digest)
-        return self._compiled(digest)
+        catalog = self._compiled.setdefault(digest, self._read(digest))
+        for oldest in [*self._compiled][:-_KEPT_IN_MEMORY]:
+            self._compiled.pop(oldest, None)
+        return catalog
+
+    def in_memory(self, digest: str) -> Catalog | None:
+        """See `CatalogStore.in_memory`."""
+        return self._compiled.get(digest)
 
     def reread(self, digest: str) -> Catalog:
         """See `CatalogStore.reread`."""
@@ -54,46 +62,41 @@ class SqlCatalogs:
     # -- pruning ----------------------------------------------------------------------------------
 
     def unused_since(self, moment: datetime) -> tuple[str, ...]:
-        """Digests of catalogs that were last put for no mission in particular before a moment."""
+        """Return digests of catalogs that no worker has started on since a moment."""
         query = sa.select(catalogs.c.digest).where(catalogs.c.used_at < moment)
-        with self._database.read() as connection:
-            return tuple(connection.execute(query.order_by(catalogs.c.used_at)).scalars())
+        found = self._database.fetch(query.order_by(catalogs.c.used_at))
+        return tuple(row.digest for row in found)
 
     def oldest_mission_on(self, digest: str) -> tuple[str, datetime] | None:
-        """Of the missions that were begun on one and not unpinned, the first, and when it was."""
+        """Return the first mission pinned to a catalog, and when it was; None if there is none."""
         pins = catalog_pins.c
         query = sa.select(pins.mission_id, pins.pinned_at).where(pins.digest == digest)
-        with self._database.read() as connection:
-            found = connection.execute(query.order_by(pins.pinned_at).limit(1)).first()
-        return None if found is None else (found.mission_id, found.pinned_at)
+        found = self._database.fetch(query.order_by(pins.pinned_at).limit(1))
+        return (found[0].mission_id, found[0].pinned_at) if found else None
 
     def is_pinned_by(self, mission_id: str) -> bool:
-        """Whether it is known on which catalog this mission began."""
+        """Return True if a catalog is pinned for this mission."""
         query = sa.select(catalog_pins.c.digest).where(catalog_pins.c.mission_id == mission_id)
-        with self._database.read() as connection:
-            return connection.execute(query.limit(1)).first() is not None
+        return bool(self._database.fetch(query.limit(1)))
 
     def unpin(self, digest: str, mission_id: str) -> None:
-        """This mission needs its catalog no more."""
+        """Record that this mission no longer needs its catalog."""
         pins = catalog_pins.c
-        with self._database.write() as connection:
-            connection.execute(
-                sa.delete(catalog_pins).where(pins.digest == digest, pins.mission_id == mission_id)
-            )
+        pin = sa.and_(pins.digest == digest, pins.mission_id == mission_id)
+        self._database.run(sa.delete(catalog_pins).where(pin))
 
     def remove(self, digest: str, *, unless_used_since: datetime) -> bool:
-        """Remove a catalog that no mission needs; whether it was."""
+        """Remove a catalog that no mission needs; return False if it stays."""
         needed = sa.exists().where(catalog_pins.c.digest == digest)
         old = catalogs.c.used_at < unless_used_since
         unwanted = sa.delete(catalogs).where(catalogs.c.digest == digest, old, ~needed)
         try:
-            with self._database.write() as connection:
-                return connection.execute(unwanted).rowcount > 0
-        except IntegrityError:  # a mission has begun on it this moment
+            return self._database.run(unwanted) > 0
+        except IntegrityError:  # a mission has begun on it meanwhile
             return False
 
     def clear(self) -> None:
-        """Lose every catalog, whatever needs it: for trying what follows from that."""
+        """Remove every catalog, needed or not: for tests of its loss."""
         with self._database.write() as connection:
             connection.execute(sa.delete(catalog_pins))
             connection.execute(sa.delete(catalogs))
@@ -101,41 +104,34 @@ class SqlCatalogs:
     # -- the tables -------------------------------------------------------------------------------
 
     def _touch(self, digest: str) -> bool:
-        """Note that it is still in use; whether it is there."""
+        """Record that a catalog is in use; return False if it does not exist."""
         used = sa.update(catalogs).where(catalogs.c.digest == digest).values(used_at=_now())
-        with self._database.write() as connection:
-            return connection.execute(used).rowcount > 0
+        return self._database.run(used) > 0
 
     def _write(self, catalog: Catalog) -> None:
-        # Keys keep the authors' order: it is the order in which schemas are shown.
+        # Keys retain the authors' order, in which schemas are shown.
         text = json.dumps(pack(catalog), separators=(",", ":"), ensure_ascii=False).encode()
         self.keep(catalog.digest, text, at=_now())
         self._damaged.discard(catalog.digest)
 
     def keep(self, digest: str, content: bytes, *, at: datetime) -> None:
-        """Keep a catalog as it was packed; what was under its name goes."""
-        with self._database.write() as connection:
-            connection.execute(
-                self._database.put(catalogs, "content", "used_at"),
-                {"digest": digest, "content": content, "used_at": at},
-            )
+        """Store a packed catalog; it replaces an earlier one of the same digest."""
+        row = {"digest": digest, "content": content, "used_at": at}
+        self._database.run(self._database.put(catalogs, "content", "used_at"), row)
 
     def pin(self, digest: str, mission_id: str) -> None:
-        """Note that this mission may need its catalog; once or again."""
-        with self._database.write() as connection:
-            connection.execute(
-                self._database.insert_new(catalog_pins),
-                {"digest": digest, "mission_id": mission_id, "pinned_at": _now()},
-            )
+        """Record that this mission may need its catalog; idempotent."""
+        row = {"digest": digest, "mission_id": mission_id, "pinned_at": _now()}
+        self._database.run(self._database.insert_new(catalog_pins), row)
 
     def _read(self, digest: str) -> Catalog:
-        query = sa.select(catalogs.c.content).where(catalogs.c.digest == digest)
-        with self._database.read() as connection:
-            content = connection.execute(query).scalar()
-        if content is None:
+        found = self._database.fetch(
+            sa.select(catalogs.c.content).where(catalogs.c.digest == digest)
+        )
+        if not found:
             raise CatalogNotFound(digest)
         try:
-            return unpack(json.loads(bytes(content)), digest)
+            return unpack(json.loads(bytes(found[0].content)), digest)
         except (ValueError, RecursionError) as error:
             self._damaged.add(digest)
             raise CatalogDamaged(digest, self._database.place, str(error)) from error

@@ -1,4 +1,4 @@
-"""Large payloads in the store: whatever machine a worker runs on, it has them."""
+"""Large payloads in the store, for workers of any machine."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -10,8 +10,7 @@ from temporalio.api.common.v1 import Payload
 from orchestrator.adapters.storage.payload_driver import PayloadDriver, PayloadKey
 from orchestrator.adapters.storage.schema import payloads
 from orchestrator.adapters.storage.store_database import StoreDatabase
-from orchestrator.core.errors import StateLacking
-from orchestrator.core.payload_errors import PayloadLost
+from orchestrator.core.errors import PayloadLost, StateMissing
 
 NAME: Final = "orchestrator-store"
 
@@ -25,16 +24,16 @@ class SqlPayloads(PayloadDriver):
     def __init__(
         self, database: StoreDatabase, *, marked: Callable[[PayloadLost], Payload]
     ) -> None:
-        """Take the store, and what is to stand in the place of what it cannot give."""
+        """Store the database, and a function that marks payloads that cannot be read."""
         super().__init__(database.place, marked=marked)
         self._database = database
 
     def name(self) -> str:
-        """What references call it."""
+        """Return the driver name that references contain."""
         return NAME
 
     def keep(self, key: PayloadKey, content: bytes) -> None:
-        """See `PayloadDriver.keep`; it is committed before this returns."""
+        """See `PayloadDriver.keep`; committed before this returns."""
         row = {
             "namespace": key.namespace,
             "workflow_id": key.workflow_id,
@@ -43,9 +42,8 @@ class SqlPayloads(PayloadDriver):
             "kept_at": datetime.now(UTC),
         }
         try:
-            with self._database.write() as connection:
-                connection.execute(self._database.put(payloads, "kept_at"), row)
-        except StateLacking as error:
+            self._database.run(self._database.put(payloads, "kept_at"), row)
+        except StateMissing as error:
             raise PayloadLost(self.place, str(error)) from error
 
     def read(self, key: PayloadKey) -> bytes:
@@ -57,25 +55,22 @@ class SqlPayloads(PayloadDriver):
             kept.sha256 == key.sha256,
         )
         try:
-            with self._database.read() as connection:
-                content = connection.execute(query).scalar()
-        except StateLacking as error:
+            found = self._database.fetch(query)
+        except StateMissing as error:
             raise PayloadLost(self.place, str(error)) from error
-        if content is None:
+        if not found:
             raise PayloadLost(self.place, "it is not there")
-        return bytes(content)
+        return bytes(found[0].content)
 
     def workflows(self, namespace: str) -> Mapping[str, datetime]:
         """See `PayloadDriver.workflows`."""
         kept = payloads.c
         query = sa.select(kept.workflow_id, sa.func.max(kept.kept_at).label("kept_at"))
         of_namespace = query.where(kept.namespace == namespace).group_by(kept.workflow_id)
-        with self._database.read() as connection:
-            return {workflow_id: at for workflow_id, at in connection.execute(of_namespace)}
+        return {workflow_id: at for workflow_id, at in self._database.fetch(of_namespace)}
 
     def purge(self, namespace: str, workflow_id: str) -> None:
         """See `PayloadDriver.purge`."""
         kept = payloads.c
         of_workflow = sa.and_(kept.namespace == namespace, kept.workflow_id == workflow_id)
-        with self._database.write() as connection:
-            connection.execute(sa.delete(payloads).where(of_workflow))
+        self._database.run(sa.delete(payloads).where(of_workflow))

@@ -1,9 +1,6 @@
-"""The vault of personal fields in a database: every value sealed, fields and versions in the open.
+"""The vault of personal fields in a database: values are encrypted, names and versions are not."""
 
-What a version is, and what each change comes to, is said in `personal_values`.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,16 +13,17 @@ from orchestrator.adapters.storage.personal_values import (
     OWNER,
     KeptValue,
     VaultContents,
+    VaultKey,
     commitment,
+    fingerprint,
 )
 from orchestrator.adapters.storage.schema import facts, personal_claims, personal_values
 from orchestrator.adapters.storage.store_database import StoreDatabase
-from orchestrator.adapters.storage.vault_key import VaultKey, fingerprint
-from orchestrator.core.errors import PiiMissing, UsageError
+from orchestrator.core.errors import PiiMissing, VaultLocked
 from orchestrator.core.pii import Handle, check_entry
 
 KEY_FACT: Final = "vault_key"
-"""The fact that holds the fingerprint of the key by which all values are sealed."""
+"""The fact with the fingerprint of the key that encrypts all values."""
 _LOCK: Final = 0x70696921
 _KEPT: Final = personal_values.c
 _CURRENT: Final = sa.and_(_KEPT.scope == OWNER, _KEPT.superseded_at.is_(None))
@@ -35,18 +33,17 @@ _CURRENT_VERSION: Final = sa.select(_KEPT.version).where(
 
 
 class SqlVault:
-    """A vault whose writers take turns, so that a field has one current value at a time."""
+    """A `PiiVault` whose writers take turns, so a field has one current value at a time."""
 
     def __init__(
         self, database: StoreDatabase, *, key_file: Path, key: VaultKey | None = None
     ) -> None:
-        """Take the store, and where its key is.
+        """Store the database and the key.
 
         Args:
-            database: where values are kept.
-            key_file: holds the key where none is given, and is made with the first value.
-            key: from elsewhere. Workers of other machines need it too, so that a server's vault has
-                none of its own in a file here.
+            database: holds the values.
+            key_file: holds the key if none is given; it is created with the first value.
+            key: from the settings; a server's vault needs one, for workers of other machines.
         """
         self._database = database
         self._key_file = key_file
@@ -63,9 +60,8 @@ class SqlVault:
 
     def current(self, field: str) -> Handle | None:
         """See `PiiVault.current`."""
-        with self._database.read() as connection:
-            version = connection.execute(_CURRENT_VERSION, {"named": field}).scalar()
-        return None if version is None else Handle(field, version)
+        found = self._database.fetch(_CURRENT_VERSION, {"named": field})
+        return Handle(field, found[0].version) if found else None
 
     def find(self, handle: Handle) -> KeptValue | None:
         """See `PiiVault.find`."""
@@ -148,25 +144,6 @@ class SqlVault:
         with self._database.write() as connection:
             return self._delete(connection, _KEPT.scope == OWNER, _KEPT.superseded_at < until)
 
-    def adopt(self, connection: sa.Connection, held: Iterable[KeptValue]) -> None:
-        """Keep values of another vault under the versions that they have there, in a transaction.
-
-        Of two current values of a field the one that was stored later stays the current one.
-        """
-        key = self._writing_key(connection)
-        for kept in held:
-            row = _row(key, kept.handle, kept.value, scope=kept.scope, stored_at=kept.stored_at)
-            row["superseded_at"] = kept.superseded_at
-            if kept.scope == OWNER and kept.superseded_at is None:
-                row["superseded_at"] = self._superseded_by_later(connection, kept)
-            connection.execute(self._database.insert_new(personal_values), row)
-            for claim in kept.claims:
-                self._claim(connection, kept.handle, claim)
-
-    def given_key(self) -> bytes | None:
-        """The key that is set; None when that of a file beside the vault is used."""
-        return None if self._key is None else self._key.read()
-
     # -- rows -------------------------------------------------------------------------------------
 
     def _read(self, *conditions: sa.ColumnElement[bool]) -> list[KeptValue]:
@@ -204,20 +181,6 @@ class SqlVault:
         row = _row(key, handle, value, scope=OWNER, stored_at=at)
         connection.execute(sa.insert(personal_values), row)
 
-    def _superseded_by_later(self, connection: sa.Connection, kept: KeptValue) -> datetime | None:
-        """Since when another value is the current one; None: this one becomes it."""
-        current = sa.and_(_CURRENT, _KEPT.field == kept.field)
-        query = sa.select(_KEPT.stored_at, _KEPT.version).where(current)
-        held = connection.execute(query).one_or_none()
-        if held is None or held.version == kept.version:
-            return None
-        since: datetime = held.stored_at
-        if since >= kept.stored_at:
-            return since
-        ended = sa.update(personal_values).where(current).values(superseded_at=kept.stored_at)
-        connection.execute(ended)
-        return None
-
     def _claim(self, connection: sa.Connection, handle: Handle, claim: str) -> None:
         is_it = sa.and_(_KEPT.field == handle.field, _KEPT.version == handle.version)
         number = connection.execute(sa.select(_KEPT.number).where(is_it)).scalar_one()
@@ -229,13 +192,22 @@ class SqlVault:
 
     # -- the key ----------------------------------------------------------------------------------
 
+    def check_key(self) -> None:
+        """Verify that the key decrypts the stored values.
+
+        Raises:
+            VaultLocked: it does not.
+        """
+        with self._database.read() as connection:
+            self._check_key(connection)
+
     def _lock(self, connection: sa.Connection) -> None:
         self._database.lock(connection, _LOCK)
 
     def _writing_key(self, connection: sa.Connection) -> bytes:
-        """The key, for a transaction that writes with it, whose writers take turns.
+        """Return the key for a transaction that writes, and make writers take turns.
 
-        It is made where there is none yet and nothing that another one would have to open.
+        A new key is created if there is none and nothing is encrypted yet.
         """
         self._lock(connection)
         if self._key is None and not self._is_sealed(connection) and self._database.is_file:
@@ -253,9 +225,9 @@ class SqlVault:
         if self._key is not None:
             return self._key.read()
         if not self._database.is_file:
-            raise UsageError(
+            raise VaultLocked(
                 f"the store {self._database.place} serves many machines, and the key of its vault "
-                "has to be on each: orchestrator pii new-key FILE, and set "
+                "has to be on each: orchestrator keys new vault FILE, and set "
                 "ORCHESTRATOR_PII_KEY_FILE to it"
             )
         try:
@@ -264,10 +236,10 @@ class SqlVault:
             raise self._wrong_key() from None
 
     def _check_key(self, connection: sa.Connection) -> str | None:
-        """The fingerprint of the key that sealed what is kept.
+        """Return the fingerprint of the key that encrypts the values.
 
         Raises:
-            UsageError: another one is at hand, and something is kept.
+            VaultLocked: there are values, and this key is a different one.
         """
         query = sa.select(facts.c.value).where(facts.c.name == KEY_FACT)
         sealed_by: str | None = connection.execute(query).scalar()
@@ -279,9 +251,9 @@ class SqlVault:
     def _is_sealed(self, connection: sa.Connection) -> bool:
         return connection.execute(sa.select(_KEPT.number).limit(1)).first() is not None
 
-    def _wrong_key(self) -> UsageError:
+    def _wrong_key(self) -> VaultLocked:
         named = str(self._key_file) if self._key is None else self._key.name
-        return UsageError(
+        return VaultLocked(
             f"{named} does not open the vault in {self._database.place}; restore the key, or "
             "forget and purge all that is kept to begin an empty vault"
         )

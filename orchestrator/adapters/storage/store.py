@@ -1,6 +1,6 @@
-"""One store for all workers: catalogs, grants, personal values, observations, results, and more.
+"""The store of all workers: catalogs, grants, personal values, observations, results, and more.
 
-Making one imports a database library, which takes a while: whoever may do without does it late.
+Importing this module imports a database library, which is slow: import it where it is used.
 """
 
 import asyncio
@@ -8,20 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from orchestrator.adapters.storage.migrating import migrate
+from orchestrator.adapters.storage.personal_values import VaultKey
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
 from orchestrator.adapters.storage.sql_grants import SqlGrants
-from orchestrator.adapters.storage.sql_observations import SqlObservations
-from orchestrator.adapters.storage.sql_results import SqlResults
-from orchestrator.adapters.storage.sql_traces import PROXY, SqlTraces
+from orchestrator.adapters.storage.sql_observations import SqlObservations, SqlResults
+from orchestrator.adapters.storage.sql_routing import PROXY, SqlTraces, SqlVectors
 from orchestrator.adapters.storage.sql_vault import SqlVault
-from orchestrator.adapters.storage.sql_vectors import SqlVectors
-from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, url_of
-from orchestrator.adapters.storage.taking_over import take_over
-from orchestrator.adapters.storage.vault_key import VaultKey
-from orchestrator.core.payload_errors import PayloadLost
+from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate, url_of
+from orchestrator.core.errors import PayloadLost
 
-if TYPE_CHECKING:  # imports Temporal's SDK, which a store does without
+if TYPE_CHECKING:  # imports Temporal's SDK, which a store does not need
     from temporalio.api.common.v1 import Payload
 
     from orchestrator.adapters.storage.sql_payloads import SqlPayloads
@@ -32,10 +28,10 @@ KEY_NAME: Final = "pii.key"
 
 
 class Store:
-    """What workers keep, in one database; its parts are called from threads.
+    """The state of all workers in one database; its parts are called from threads.
 
-    Nothing is connected before the first use of a part, which makes the tables or brings them to
-    this release, and takes over the files that an earlier one left in the state directory.
+    Nothing is connected before the first use of a part, which creates the tables or migrates them
+    to this release.
 
     `Store(folder)` is a SQLite file in the folder;
     `Store(folder, url="postgresql://me@host/missions", key=VaultKey(...))` serves many machines.
@@ -44,19 +40,18 @@ class Store:
     def __init__(
         self, folder: Path, *, url: str | None = None, key: VaultKey | None = None
     ) -> None:
-        """Take the state directory, the database unless it is a file there, and the vault's key.
+        """Store the state directory, the URL of a database elsewhere, and the vault's key.
 
         Raises:
             StoreRefused: the URL names no database.
         """
-        self._folder = folder
         place = file_url(folder / FILE_NAME) if url is None else url_of(url)
-        self._database = StoreDatabase(place, prepare=self._prepare)
+        self._database = StoreDatabase(place, prepare=migrate)
         self._identity: str | None = None
         self.is_file = self._database.is_file
-        """Whether it is a file of this machine, and no server that may come back."""
+        """True for a file of this machine, False for a server."""
         self.place = self._database.place
-        """What it is called before people: a file, or a URL without its password."""
+        """The display name: a file, or a URL without its password."""
         self.catalogs = SqlCatalogs(self._database)
         self.grants = SqlGrants(self._database)
         self.observations = SqlObservations(self._database)
@@ -68,7 +63,7 @@ class Store:
 
     @property
     def identity(self) -> str:
-        """By which this store is known from others: made with its tables, and kept in them.
+        """The id of this store, created with its tables and stored in them.
 
         Raises:
             StoreUnavailable, StoreRefused: it cannot be read.
@@ -78,54 +73,51 @@ class Store:
         return self._identity
 
     def payloads(self, *, marked: "Callable[[PayloadLost], Payload]") -> "SqlPayloads":
-        """Its large payloads, as Temporal's SDK keeps and reads them.
+        """Return the driver of large payloads for Temporal's SDK.
 
         Args:
-            marked: what is to stand in the place of one that cannot be given.
+            marked: returns the mark of a payload that cannot be read.
         """
         from orchestrator.adapters.storage.sql_payloads import SqlPayloads
 
         return SqlPayloads(self._database, marked=marked)
 
     def open(self) -> None:
-        """Connect, and have all prepared that a first use would.
+        """Connect and prepare the tables now.
 
         Raises:
-            StoreUnavailable, StoreRefused: it cannot be used now, or at all.
+            StoreUnavailable, StoreRefused: the store cannot be used now, or at all.
             StoreNewer: its tables are of a newer release.
         """
         self._database.open()
 
     def check(self) -> None:
-        """Have it answer.
+        """Run a query, and compare the key of the vault with the one that its values need.
 
         Raises:
-            StoreUnavailable, StoreRefused, StoreNewer: it does not.
+            StoreUnavailable, StoreRefused, StoreNewer: the query fails.
+            VaultLocked: there are personal values, and the key is a different one.
         """
-        self._database.check()
+        self.vault.check_key()
 
     def close(self) -> None:
         """Close every connection; a later use opens new ones."""
         self._database.close()
 
     async def __aenter__(self) -> Self:
-        """Open it beside the event loop."""
+        """Open the store in a thread."""
         await asyncio.to_thread(self.open)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the store in a thread."""
         await asyncio.to_thread(self.close)
 
     def __enter__(self) -> Self:
-        """Open it."""
+        """Open the store."""
         self.open()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the store."""
         self.close()
-
-    def _prepare(self, database: StoreDatabase) -> None:
-        migrate(database)
-        take_over(self._folder, database, self)

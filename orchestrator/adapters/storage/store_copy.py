@@ -1,7 +1,7 @@
-"""All that one store holds, copied to another: for who moves from a file to a server.
+"""Copies one store to another, to move from files to a server.
 
-What is there already stays as it is, so that a copy that was killed goes on when it is begun again.
-Nothing is copied where the other store holds something else under the same key.
+Existing rows stay unchanged, so that an interrupted copy can be started again. Nothing is copied if
+the target has a different row with the same key.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,59 +11,59 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from orchestrator.adapters.storage import schema
-from orchestrator.adapters.storage.migrating import version_of
-from orchestrator.adapters.storage.personal_values import OWNER
+from orchestrator.adapters.storage.personal_values import OWNER, VaultKey, fingerprint
 from orchestrator.adapters.storage.sql_vault import KEY_FACT
-from orchestrator.adapters.storage.store_database import StoreDatabase
-from orchestrator.adapters.storage.vault_key import VaultKey, fingerprint
-from orchestrator.core.errors import StoreDiffers, StoreNewer, UsageError
+from orchestrator.adapters.storage.store_database import StoreDatabase, version_of
+from orchestrator.core.errors import StoreNewer, UsageError
 from orchestrator.core.record import Record
 
 _COMPARED_AT_ONCE: Final = 200
 _CONTENTS_AT_ONCE: Final = 10
-"""Rows of bytes, of which one may be two million."""
+"""Batch size for rows with contents, which may have two million bytes each."""
 _VALUE: Final = ("field", "version")
-"""By which a personal value is the same in every store; its number is each store's own."""
+"""The key of a personal value in every store; its number is local to a store."""
 
 
 class CopiedPart(Record):
-    """What was copied of one kind of things."""
+    """The result for one kind of rows."""
 
     part: str
     copied: int
     present: int
-    """How many were there before."""
+    """The number of rows that existed before."""
     is_sealed: bool = False
-    """Whether they need the vault's key to be read."""
+    """True if reading the rows needs the vault's key."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows of one kind, as a query of the columns that every store can hold alike."""
+    """Rows of one kind, as a query of the columns that are equal in every store."""
 
     name: str
     rows: sa.Select[Any]
     table: sa.Table
     keys: tuple[str, ...]
-    """Of which two rows of one store never hold the same."""
-    told: tuple[str, ...] = ()
-    """What rows with the same keys hold alike; the rest is when and how each store kept it."""
+    """Columns that are unique in one store."""
+    compared: tuple[str, ...] = ()
+    """Columns in which rows with the same key must agree; the others are local to a store."""
 
     def only(self, *names: str) -> sa.Select[Any]:
-        """Its rows, of these columns."""
+        """Return a query of its rows, of these columns."""
         return self.rows.with_only_columns(*(self.rows.selected_columns[name] for name in names))
 
     def of(self, names: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> sa.Select[Any]:
-        """Its rows with these keys, of these columns."""
+        """Return a query of its rows with these keys, of these columns."""
         column = self.rows.selected_columns
         return self.only(*names).where(sa.tuple_(*(column[key] for key in self.keys)).in_(keys))
 
 
-def _of(name: str, table: sa.Table, *told: str, keys: Sequence[str] = ()) -> _Part:
-    """Rows of a table, by the columns that only one row may hold alike; else by its primary key."""
+def _of(name: str, table: sa.Table, *compared: str, keys: Sequence[str] = ()) -> _Part:
+    """Return the rows of a table, by unique columns or else its primary key."""
     own = set() if not keys else {column.name for column in table.primary_key}
     rows = sa.select(*(column for column in table.columns if column.name not in own))
-    return _Part(name, rows, table, tuple(keys or (key.name for key in table.primary_key)), told)
+    return _Part(
+        name, rows, table, tuple(keys or (key.name for key in table.primary_key)), compared
+    )
 
 
 _values: Final = schema.personal_values
@@ -74,7 +74,10 @@ _PARTS: Final = (
     _of("catalogs", schema.catalogs, "content"),
     _of("missions on catalogs", schema.catalog_pins),
     _of("used grants", schema.grants, "used_by"),
-    _of("calls taken back", schema.taken_back),
+    _of("sent calls", schema.sent_calls, "mission_id", "sent_by"),
+    _of("calls under standing approvals", schema.standing_spends, "currency", "millionths"),
+    _of("cancelled calls", schema.cancelled_calls),
+    _of("ids of things", schema.owned_ids),
     _of("observations", schema.observations, "piece"),
     _of("results", schema.results, "status", "started_at", "closed_at"),
     _of("personal values", _values, "scope", "superseded_at", keys=_VALUE),
@@ -87,26 +90,24 @@ _PARTS: Final = (
         "record",
         keys=("source", "mission_id", "leg_id", "step"),
     ),
-    _of("folders taken over", schema.taken_over),
 )
-"""In an order in which each finds what it refers to. What a store notes of itself is not copied."""
+"""Ordered by their references. Facts of a store about itself are not copied."""
 
 
 def copy_store(
     source: StoreDatabase, target: StoreDatabase, *, key: VaultKey | None = None
 ) -> tuple[CopiedPart, ...]:
-    """Copy what is missing; nobody can write to the source meanwhile.
+    """Copy missing rows, while nobody can write to the source.
 
     Args:
-        source: what is copied.
-        target: where; both of them with the tables of this release.
-        key: of the vault, as it is set for the target. Values stay sealed by the key that they
-            are sealed by.
+        source: the store to copy.
+        target: the store to copy to; both have the tables of this release.
+        key: the target's vault key. Values stay encrypted with the source's key.
 
     Raises:
-        UsageError: both are one store, or the key is another one than that of the source.
-        StoreDiffers: the target holds something else under a key of the source. Nothing was copied.
-        StoreNewer: one of them may hold what this release does not know of.
+        UsageError: both are one store, the key is not that of the source, or the target has a
+            different row with a key of the source. Nothing was copied.
+        StoreNewer: one of them may have data that this release does not know.
         StoreUnavailable, StoreRefused: one of them cannot be used.
     """
     if source.identity() == target.identity():
@@ -146,14 +147,14 @@ class _Compared:
 
 def _compared(part: _Part, reading: sa.Connection, target: StoreDatabase) -> _Compared:
     found = _Compared(part.name)
-    names = (*part.keys, *part.told)
+    names = (*part.keys, *part.compared)
     for rows in _batches(reading, part.only(*names)):
         held = _held(part, target, rows, names)
         for row in rows:
-            told = held.get(row[: len(part.keys)])
-            if told is None:
+            other = held.get(row[: len(part.keys)])
+            if other is None:
                 found.missing += 1
-            elif told == row:
+            elif other == row:
                 found.alike += 1
             else:
                 found.differing += 1
@@ -163,11 +164,10 @@ def _compared(part: _Part, reading: sa.Connection, target: StoreDatabase) -> _Co
 def _held(
     part: _Part, target: StoreDatabase, rows: Sequence[tuple[Any, ...]], names: Sequence[str]
 ) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    """What the target holds under the keys of these rows, by them."""
+    """Return the target's rows with the keys of these rows, by key."""
     size = len(part.keys)
     query = part.of(names, [row[:size] for row in rows])
-    with target.read() as connection:
-        return {row[:size]: row for row in map(tuple, connection.execute(query))}
+    return {row[:size]: row for row in map(tuple, target.fetch(query))}
 
 
 def _copy(part: _Part, reading: sa.Connection, target: StoreDatabase) -> None:
@@ -186,7 +186,7 @@ def _copy(part: _Part, reading: sa.Connection, target: StoreDatabase) -> None:
 
 
 def _with_number(connection: sa.Connection, claim: dict[str, Any]) -> dict[str, Any]:
-    """A claim of a value as the target numbers it."""
+    """Return a claim with the target's number of its value."""
     mine = sa.and_(*(_values.c[name] == claim[name] for name in _VALUE))
     number = connection.execute(sa.select(_values.c.number).where(mine)).scalar_one()
     return {"value_number": number, "claim": claim["claim"]}
@@ -207,19 +207,18 @@ def _at_once(query: sa.Select[Any]) -> int:
 
 
 def _as_written(query: sa.Select[Any]) -> sa.Select[Any]:
-    """In the order in which its rows were written, where a table keeps one: the oldest go first."""
+    """Sort rows in the order in which they were written, if the table stores one."""
     tables = (table for table in query.get_final_froms() if "number" in table.c)
     return query.order_by(*(table.c.number for table in tables))
 
 
 def _second_currents(reading: sa.Connection, target: StoreDatabase) -> _Compared:
-    """Of the owner's fields, those of which each store has another current value."""
+    """Count the owner's fields with different current values."""
     of = _values.c
     current = sa.and_(of.scope == OWNER, of.superseded_at.is_(None))
     query = sa.select(of.field, of.version).where(current)
     ours = {field: version for field, version in reading.execute(query)}
-    with target.read() as connection:
-        theirs = {field: version for field, version in connection.execute(query)}
+    theirs = {field: version for field, version in target.fetch(query)}
     two = [field for field in ours.keys() & theirs.keys() if ours[field] != theirs[field]]
     return _Compared("current personal values", differing=len(two))
 
@@ -228,7 +227,11 @@ def _check_alike(target: StoreDatabase, *compared: Sequence[_Compared]) -> None:
     differing = [one for group in compared for one in group if one.differing]
     if differing:
         what = ", ".join(f"{one.part}: {one.differing}" for one in differing)
-        raise StoreDiffers(target.place, what)
+        raise UsageError(
+            f"{target.place} holds something else under the same keys ({what}), and nothing is "
+            "overwritten; name an empty database, or let the store that has gone on be the one "
+            "that you keep"
+        )
 
 
 def _check_version(database: StoreDatabase) -> None:
@@ -241,10 +244,10 @@ def _check_version(database: StoreDatabase) -> None:
 def _check_keys(
     source: StoreDatabase, target: StoreDatabase, reading: sa.Connection, key: VaultKey | None
 ) -> str | None:
-    """The fingerprint of the key that seals the source's values; None: it has none.
+    """Return the fingerprint of the key of the source's values; None if it has none.
 
     Raises:
-        UsageError: the target's are sealed by another, or another is set.
+        UsageError: the target has another key, or the settings have another one.
     """
     sealed_by = _sealed_by(reading)
     if sealed_by is None:
@@ -274,6 +277,4 @@ def _sealed_by(connection: sa.Connection) -> str | None:
 
 def _note_key(target: StoreDatabase, sealed_by: str | None) -> None:
     if sealed_by is not None:
-        with target.write() as connection:
-            row = {"name": KEY_FACT, "value": sealed_by}
-            connection.execute(target.put(schema.facts, "value"), row)
+        target.run(target.put(schema.facts, "value"), {"name": KEY_FACT, "value": sealed_by})

@@ -1,11 +1,13 @@
-"""One database, SQLite or PostgreSQL: connections, transactions, and errors in our words."""
+"""The database, SQLite or PostgreSQL: connections, transactions, errors and migrations."""
 
 import contextlib
+import importlib.resources
 import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +17,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from orchestrator.adapters.storage.files import private_file, private_folder
-from orchestrator.adapters.storage.schema import facts
-from orchestrator.core.errors import StoreRefused, StoreUnavailable
+from orchestrator.adapters.storage.schema import HEAD, READABLE_BY, facts
+from orchestrator.core.errors import StoreNewer, StoreRefused, StoreUnavailable
 
 _POSTGRESQL: Final = "postgresql+psycopg"
 _SCHEMES: Final = {
@@ -25,25 +27,32 @@ _SCHEMES: Final = {
     _POSTGRESQL: _POSTGRESQL,
     "sqlite": "sqlite+pysqlite",
 }
+_MIGRATING: Final = 0x6F726368
+"""The lock under which one process at a time migrates."""
+_VERSION: Final = "alembic_version"
 _CONNECT_S: Final = 5
+_ANSWER_S: Final = 10.0
+"""Seconds for one statement: most take milliseconds, the slowest waits for a migration."""
 _IDENTITY: Final = "identity"
-"""The fact that tells one store from another."""
+"""The fact that identifies a store."""
 _BUSY_S: Final = 10
-"""How long a writer waits for another one of the same SQLite file."""
+"""Seconds that a writer waits for another writer of the same SQLite file."""
 _REST_S: Final = 1.0
-"""How long a server that could not be reached is not asked again: callers must not queue for it."""
+"""Seconds without a new attempt after a server was unreachable, so that callers do not queue."""
 _NOT_LET_IN: Final = ("28", "3D", "42501")
-"""SQLSTATEs of a wrong password, a missing database and missing rights: waiting mends none."""
+"""SQLSTATEs of a wrong password, a missing database and missing rights: waiting does not help."""
 _NEVER_IN: Final = {"username": ":/", "host": "@/", "database": ":/@="}
-"""What parts a URL, and so stands in no part that is shown: one with another URL in it was read
-amiss, and its password may be anywhere."""
+"""Delimiters that no shown part of a URL may contain.
+
+A URL that contains one is misread, and its password may be in any part.
+"""
 
 
 def url_of(text: str) -> URL:
-    """The database that a setting names.
+    """Return the database URL that a setting names.
 
     Raises:
-        StoreRefused: it names none; the error holds nothing of what was set.
+        StoreRefused: it names none; the error quotes nothing of the setting.
     """
     try:
         url = sa.make_url(text.strip())
@@ -58,7 +67,7 @@ def url_of(text: str) -> URL:
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is meant as the URL of a store, well written or not, and not as a path."""
+    """Return True if a text is meant as the URL of a store, valid or not, and not as a path."""
     scheme, colon, _ = text.strip().partition(":")
     return "://" in text or (bool(colon) and scheme in _SCHEMES)
 
@@ -70,12 +79,12 @@ def _is_misread(url: URL) -> bool:
 
 
 def file_url(path: Path) -> URL:
-    """The SQLite database in a file."""
+    """Return the URL of the SQLite database in a file."""
     return URL.create(_SCHEMES["sqlite"], database=str(path))
 
 
 def place_of(url: URL) -> str:
-    """What a database is called before people: no password, and no parameter that may be one."""
+    """Return the display name of a database, without password and parameters."""
     if url.drivername.startswith("sqlite"):
         return url.database or "in memory"
     return URL.create(
@@ -84,15 +93,15 @@ def place_of(url: URL) -> str:
 
 
 class StoreDatabase:
-    """Reads and writes of several threads and processes at once.
+    """A database that several threads and processes read and write at once.
 
-    Nothing is opened before the first of them, which has the tables prepared.
+    Nothing is opened before the first use, which prepares the tables.
     """
 
     def __init__(
         self, url: URL, *, prepare: Callable[["StoreDatabase"], None] | None = None
     ) -> None:
-        """Take where it is, and what has to be done once before anything else is."""
+        """Store its URL, and a function that prepares its tables once before the first use."""
         self.url = url
         self.place = place_of(url)
         self.is_file = url.drivername.startswith("sqlite")
@@ -101,31 +110,31 @@ class StoreDatabase:
         self._lock = threading.RLock()
         self._is_prepared = False
         self._away = (0.0, "")
-        """Until when it is not asked again, and why not."""
+        """The time until which no connection is attempted, and the reason."""
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A connection for reading; each statement sees what has been committed before it.
+        """Open a connection for reading; each statement sees earlier commits.
 
         Raises:
             StoreUnavailable, StoreRefused: the database cannot be used.
         """
         level: dict[str, Any] = {} if self.is_file else {"isolation_level": "AUTOCOMMIT"}
-        with self._told(), self._prepared().connect() as connection:
+        with self._translated(), self._prepared().connect() as connection:
             yield connection.execution_options(**level)
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[sa.Connection]:
-        """A transaction: all of it is committed when the block ends, or nothing.
+        """Open a transaction: all of it is committed when the block ends, or nothing.
 
         Args:
-            durable: whether it is on disk when this returns; else a loss of power may take it.
+            durable: True if it must be on disk when this returns; else a loss of power may lose it.
 
         Raises:
-            StoreUnavailable, StoreRefused: the database cannot be used. If it went away while it
-                committed, nobody knows whether it did.
+            StoreUnavailable, StoreRefused: the database cannot be used. If the connection is lost
+                during the commit, the outcome is unknown.
         """
-        with self._told(), self._prepared().connect() as connection:
+        with self._translated(), self._prepared().connect() as connection:
             if self.is_file:
                 level = "FULL" if durable else "NORMAL"
                 connection.connection.cursor().execute(f"PRAGMA synchronous = {level}")
@@ -134,18 +143,37 @@ class StoreDatabase:
                     connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
                 yield connection
 
+    def fetch(
+        self, query: sa.Select[Any], values: Mapping[str, object] | None = None
+    ) -> Sequence[Any]:
+        """Return the rows of one query."""
+        with self.read() as connection:
+            return connection.execute(query, values).all()
+
+    def run(
+        self,
+        statement: sa.UpdateBase,
+        values: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
+        *,
+        durable: bool = True,
+    ) -> int:
+        """Commit one statement; return how many rows it changed."""
+        with self.write(durable=durable) as connection:
+            changed: int = connection.execute(statement, values).rowcount
+            return changed
+
     def insert_new(self, table: sa.Table) -> Any:
-        """An INSERT that leaves a row alone that is there already, and then returns none."""
+        """Return an INSERT that does nothing, and returns no row, if the row exists."""
         insert = sqlite.insert if self.is_file else postgresql.insert
         return insert(table).on_conflict_do_nothing()
 
     def put(self, table: sa.Table, *changing: str, keys: Sequence[str] = ()) -> Any:
-        """An INSERT that changes these columns of a row with the same keys, if there is one.
+        """Return an INSERT that updates these columns of an existing row with the same keys.
 
         Args:
-            table: where.
+            table: the table.
             changing: names of its columns.
-            keys: of the columns that only one row may hold alike; by default the primary key.
+            keys: columns of a unique constraint; by default the primary key.
         """
         made = (sqlite.insert if self.is_file else postgresql.insert)(table)
         return made.on_conflict_do_update(
@@ -154,46 +182,41 @@ class StoreDatabase:
         )
 
     def lock(self, connection: sa.Connection, number: int) -> None:
-        """Let nobody else into what this number stands for until the transaction is over."""
-        if not self.is_file:  # a writer of a SQLite file is alone anyway
+        """Take an exclusive lock, named by a number, until the transaction ends."""
+        if not self.is_file:  # SQLite allows one writer at a time
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
 
     def freeze(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
-        """Let nobody change these tables until the transaction is over; reading goes on."""
-        if not self.is_file:  # a writer of a SQLite file is alone anyway
+        """Block writers of these tables until the transaction ends; readers continue."""
+        if not self.is_file:  # SQLite allows one writer at a time
             names = ", ".join(table.name for table in tables)
             connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
 
     def identity(self) -> str:
-        """What no other store is called: written with the first use of its tables."""
+        """Return the id of this store, which is created once and stored in its tables."""
         query = sa.select(facts.c.value).where(facts.c.name == _IDENTITY)
-        with self.read() as connection:
-            found: str | None = connection.execute(query).scalar()
-        if found is not None:
-            return found
-        with self.write() as connection:
-            row = {"name": _IDENTITY, "value": uuid.uuid4().hex}
-            connection.execute(self.insert_new(facts), row)
-            made: str = connection.execute(query).scalar_one()
-        return made
+        if not (found := self.fetch(query)):
+            self.run(self.insert_new(facts), {"name": _IDENTITY, "value": uuid.uuid4().hex})
+            found = self.fetch(query)
+        identity: str = found[0].value
+        return identity
 
     def open(self) -> None:
         """Prepare the tables now.
 
         Raises:
-            StoreUnavailable, StoreRefused, StoreNewer: they cannot be used.
+            StoreUnavailable, StoreRefused, StoreNewer: the tables cannot be used.
         """
-        with self._told():
+        with self._translated():
             self._prepared()
 
     def check(self) -> None:
-        """Have it answer.
+        """Run a query.
 
         Raises:
-            StoreUnavailable, StoreRefused, StoreNewer: it does not.
+            StoreUnavailable, StoreRefused, StoreNewer: the query fails.
         """
-        with self.read() as connection:
-            connection.execute(sa.select(sa.literal(1)))
+        self.fetch(sa.select(sa.literal(1)))
 
     def close(self) -> None:
         """Close all connections; the next use opens new ones."""
@@ -213,7 +236,7 @@ class StoreDatabase:
                 self._engine = self._made()
                 weakref.finalize(self, self._engine.dispose)
             if not self._is_prepared:
-                self._is_prepared = True  # what prepares it reads and writes through us
+                self._is_prepared = True  # `_prepare` uses this object
                 try:
                     if self._prepare is not None:
                         self._prepare(self)
@@ -226,20 +249,21 @@ class StoreDatabase:
         if not self.is_file:
             engine = sa.create_engine(
                 self.url,
-                pool_pre_ping=True,  # what was open when the server was restarted is not handed out
+                pool_pre_ping=True,  # drops connections from before a restart of the server
                 pool_recycle=600,
                 pool_timeout=_CONNECT_S,
                 max_overflow=15,
                 connect_args={
                     "connect_timeout": _CONNECT_S,
                     "tcp_user_timeout": _CONNECT_S * 2000,
-                    # A machine that is gone in the middle of an answer sends nothing, not even an
-                    # error: whoever waits for it would, for as long as the system has set.
+                    # A machine that dies in the middle of an answer sends nothing, not even an
+                    # error: without these its caller waits for as long as the system allows.
                     "keepalives_idle": _CONNECT_S,
                     "keepalives_interval": _CONNECT_S,
                     "keepalives_count": 2,
                     "application_name": "orchestrator",
-                    # Poolers that give each transaction another connection know no statements.
+                    # Poolers that assign another connection to each transaction lose prepared
+                    # statements.
                     "prepare_threshold": None,
                 },
             )
@@ -247,7 +271,7 @@ class StoreDatabase:
             return engine
         path = Path(self.url.database or "")
         private_folder(path.parent)
-        # SQLite gives the files that it makes beside this one the mode of this one.
+        # SQLite gives its other files the mode of this one.
         private_file(path)
         engine = sa.create_engine(
             self.url,
@@ -260,8 +284,8 @@ class StoreDatabase:
         return engine
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Errors of the database in our words."""
+    def _translated(self) -> Iterator[None]:
+        """Translate errors of the database into errors of this project."""
         try:
             yield
         except sa.exc.IntegrityError:
@@ -273,7 +297,7 @@ class StoreDatabase:
             raise StoreUnavailable(self.place, reason) from error
 
     def _refusal(self, error: DBAPIError) -> StoreUnavailable | StoreRefused:
-        # Nothing of the statement: its parameters are what is kept.
+        # Quote nothing of the statement: its parameters are stored values.
         said = " ".join(str(error.orig).split())
         if self.url.password:
             said = said.replace(str(self.url.password), "***")
@@ -286,19 +310,92 @@ class StoreDatabase:
 
 
 def _connect(_: object, __: object, given: list[Any], options: dict[str, Any]) -> Any:
-    from orchestrator.adapters.storage.answering_connection import AnsweringConnection
+    return _answering_connection().connect(*given, **options)
 
-    return AnsweringConnection.connect(*given, **options)
+
+@cache
+def _answering_connection() -> Any:
+    """Return a connection class that gives up on a server that hangs.
+
+    A machine that is stopped, or whose disk hangs, holds its connections open and answers nothing:
+    no setting of the server, nor of TCP, ends that.
+    """
+    import psycopg  # only where the store is PostgreSQL
+
+    class AnsweringConnection(psycopg.Connection[Any]):
+        def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+            try:
+                return super().wait(gen, interval, timeout or _ANSWER_S)
+            except psycopg.errors._WaitTimeout as late:
+                self.pgconn.finish()  # a late answer would be read as that of the next statement
+                why = f"it has not answered within {_ANSWER_S:g} s"
+                raise psycopg.OperationalError(why) from late
+
+    return AnsweringConnection
 
 
 def _set_up_file(connection: Any, _: object) -> None:
-    connection.isolation_level = None  # we say when a transaction begins
+    connection.isolation_level = None  # transactions begin explicitly
     for pragma in ("journal_mode = WAL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_in_file(connection: sa.Connection) -> None:
-    # A transaction that begins to write later fails at once when another one has written meanwhile.
-    # What only reads needs none: each statement is to see what has been committed before it.
+    # A transaction that begins to write later fails at once if another one has written meanwhile.
+    # Reads need no transaction: each statement must see earlier commits.
     if connection.get_execution_options().get("writes"):
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+# -- migrations -----------------------------------------------------------------------------------
+
+
+def migrate(database: StoreDatabase) -> None:
+    """Migrate the tables to the newest revision of this release, unless a newer one is usable.
+
+    The migration is one transaction of one process at a time: a process that dies changes nothing.
+
+    Raises:
+        StoreNewer: a newer release changed them so that this one cannot use them.
+    """
+    with database.read() as connection:
+        found = version_of(connection)
+    if found == HEAD:
+        return
+    if found is not None and found > HEAD:
+        _check_readable(database, found)
+        return
+    _upgrade(database)
+
+
+def version_of(connection: sa.Connection) -> str | None:
+    """Return the revision of the tables; None if there are none."""
+    if not sa.inspect(connection).has_table(_VERSION):
+        return None
+    found: str | None = connection.execute(
+        sa.select(sa.column("version_num")).select_from(sa.table(_VERSION))
+    ).scalar()
+    return found
+
+
+def _check_readable(database: StoreDatabase, found: str) -> None:
+    rows = database.fetch(sa.select(facts.c.value).where(facts.c.name == READABLE_BY))
+    if not rows or rows[0].value > HEAD:
+        raise StoreNewer(database.place, found, HEAD)
+
+
+def _upgrade(database: StoreDatabase) -> None:
+    # Imported here, because it takes a quarter of a second and is rarely needed; and before the
+    # transaction, in which other processes wait.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    folder = importlib.resources.files("orchestrator.adapters.storage") / "migrations"
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    with database.write() as connection:
+        database.lock(connection, _MIGRATING)
+        if version_of(connection) != HEAD:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")

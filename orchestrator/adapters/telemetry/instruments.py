@@ -1,4 +1,4 @@
-"""What activities measure and trace: names and figures; never arguments, goals or bodies."""
+"""Spans and measurements of activities: names and figures, never arguments, goals or bodies."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,8 +19,8 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.types import AttributeValue
 
-from orchestrator.adapters.telemetry import told_names as told
-from orchestrator.adapters.telemetry.told_names import ERROR_TYPE, Measured
+from orchestrator.adapters.telemetry import conventions
+from orchestrator.adapters.telemetry.conventions import ERROR_TYPE, Measured
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.routing.selection import Selection
@@ -28,12 +28,12 @@ from orchestrator.routing.selection import Selection
 RefusedAt = Literal["decision", "preparation", "sending"]
 SCOPE = "orchestrator"
 FAILED = "failed"
-"""The outcome of a call that has none, for want of an answer."""
+"""The outcome of a call without an answer."""
 
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Where spans and measurements go: every instrument that activities measure with."""
+    """The tracer and every instrument that activities measure with."""
 
     tracer: Tracer
     durations: Histogram
@@ -48,18 +48,18 @@ class Telemetry:
 
     @classmethod
     def on(cls, tracer: Tracer, meter: Meter) -> Self:
-        """Make the instruments on a meter."""
+        """Create the instruments on a meter."""
         return cls(
             tracer=tracer,
-            durations=_histogram(meter, told.HTTP_DURATION),
-            calls=_counter(meter, told.TOOL_CALLS),
-            selections=_counter(meter, told.SELECTIONS),
-            tools_offered=_histogram(meter, told.TOOLS_OFFERED),
-            tools_forwarded=_histogram(meter, told.TOOLS_FORWARDED),
-            refusals=_counter(meter, told.REFUSALS),
-            tokens=_histogram(meter, told.TOKENS),
-            model_durations=_histogram(meter, told.MODEL_DURATION),
-            model_cost=_counter(meter, told.MODEL_COST),
+            durations=_histogram(meter, conventions.HTTP_DURATION),
+            calls=_counter(meter, conventions.TOOL_CALLS),
+            selections=_counter(meter, conventions.SELECTIONS),
+            tools_offered=_histogram(meter, conventions.TOOLS_OFFERED),
+            tools_forwarded=_histogram(meter, conventions.TOOLS_FORWARDED),
+            refusals=_counter(meter, conventions.REFUSALS),
+            tokens=_histogram(meter, conventions.TOKENS),
+            model_durations=_histogram(meter, conventions.MODEL_DURATION),
+            model_cost=_counter(meter, conventions.MODEL_COST),
         )
 
 
@@ -78,7 +78,7 @@ def _histogram(meter: Meter, one: Measured) -> Histogram:
 
 @dataclass
 class CallFacts:
-    """What of a running call its span tells at the end."""
+    """Facts of a running call that its span records at the end."""
 
     status: int | None = None
     error_type: str | None = None
@@ -86,7 +86,7 @@ class CallFacts:
 
 
 def default_telemetry() -> Telemetry:
-    """What goes to the providers installed in this process; nowhere when there are none."""
+    """Return the telemetry of the providers installed in this process; without any, a no-op."""
     return Telemetry.on(trace.get_tracer(SCOPE), metrics.get_meter(SCOPE))
 
 
@@ -99,7 +99,7 @@ def quiet_span(
     attributes: dict[str, AttributeValue] | None = None,
     kind_of: Callable[[BaseException], str] = lambda error: type(error).__name__,
 ) -> Iterator[Span]:
-    """A span that tells of an error its kind alone: its text may hold what a person is called."""
+    """Open a span that records only the kind of an error: its text may contain personal values."""
     with tracer.start_as_current_span(
         name,
         kind=kind,
@@ -115,7 +115,7 @@ def quiet_span(
 
 
 def note_error(span: Span, kind: str) -> None:
-    """Let a span be one of a failure of this kind."""
+    """Mark a span as failed by an error of this kind."""
     span.set_attribute(ERROR_TYPE, kind)
     span.set_status(Status(StatusCode.ERROR))
 
@@ -124,16 +124,16 @@ def note_error(span: Span, kind: str) -> None:
 def tool_call_span(
     telemetry: Telemetry, tool: Tool, *, base_url: str, call_id: str
 ) -> Iterator[CallFacts]:
-    """A client span around one call, and its duration as a measurement.
+    """Open a client span around one call, and measure its duration.
 
-    No URL and no exception text is recorded: either may hold what a person or a key is called.
+    No URL and no exception text is recorded: either may contain personal values or keys.
     """
     measured = _server_attributes(tool, base_url)
     named = {
         **measured,
-        told.URL_TEMPLATE: tool.path,
-        told.TOOL_NAME: tool.name,
-        told.CALL_ID: call_id,
+        conventions.URL_TEMPLATE: tool.path,
+        conventions.TOOL_NAME: tool.name,
+        conventions.CALL_ID: call_id,
     }
     facts = CallFacts()
     started = time.perf_counter()
@@ -151,33 +151,35 @@ def tool_call_span(
             raise
         finally:
             ended = _end_attributes(facts)
-            span.set_attributes({**ended, told.OUTCOME: facts.outcome})
+            span.set_attributes({**ended, conventions.OUTCOME: facts.outcome})
             if ERROR_TYPE in ended:
                 span.set_status(Status(StatusCode.ERROR))
             telemetry.durations.record(time.perf_counter() - started, {**measured, **ended})
-            telemetry.calls.add(1, {told.TOOL_NAME: tool.name, told.OUTCOME: facts.outcome})
+            telemetry.calls.add(
+                1, {conventions.TOOL_NAME: tool.name, conventions.OUTCOME: facts.outcome}
+            )
 
 
 @dataclass
 class ModelFacts:
-    """What of a request to a model its span tells at the end."""
+    """Facts of a request to a model that its span records at the end."""
 
     usage: Usage | None = None
 
 
 @contextmanager
 def model_span(telemetry: Telemetry, name: str) -> Iterator[ModelFacts]:
-    """A client span around one request to a model, with what it took as measurements.
+    """Open a client span around one request to a model, and measure its usage.
 
     Args:
-        telemetry: where it goes.
+        telemetry: the instruments.
         name: `provider:model`.
     """
     provider, _, model = name.partition(":")
     asked: dict[str, AttributeValue] = {
-        told.OPERATION: "chat",
-        told.PROVIDER: provider if model else "",
-        told.REQUEST_MODEL: model or name,
+        conventions.OPERATION: "chat",
+        conventions.PROVIDER: provider if model else "",
+        conventions.REQUEST_MODEL: model or name,
     }
     facts = ModelFacts()
     started = time.perf_counter()
@@ -193,23 +195,23 @@ def model_span(telemetry: Telemetry, name: str) -> Iterator[ModelFacts]:
         finally:
             telemetry.model_durations.record(time.perf_counter() - started, ended)
             if facts.usage is not None:
-                _tell_usage(telemetry, span, facts.usage, asked)
+                _record_usage(telemetry, span, facts.usage, asked)
 
 
-def _tell_usage(
+def _record_usage(
     telemetry: Telemetry, span: Span, usage: Usage, asked: dict[str, AttributeValue]
 ) -> None:
     counted = {"input": usage.input_tokens, "output": usage.output_tokens}
     for token_type, tokens in counted.items():
-        telemetry.tokens.record(tokens, {**asked, told.TOKEN_TYPE: token_type})
+        telemetry.tokens.record(tokens, {**asked, conventions.TOKEN_TYPE: token_type})
     cost = float(usage.cost_usd)
     telemetry.model_cost.add(cost, asked)
     span.set_attributes(
         {
-            told.INPUT_TOKENS: usage.input_tokens,
-            told.OUTPUT_TOKENS: usage.output_tokens,
-            told.CACHED_TOKENS: usage.cached_tokens,
-            told.COST: cost,
+            conventions.INPUT_TOKENS: usage.input_tokens,
+            conventions.OUTPUT_TOKENS: usage.output_tokens,
+            conventions.CACHED_TOKENS: usage.cached_tokens,
+            conventions.COST: cost,
         }
     )
 
@@ -218,9 +220,9 @@ _W3C: Final = TraceContextTextMapPropagator()
 
 
 def trace_headers() -> dict[str, str]:
-    """The W3C trace context of the running span, as headers; none where nothing is traced.
+    """Return the W3C trace context of the running span as headers; {} if nothing is traced.
 
-    Without baggage, in which whoever is before us may have put anything.
+    Baggage is left out, because it may contain anything that callers put into it.
     """
     headers: dict[str, str] = {}
     _W3C.inject(headers)
@@ -230,7 +232,7 @@ def trace_headers() -> dict[str, str]:
 def count_selection(telemetry: Telemetry, selection: Selection) -> None:
     """Count one selection; its headers become attributes of the running span.
 
-    So does the reason of one that failed open. Other reasons quote words of what was asked.
+    The reason of a selection that failed open does too; other reasons quote words of the request.
     """
     labels: dict[str, str] = {"band": selection.band}
     telemetry.tools_offered.record(selection.catalog_size, labels)
@@ -241,13 +243,13 @@ def count_selection(telemetry: Telemetry, selection: Selection) -> None:
     span = trace.get_current_span()
     span.set_attributes(selection.headers)
     if selection.band == "fail_open":
-        span.set_attribute(told.ROUTE_REASON, selection.reason)
+        span.set_attribute(conventions.ROUTE_REASON, selection.reason)
 
 
 def count_refusal(telemetry: Telemetry, at: RefusedAt) -> None:
-    """Count one call of a tool that its agent may not touch; the running span says so too."""
+    """Count one refused call of a tool outside its agent's wall, also on the running span."""
     telemetry.refusals.add(1, {"at": at})
-    trace.get_current_span().set_attribute(told.REFUSED_AT, at)
+    trace.get_current_span().set_attribute(conventions.REFUSED_AT, at)
 
 
 def _server_attributes(tool: Tool, base_url: str) -> dict[str, AttributeValue]:

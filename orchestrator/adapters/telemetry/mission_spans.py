@@ -1,12 +1,12 @@
-"""One trace from a client through mission, legs and activities, by interceptors of Temporal's SDK.
+"""A trace from a client through mission and activities, by interceptors of Temporal's SDK.
 
-The SDK's own OpenTelemetry plugin carries the trace context along; the spans are ours, for its own
-hold the texts of errors. A workflow's span has an id that every replay gives it again, and is told
-once, by the worker on which the workflow ends.
+The SDK's own OpenTelemetry plugin propagates the trace context; the spans are this project's,
+because the SDK's contain the texts of errors. A workflow's span gets the same id at every replay,
+and is exported once, by the worker on which the workflow ends.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
@@ -18,7 +18,6 @@ from temporalio import activity, workflow
 from temporalio.client import Interceptor as ClientInterceptor
 from temporalio.client import (
     OutboundInterceptor,
-    QueryWorkflowInput,
     SignalWorkflowInput,
     StartWorkflowInput,
     StartWorkflowUpdateInput,
@@ -41,7 +40,7 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from orchestrator.adapters.telemetry import told_names as told
+from orchestrator.adapters.telemetry import conventions
 from orchestrator.adapters.telemetry.instruments import SCOPE, note_error, quiet_span
 from orchestrator.messages import names
 
@@ -52,18 +51,20 @@ _SPAN_NAMES: Final = {
     names.PLAN_WORKFLOW: "plan preview",
     names.SWEEP_WORKFLOW: "sweep",
 }
+_OF_A_LEG: Final = ("call", "step", "leg", "obligation")
+"""Fields of an activity's input that name its leg, if the input itself does not."""
 
 
 class MissionTracing(SimplePlugin):
-    """Traces missions: for `plugins` of a client, whose workers have it too."""
+    """Traces missions: a plugin of clients, which their workers inherit."""
 
     def __init__(self) -> None:
-        """Trace to the provider that is installed in this process.
+        """Trace to the provider installed in this process.
 
-        Where that is none for workflows, a client's trace goes on in no worker of this process.
+        If it is not safe in replays, workers of this process do not continue a client's trace.
         """
-        # The client's span has to stand before its context is written down, a worker's after it
-        # was read: the first of a list is the outermost of both.
+        # A client's span has to start before its context is serialised, a worker's after it was
+        # read: the first interceptor of a list is the outermost of both.
         interceptors: list[ClientInterceptor | Interceptor] = [_ClientSpans()]
         if isinstance(trace.get_tracer_provider(), ReplaySafeTracerProvider):
             interceptors += [OpenTelemetryInterceptor(), _WorkerSpans()]
@@ -72,7 +73,7 @@ class MissionTracing(SimplePlugin):
         super().__init__("orchestrator.MissionTracing", interceptors=interceptors)
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """With the spans of workflows and activities, or a word on why there are none."""
+        """Add the spans of workflows and activities, or log why there are none."""
         if not isinstance(trace.get_tracer_provider(), ReplaySafeTracerProvider):
             _log.warning(
                 "missions are not traced on this worker: something else has installed a tracer "
@@ -84,7 +85,7 @@ class MissionTracing(SimplePlugin):
 
 
 class _ClientContext(ClientInterceptor):
-    """Sends the trace context along, as the SDK's interceptor does, from a client alone."""
+    """Sends the trace context, as the SDK's interceptor does, from clients alone."""
 
     def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
         return OpenTelemetryInterceptor().intercept_client(next)
@@ -101,15 +102,11 @@ class _ClientSpans(ClientInterceptor):
 
 
 class _ClientOutbound(OutboundInterceptor):
-    """What is sent along is the trace's ids alone: headers are plain, whatever is encrypted."""
+    """Sends only the trace's ids: headers are not encrypted."""
 
     async def start_workflow(self, input: StartWorkflowInput) -> WorkflowHandle[Any, Any]:
         with _without_baggage(), _start_span(input.workflow, input.id):
             return await super().start_workflow(input)
-
-    async def query_workflow(self, input: QueryWorkflowInput) -> Any:
-        with _without_baggage():
-            return await super().query_workflow(input)
 
     async def signal_workflow(self, input: SignalWorkflowInput) -> None:
         with _without_baggage():
@@ -131,7 +128,7 @@ class _ClientOutbound(OutboundInterceptor):
 
 @contextmanager
 def _without_baggage() -> Iterator[None]:
-    """Without what whoever is before us has put into the context for those after it."""
+    """Remove the baggage of earlier callers from the context."""
     token = otel_context.attach(baggage.clear())
     try:
         yield
@@ -144,7 +141,7 @@ def _start_span(workflow_type: str, workflow_id: str) -> Iterator[None]:
     if workflow_type != names.MISSION_WORKFLOW:
         yield
         return
-    named: dict[str, AttributeValue] = {told.MISSION_ID: workflow_id}
+    named: dict[str, AttributeValue] = {conventions.MISSION_ID: workflow_id}
     tracer = trace.get_tracer(SCOPE)
     with quiet_span(tracer, "start mission", kind=SpanKind.CLIENT, attributes=named):
         yield
@@ -169,14 +166,16 @@ class _ActivityInbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
         name, named = info.activity_type, _where(info.workflow_type, info.workflow_id)
-        named[told.ATTEMPT] = info.attempt
+        if named:
+            named |= leg_attributes(input.args)
+        named[conventions.ATTEMPT] = info.attempt
         if name == names.INVOKE_TOOL:
             call = input.args[0]
             name = f"execute_tool {call.tool}"
             named |= {
-                told.OPERATION: "execute_tool",
-                told.TOOL_NAME: call.tool,
-                told.CALL_ID: call.call_id,
+                conventions.OPERATION: "execute_tool",
+                conventions.TOOL_NAME: call.tool,
+                conventions.CALL_ID: call.call_id,
             }
         tracer = trace.get_tracer(SCOPE)
         with quiet_span(tracer, name, attributes=named, kind_of=_kind_of):
@@ -184,22 +183,31 @@ class _ActivityInbound(ActivityInboundInterceptor):
 
 
 def _kind_of(error: BaseException) -> str:
-    """Its class, or what our code called it; what others call theirs, a provider may have said."""
+    """Return an application error's own type, else the class: texts may be a provider's."""
     carried = error.type if isinstance(error, ApplicationError) else None
     return carried or type(error).__name__
 
 
 def _where(workflow_type: str | None, workflow_id: str | None) -> dict[str, AttributeValue]:
-    """Whose work it is: the mission's, and the leg's where it is one's."""
+    """Return the attributes of the mission that a workflow belongs to."""
     if workflow_type not in names.OF_MISSIONS or workflow_id is None:
         return {}
     mission_id = names.mission_of(workflow_id)
-    named: dict[str, AttributeValue] = {
-        told.MISSION_ID: mission_id,
-        told.CONVERSATION_ID: mission_id,
-    }
-    if workflow_type == names.LEG_WORKFLOW:
-        named[told.LEG_ID] = workflow_id.removeprefix(f"{mission_id}.")
+    return {conventions.MISSION_ID: mission_id, conventions.CONVERSATION_ID: mission_id}
+
+
+def leg_attributes(arguments: Sequence[Any]) -> dict[str, AttributeValue]:
+    """Return the leg that an activity works for, and its agent, as far as its input names them."""
+    named: dict[str, AttributeValue] = {}
+    for message in arguments[:1]:
+        for part in (message, *(getattr(message, name, None) for name in _OF_A_LEG)):
+            leg_id = getattr(part, "leg_id", None)
+            profile = getattr(part, "agent", None)
+            agent = getattr(profile, "name", None) or getattr(profile, "agent", None)  # of a wall
+            if isinstance(leg_id, str) and leg_id:
+                named.setdefault(conventions.LEG_ID, leg_id)
+            if isinstance(agent, str) and agent:
+                named.setdefault(conventions.AGENT_NAME, agent)
     return named
 
 
@@ -209,7 +217,7 @@ def _where(workflow_type: str | None, workflow_id: str | None) -> dict[str, Attr
 class _WorkflowInbound(WorkflowInboundInterceptor):
     """A span from the start of a run to its end.
 
-    It is ended by hand: a run that is let go of, or whose task fails, has not ended.
+    The span is ended explicitly: a run that is evicted, or whose task fails, has not ended.
     """
 
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
@@ -217,7 +225,7 @@ class _WorkflowInbound(WorkflowInboundInterceptor):
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         self.before = otel_context.get_current()
-        name, named = _of_workflow(input)
+        name, named = _of_workflow()
         span = trace.get_tracer(SCOPE).start_span(
             name,
             kind=SpanKind.INTERNAL,
@@ -225,20 +233,20 @@ class _WorkflowInbound(WorkflowInboundInterceptor):
             record_exception=False,
             set_status_on_exception=False,
         )
-        # Never detached: the task that runs the workflow has a context of its own.
+        # Never detached: the task that runs the workflow has its own context.
         otel_context.attach(trace.set_span_in_context(span))
         try:
             result = await super().execute_workflow(input)
         except workflow.ContinueAsNewError:
-            span.set_attribute(told.STATUS, "continued")
+            span.set_attribute(conventions.STATUS, "continued")
             span.end()
             raise
-        except GeneratorExit:  # collected as garbage, outside of any task
+        except GeneratorExit:  # garbage-collected, outside of any task
             raise
         except BaseException as error:
             if is_cancelled_exception(error):
-                span.set_attribute(told.STATUS, "cancelled")
-                span.end()  # which a run that is only let go of does not do
+                span.set_attribute(conventions.STATUS, "cancelled")
+                span.end()  # an evicted run does not reach this
             elif workflow.is_failure_exception(error):
                 _note_failure(span, error)
                 span.end()
@@ -249,7 +257,7 @@ class _WorkflowInbound(WorkflowInboundInterceptor):
 
 
 class _WorkflowOutbound(WorkflowOutboundInterceptor):
-    """A run that goes on in a new one hands on the context that it had got itself."""
+    """Makes a run that continues as new pass on the context that it received."""
 
     def __init__(self, next: WorkflowOutboundInterceptor, inbound: _WorkflowInbound) -> None:
         super().__init__(next)
@@ -260,20 +268,16 @@ class _WorkflowOutbound(WorkflowOutboundInterceptor):
         super().continue_as_new(input)
 
 
-def _of_workflow(input: ExecuteWorkflowInput) -> tuple[str, dict[str, AttributeValue]]:
+def _of_workflow() -> tuple[str, dict[str, AttributeValue]]:
     info = workflow.info()
     named = _where(info.workflow_type, info.workflow_id)
-    if info.workflow_type == names.LEG_WORKFLOW:
-        agent = input.args[0].leg.agent.name
-        leg: dict[str, AttributeValue] = {told.OPERATION: "invoke_agent", told.AGENT_NAME: agent}
-        return f"invoke_agent {agent}", {**named, **leg}
     return _SPAN_NAMES.get(info.workflow_type, info.workflow_type), named
 
 
 def _note_status(span: Span, result: object) -> None:
     status = getattr(result, "status", None)
     if status is not None:
-        span.set_attribute(told.STATUS, str(status))
+        span.set_attribute(conventions.STATUS, str(status))
 
 
 def _note_failure(span: Span, error: BaseException) -> None:

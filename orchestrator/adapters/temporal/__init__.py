@@ -1,1 +1,1 @@
-"""What is read from and started on the Temporal server, and how workers run workflows."""
+"""The Temporal server: reading histories, starting workflows, converting payloads."""

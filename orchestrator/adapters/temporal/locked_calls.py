@@ -1,4 +1,4 @@
-"""Keeps activities from running whose input no key here opens: the task goes back unharmed."""
+"""An interceptor that stops activities whose input cannot be decrypted, before any effect."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ _WAITS = frozenset({names.AWAIT_KEY, names.AWAIT_STATE})
 
 
 class LockedCalls(Interceptor):
-    """For workers: an activity that is given a mark in the place of a payload fails at once."""
+    """Worker interceptor: an activity that receives a `LockedInput` fails at once."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """The activities of the worker, looked at before they run."""
+        """Return the inbound interceptor that checks the input of each activity before it runs."""
         return _OnlyUnlocked(next)
 
 
@@ -34,9 +34,9 @@ class _OnlyUnlocked(ActivityInboundInterceptor):
 
 
 def _is_untouched(info: activity.Info) -> bool:
-    """Whether no attempt before this one may have done anything.
+    """Return True if no earlier attempt of the activity may have had an effect.
 
-    The workflow then waits, and begins the activity anew: none of its attempts is lost, which may
-    be the only one that a call has. What it waits by is attempted for as long as it takes.
+    The workflow then waits and schedules the activity again, so no attempt is used up: a call may
+    have only one. The activities that the workflow waits with are retried without a limit.
     """
     return info.attempt == 1 and info.activity_type not in _WAITS

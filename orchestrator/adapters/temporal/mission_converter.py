@@ -1,8 +1,9 @@
-"""The data converter of every client and worker of ours: how messages become what is recorded."""
+"""The data converter of every client and worker of this project."""
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
+from pydantic_core import SchemaSerializer, core_schema
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
@@ -19,15 +20,15 @@ from temporalio.exceptions import ApplicationError
 
 from orchestrator.adapters.temporal.payload_codec import LOCKED, EncryptionCodec, error_of, is_mark
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys
-from orchestrator.core.payload_errors import PayloadLocked, PayloadLost, PayloadUnread
+from orchestrator.core.errors import PayloadLocked, PayloadLost, PayloadUnread
 
 
 def mission_converter(
     keys: PayloadKeys | None = None, external_storage: ExternalStorage | None = None
 ) -> DataConverter:
-    """How messages are written: as JSON, encrypted where there are keys, large ones elsewhere.
+    """Return a converter to JSON that encrypts, if there are keys, and offloads large payloads.
 
-    Without keys nothing is encrypted, and what others have encrypted is refused, not misread.
+    Without keys nothing is encrypted, and payloads that others encrypted are refused, not misread.
     """
     keys = keys or PayloadKeys()
     return DataConverter(
@@ -39,33 +40,33 @@ def mission_converter(
 
 
 class LockedInput:
-    """What an activity is given in the place of a payload that no key here opens."""
+    """The argument of an activity in place of a payload that no key of this process decrypts."""
 
     def __init__(self, why: PayloadUnread) -> None:
-        """Take why it is locked."""
+        """Store the error that says why the payload cannot be read."""
         self.why = why
 
 
 class _Marks(EncodingPayloadConverter):
-    """Reads the marks of locked payloads: a workflow's task fails, to be tried by another worker.
+    """Read the marks of locked payloads: a workflow's task fails, so another worker retries it.
 
-    An activity gets the mark, and `LockedCalls` keeps it from running.
+    An activity receives the mark, and `LockedCalls` stops it from running.
     """
 
     @property
     def encoding(self) -> str:
-        """That of the marks."""
+        """Return the encoding of the marks."""
         return LOCKED.decode()
 
     def to_payload(self, value: Any) -> None:
-        """Nothing is written so."""
+        """Return None: no value is written as a mark."""
         return None
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> LockedInput:
-        """The mark.
+        """Return the mark as the input of an activity.
 
         Raises:
-            PayloadUnread: a workflow was to be given it.
+            PayloadUnread: the payload was meant for a workflow.
         """
         why = error_of(payload)
         if not _is_read_by_worker():
@@ -74,9 +75,9 @@ class _Marks(EncodingPayloadConverter):
 
 
 def _is_read_by_worker() -> bool:
-    """Whether this is read for an activity: in a task of the worker's own event loop.
+    """Return True if an activity's input is being read: in a task of the worker's event loop.
 
-    What workflows are given is read in a thread of theirs, before their own loop runs or in it.
+    The input of workflows is read in a thread, before the workflow's own loop runs or inside it.
     """
     try:
         return asyncio.current_task() is not None and not workflow.in_workflow()
@@ -84,53 +85,56 @@ def _is_read_by_worker() -> bool:
         return False
 
 
-class _SparseJson(PydanticJSONPlainPayloadConverter):
-    """Pydantic's JSON without what says nothing: fields that have their defaults.
+_ANYTHING: Final = SchemaSerializer(core_schema.any_schema())
 
-    Whoever reads it has the same defaults, for those of messages never change. A third of what
-    histories held were empty lists and limits that nobody had set.
+
+class _SparseJson(PydanticJSONPlainPayloadConverter):
+    """Pydantic's JSON without fields that have their defaults, and without computed fields.
+
+    Readers have the same defaults, because the defaults of messages never change, and compute the
+    same values. A third of the recorded histories was empty lists and limits that nobody had set.
     """
 
     def to_payload(self, value: Any) -> Payload:
-        """The value."""
-        data = self._schema_serializer.to_json(value, exclude_defaults=True)
+        """Return the value as a JSON payload."""
+        data = _ANYTHING.to_json(value, exclude_defaults=True, exclude_computed_fields=True)
         return Payload(metadata={"encoding": self.encoding.encode()}, data=data)
 
 
 _JSON = _SparseJson()
-"""One for all runs: it remembers how each type is read."""
+"""Shared by all runs, because it caches how each type is read."""
 _SDKS = PydanticPayloadConverter().converters.values()
 _OTHERS = (one for one in _SDKS if one.encoding != _JSON.encoding)
 _CONVERTERS = (*_OTHERS, _JSON, _Marks())
 
 
 class MissionPayloadConverter(CompositePayloadConverter):
-    """Pydantic's JSON, and the marks of what is locked.
+    """Pydantic's JSON, and the marks of locked payloads.
 
-    The SDK makes several for each workflow task and one for each payload of an activity: all share
-    what they are made of.
+    The SDK creates several instances for each workflow task and one for each payload of an
+    activity, so all instances share their converters.
     """
 
     def __init__(self) -> None:
-        """Take the converters that all share."""
+        """Use the converters that all instances share."""
         super().__init__(*_CONVERTERS)
 
 
 class PlainFailures(DefaultFailureConverter):
-    """Failures with their words in the clear."""
+    """Failures whose messages are not encrypted."""
 
     def to_failure(
         self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure
     ) -> None:
-        """Write the exception down."""
+        """Write the exception into the failure."""
         super().to_failure(_told(exception), payload_converter, failure)
 
     def from_failure(self, failure: Failure, payload_converter: PayloadConverter) -> BaseException:
-        """The exception.
+        """Return the exception.
 
         Raises:
-            PayloadUnread: its words are. The SDK would go on without them, and what a
-                workflow makes of a failure has to be the same on every worker.
+            PayloadUnread: its message cannot be read. The SDK would continue without the
+                message, and a workflow must handle a failure in the same way on every worker.
         """
         if is_mark(failure.encoded_attributes):
             raise error_of(failure.encoded_attributes)
@@ -138,9 +142,10 @@ class PlainFailures(DefaultFailureConverter):
 
 
 class EncodedFailures(PlainFailures):
-    """Failures whose words and stack traces are payloads, and so encrypted.
+    """Failures whose messages and stack traces are payloads, and therefore encrypted.
 
-    Only that a payload cannot be read is said in the clear, for who reads it may lack the key.
+    Only the failure that a payload cannot be read stays unencrypted, because its reader may not
+    have the key.
     """
 
     def __init__(self) -> None:
@@ -151,7 +156,7 @@ class EncodedFailures(PlainFailures):
     def to_failure(
         self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure
     ) -> None:
-        """Write the exception down."""
+        """Write the exception into the failure."""
         if _tells_what_is_unread(_told(exception)):
             self._plain.to_failure(exception, payload_converter, failure)
         else:
@@ -159,7 +164,7 @@ class EncodedFailures(PlainFailures):
 
 
 def _told(exception: BaseException) -> BaseException:
-    """What cannot be read, where the SDK wraps that in words which do not say it."""
+    """Return the `PayloadUnread` that the SDK wrapped in a RuntimeError without its message."""
     cause = exception.__cause__
     is_wrapped = isinstance(cause, PayloadUnread) and isinstance(exception, RuntimeError)
     return cause if cause is not None and is_wrapped else exception

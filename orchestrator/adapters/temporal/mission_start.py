@@ -1,4 +1,4 @@
-"""What a mission is started with, whoever starts it: a client, or a schedule."""
+"""The start options of a mission, for clients and schedules."""
 
 from typing import Any, Final
 
@@ -9,18 +9,20 @@ from orchestrator.core.shown_text import markdown_summary, visible_block
 from orchestrator.messages.mission import MissionRequest, MissionStatus, request_digest
 
 DIGEST_MEMO: Final = "request"
-"""Where a mission's start says what was asked for, so that no worker is needed to compare it."""
+"""The memo key for the digest of the request, so that a comparison needs no worker."""
 
 
 def mission_start(request: MissionRequest) -> dict[str, Any]:
-    """The options of its start: of a request that has an id."""
+    """Return the start options of a mission whose request has an id."""
     assert request.mission_id is not None
     return {
         "id": request.mission_id,
         "id_reuse_policy": WorkflowIDReusePolicy.REJECT_DUPLICATE,
-        "search_attributes": search_attributes(request.mission_id, MissionStatus.PLANNING),
+        "search_attributes": search_attributes(
+            request.mission_id, MissionStatus.PLANNING, requester=request.requester
+        ),
         "memo": {"goal": visible_block(request.goal), DIGEST_MEMO: request_digest(request)},
         "static_summary": markdown_summary(request.goal),
-        # Its legs, their calls and its rollback inherit it.
+        # The legs, their calls and the rollback inherit this priority.
         "priority": Priority(priority_key=request.priority, fairness_key=request.tenant or None),
     }

@@ -1,8 +1,8 @@
-"""Encrypts payloads before they leave the process, and opens those that come in.
+"""Encrypts payloads before they leave the process, and decrypts those that arrive.
 
-AES-256 in Galois/counter mode, whole payloads with their metadata. The id of the key stands beside
-the ciphertext in the clear and is authenticated with it. Nonces are random: a key is good for four
-thousand million payloads, and rotated long before that.
+AES-256 in Galois/counter mode, over whole payloads with their metadata. The id of the key is stored
+unencrypted with the ciphertext and is authenticated with it. Nonces are random: a key is safe for
+four thousand million payloads, and is rotated long before that.
 """
 
 import json
@@ -19,12 +19,12 @@ from temporalio.converter import (
 )
 
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys
-from orchestrator.core.payload_errors import PayloadLocked, PayloadLost, PayloadUnread
+from orchestrator.core.errors import PayloadLocked, PayloadLost, PayloadUnread
 
 ENCRYPTED: Final = b"binary/encrypted"
-"""The encoding of what is encrypted, as Temporal's own examples call it."""
+"""The encoding of encrypted payloads, named as in Temporal's own examples."""
 LOCKED: Final = b"binary/locked"
-"""The encoding of what stands in the place of a payload that cannot be read here."""
+"""The encoding of a mark that replaces a payload which cannot be read here."""
 KEY_ID: Final = "encryption-key-id"
 _ENCODING: Final = "encoding"
 _CIPHER: Final = ("encryption-cipher", b"AES-256-GCM")
@@ -33,37 +33,38 @@ _UNREAD: Final = {kind.__name__: kind for kind in (PayloadLocked, PayloadLost)}
 
 
 class EncryptionCodec(PayloadCodec, WithSerializationContext):
-    """Encrypts with the first key; opens with the one that a payload names.
+    """Encrypt with the first key; decrypt with the key that a payload names.
 
-    Payloads that are not encrypted are read as they are: encryption is turned on with missions in
-    flight. What is locked is refused; for an activity it becomes a mark instead, so that the worker
-    can give the task back unharmed: the SDK fails an activity whose input cannot be decoded.
+    Payloads that are not encrypted are passed through, because encryption may be turned on while
+    missions run. A locked payload is refused; for an activity it becomes a mark instead, so that
+    the worker can return the task without effects: the SDK fails an activity whose input cannot be
+    decoded.
     """
 
     def __init__(self, keys: PayloadKeys, *, marks_locked: bool = False) -> None:
-        """Take the keys."""
+        """Store the keys."""
         self._keys = keys
         self._marks_locked = marks_locked
         self._of_activities = self if marks_locked else EncryptionCodec(keys, marks_locked=True)
 
     def with_context(self, context: SerializationContext) -> "EncryptionCodec":
-        """The codec for what is carried there."""
+        """Return the codec for a serialization context: activities get the one that marks."""
         return self._of_activities if isinstance(context, ActivitySerializationContext) else self
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """The payloads encrypted, where there is a key."""
+        """Return the payloads encrypted, if there is a key."""
         return [self.encrypted(payload) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """The payloads opened.
+        """Return the payloads decrypted.
 
         Raises:
-            PayloadLocked: no key here opens one.
+            PayloadLocked: no key of this process decrypts one of them.
         """
         return [self._opened_or_marked(payload) for payload in payloads]
 
     def encrypted(self, payload: Payload) -> Payload:
-        """One payload encrypted; as it is where there is no key."""
+        """Return one payload encrypted; unchanged if there is no key."""
         encrypting = self._keys.encrypting()
         if encrypting is None:
             return payload
@@ -74,10 +75,10 @@ class EncryptionCodec(PayloadCodec, WithSerializationContext):
         return Payload(metadata=metadata, data=nonce + sealed)
 
     def opened(self, payload: Payload) -> Payload:
-        """One payload opened; as it is when it is not encrypted.
+        """Return one payload decrypted; unchanged if it is not encrypted.
 
         Raises:
-            PayloadLocked: no key here opens it.
+            PayloadLocked: no key of this process decrypts it.
         """
         if payload.metadata.get(_ENCODING) != ENCRYPTED:
             return payload
@@ -105,24 +106,24 @@ class EncryptionCodec(PayloadCodec, WithSerializationContext):
 
 
 def mark_of(error: PayloadUnread) -> Payload:
-    """What stands in the place of a payload that cannot be read here."""
+    """Return the mark that replaces a payload which cannot be read here."""
     told = {"type": type(error).__name__, "details": error.details}
     return Payload(metadata={_ENCODING: LOCKED}, data=json.dumps(told).encode())
 
 
 def is_mark(payload: Payload) -> bool:
-    """Whether it stands in the place of a payload that cannot be read here."""
+    """Return True if the payload is a mark that replaces one which cannot be read here."""
     return payload.metadata.get(_ENCODING) == LOCKED
 
 
 def error_of(mark: Payload) -> PayloadUnread:
-    """Why the payload in whose place a mark stands cannot be read."""
+    """Return the error that says why the payload behind a mark cannot be read."""
     told = json.loads(mark.data)
     return _UNREAD[told["type"]](**told["details"])
 
 
 def key_id_of(payload: Payload) -> str | None:
-    """The id of the key that a payload is encrypted with; None when it is not."""
+    """Return the id of the key that a payload is encrypted with; None if it is not encrypted."""
     if payload.metadata.get(_ENCODING) != ENCRYPTED:
         return None
     return payload.metadata.get(KEY_ID, b"").decode("ascii", "replace")

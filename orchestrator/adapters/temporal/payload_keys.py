@@ -1,4 +1,4 @@
-"""The keys that payloads are encrypted with: the first one encrypts, each of them decrypts."""
+"""The keys of payload encryption: the first key encrypts, each of them decrypts."""
 
 import binascii
 import logging
@@ -9,40 +9,40 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.payload_errors import KEYS_VARIABLE, PayloadKeysInvalid, PayloadLocked
+from orchestrator.core.errors import KEYS_VARIABLE, PayloadKeysInvalid, PayloadLocked
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 _log = logging.getLogger(__name__)
 KEY_BYTES: Final = 32
-"""AES-256."""
+"""The key length of AES-256."""
 _LONGEST_ID: Final = 64
 _LOOK_AGAIN_S: Final = 1.0
-"""Between two looks at a file for a key that it did not hold."""
+"""Minimum time between two reads of the file in search of an unknown key."""
 
 
 def new_payload_key() -> str:
-    """A key, as a file or a variable holds it."""
+    """Return a new key, encoded as in a file or an environment variable."""
     return urlsafe_b64encode(os.urandom(KEY_BYTES)).decode()
 
 
 def read_payload_keys(text: str, name: str) -> dict[str, bytes]:
-    """Keys by their ids, in the order that they are written in.
+    """Return keys by their ids, in the order of the text.
 
     Args:
-        text: ID:KEY, separated by white space or commas; a line that begins with # is a remark.
-        name: what to call it in an error.
+        text: ID:KEY, separated by white space or commas; a line that begins with # is a comment.
+        name: the name of the source in errors.
 
     Raises:
-        PayloadKeysInvalid: one is not written so, is no key, or is there twice.
+        PayloadKeysInvalid: an entry is malformed, is no key, or occurs twice.
     """
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     keys: dict[str, bytes] = {}
     for number, written in enumerate(" ".join(lines).replace(",", " ").split(), start=1):
         key_id, found, value = written.partition(":")
         if not found or not is_key_id(key_id):
-            # Not what was written: it may be a key that lacks its id.
+            # The text itself is not shown: it may be a key without its id.
             raise PayloadKeysInvalid(name, f"the key at place {number} has no id of its own")
         if key_id in keys:
             raise PayloadKeysInvalid(name, f"{key_id!r} is there twice")
@@ -51,7 +51,7 @@ def read_payload_keys(text: str, name: str) -> dict[str, bytes]:
 
 
 def is_key_id(text: str) -> bool:
-    """Whether a text can be a key's id: it stands beside each payload, for everybody to read."""
+    """Return True if a text can be a key's id, which is stored unencrypted with each payload."""
     plain = text.replace("-", "").replace("_", "").replace(".", "")
     return 0 < len(text) <= _LONGEST_ID and plain.isascii() and plain.isalnum()
 
@@ -72,18 +72,18 @@ def _key_of(value: str, fault: PayloadKeysInvalid) -> bytes:
 
 
 class PayloadKeys:
-    """The keys that this process has; none, and nothing is encrypted.
+    """The keys of this process; without any, nothing is encrypted.
 
     `PayloadKeys.of_text("2026-11:...,2026-05:...")`
 
-    A file is read again when a payload names a key that it did not hold: a key that is added there
-    while a worker runs is known without a restart.
+    The file is read again when a payload names an unknown key: a key that is added to the file
+    while a worker runs is found without a restart.
     """
 
     def __init__(
         self, read: Callable[[], Mapping[str, bytes]] | None = None, *, may_change: bool = False
     ) -> None:
-        """Take what gives the keys, and whether it may give others later."""
+        """Store the function that reads the keys, and whether its result may change later."""
         self._read = read or dict
         self._may_change = may_change
         self._ciphers = self._made(self._read())
@@ -91,15 +91,15 @@ class PayloadKeys:
 
     @classmethod
     def of_text(cls, text: str, name: str = KEYS_VARIABLE) -> "PayloadKeys":
-        """The keys that a variable holds."""
+        """Return the keys of an environment variable."""
         return cls(lambda: read_payload_keys(text, name))
 
     @classmethod
     def of_file(cls, path: Path, name: str = f"{KEYS_VARIABLE}_FILE") -> "PayloadKeys":
-        """The keys that a file holds, now and whenever one is missing.
+        """Return the keys of a file, which is read now and whenever a key is missing.
 
         Raises:
-            PayloadKeysInvalid: it cannot be read, or holds no keys.
+            PayloadKeysInvalid: the file cannot be read, or contains no keys.
         """
 
         def read() -> Mapping[str, bytes]:
@@ -108,7 +108,7 @@ class PayloadKeys:
             except (OSError, UnicodeDecodeError):
                 raise PayloadKeysInvalid(name, f"{path} cannot be read") from None
             if not keys:
-                # An empty file would turn encryption off without a word.
+                # An empty file would silently turn encryption off.
                 raise PayloadKeysInvalid(name, f"{path} holds no key")
             return keys
 
@@ -119,18 +119,18 @@ class PayloadKeys:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of the keys, the one that encrypts first."""
+        """The ids of the keys, the encrypting key first."""
         return tuple(self._ciphers)
 
     def encrypting(self) -> "tuple[str, AESGCM] | None":
-        """The key that encrypts, and its id; None where nothing is to be encrypted."""
+        """Return the id and cipher of the encrypting key; None if nothing is to be encrypted."""
         return next(iter(self._ciphers.items()), None)
 
     def decrypting(self, key_id: str) -> "AESGCM":
-        """The key of an id.
+        """Return the cipher of a key id.
 
         Raises:
-            PayloadLocked: there is none of that id here.
+            PayloadLocked: this process has no key of that id.
         """
         if key_id not in self._ciphers:
             self._look_again()

@@ -1,4 +1,4 @@
-"""References that stand in the place of large payloads, and the payloads that they name."""
+"""References that replace large payloads, and the payloads that they point to."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,21 +13,21 @@ from temporalio.converter import (
     StorageDriverRetrieveContext,
 )
 
-from orchestrator.core.payload_errors import PayloadLost
+from orchestrator.core.errors import PayloadLost
 
 _REFERENCE: Final = ExternalStorageReference.DESCRIPTOR.full_name.encode()
 
 
 class PayloadReferences:
-    """Follows references into the stores that a process has."""
+    """Resolves references with the stores that a process has."""
 
     def __init__(self, storage: ExternalStorage | None) -> None:
-        """Take the stores; None: there is none."""
+        """Store the drivers of the external storage; None means no drivers."""
         drivers = () if storage is None else storage.drivers
         self._drivers: Mapping[str, StorageDriver] = {one.name(): one for one in drivers}
 
     async def fetched(self, payload: Payload) -> Payload:
-        """The payload that a reference names, as it was kept; any other as it is.
+        """Return the payload that a reference points to; any other payload unchanged.
 
         Raises:
             PayloadLost: this process does not have the store.
@@ -43,5 +43,5 @@ class PayloadReferences:
 
 
 def is_reference(payload: Payload) -> bool:
-    """Whether it stands in the place of a payload that is kept elsewhere."""
+    """Return True if the payload is a reference to one that is stored elsewhere."""
     return payload.metadata.get("messageType") == _REFERENCE

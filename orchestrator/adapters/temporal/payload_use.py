@@ -1,4 +1,4 @@
-"""Which keys recorded payloads are encrypted with: what a key is still needed for."""
+"""Find the keys that recorded payloads are encrypted with, and that are therefore still needed."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,15 +12,15 @@ from orchestrator.adapters.temporal.payload_codec import error_of, is_mark, key_
 from orchestrator.adapters.temporal.payload_references import PayloadReferences
 
 PLAIN: Final = ""
-"""In the place of a key's id: not encrypted."""
+"""Used in place of a key's id for payloads that are not encrypted."""
 
 
 def payloads_in(message: Message) -> Iterator[Payload]:
-    """Every payload of a recorded message that a codec gets to see."""
+    """Yield every payload of a recorded message that passes through a codec."""
     if isinstance(message, Payload):
         yield message
     elif isinstance(message, MarkerRecordedEventAttributes):
-        # The other details are the SDK's own notes, which it writes in the clear.
+        # The other details are the SDK's own notes, which it writes unencrypted.
         if "result" in message.details:
             yield from payloads_in(message.details["result"])
         yield from payloads_in(message.failure)
@@ -32,7 +32,7 @@ def payloads_in(message: Message) -> Iterator[Payload]:
 
 
 def _parts(value: Any) -> Iterator[Message]:
-    """The messages of a field: one, those of a list, or the values of a map."""
+    """Yield the messages of a field: one message, those of a list, or the values of a map."""
     if isinstance(value, Message):
         yield value
         return
@@ -42,13 +42,13 @@ def _parts(value: Any) -> Iterator[Message]:
 
 
 async def key_ids_of(client: Client, workflow_id: str, run_id: str) -> set[str]:
-    """The ids of the keys that the history of one run needs; `PLAIN` is among them if some is not.
+    """Return the key ids that one run's history needs, with `PLAIN` for unencrypted payloads.
 
-    What is kept elsewhere is looked at where it is.
+    Payloads that are stored elsewhere are fetched from their store.
 
     Raises:
-        RPCError: the server no longer keeps it.
-        PayloadUnread: a large payload of it is not to be had.
+        RPCError: the server no longer has the history.
+        PayloadUnread: a large payload of the history is not available.
     """
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
     ids = set()
@@ -58,11 +58,11 @@ async def key_ids_of(client: Client, workflow_id: str, run_id: str) -> set[str]:
 
 
 async def key_ids_of_schedule(client: Client, schedule_id: str) -> set[str]:
-    """The ids of the keys that what a schedule starts needs, and what it tells of itself.
+    """Return the ids of the keys that a schedule and its starts need.
 
     Raises:
         RPCError: there is no such schedule.
-        PayloadUnread: a large payload of it is not to be had.
+        PayloadUnread: a large payload of the schedule is not available.
     """
     found = await client.get_schedule_handle(schedule_id).describe()
     told = found.raw_description

@@ -1,15 +1,15 @@
-"""The build of the workers that a workflow stays with, as the server tells it."""
+"""The worker build that a workflow is pinned to, as the server reports it."""
 
 from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import VersioningBehavior
 from temporalio.api.workflow.v1 import WorkflowExecutionVersioningInfo
 
 Version = tuple[str, str]
-"""A deployment, and a build of it."""
+"""A deployment name and a build id."""
 
 
 def pinned_version(info: WorkflowExecutionVersioningInfo) -> Version | None:
-    """The build that a workflow stays with; None when it goes to whatever build is current."""
+    """Return the build that a workflow is pinned to; None if it moves to the current build."""
     moved = info.versioning_override
     if moved.HasField("pinned"):
         return named_version(moved.pinned.version)
@@ -18,5 +18,5 @@ def pinned_version(info: WorkflowExecutionVersioningInfo) -> Version | None:
 
 
 def named_version(version: WorkerDeploymentVersion) -> Version | None:
-    """A version as the server writes it; None: it is none."""
+    """Return a version that the server reports; None if it is empty."""
     return (version.deployment_name, version.build_id) if version.build_id else None

@@ -1,13 +1,12 @@
-"""Starting rollbacks, and reading what workflows left: the same for clients, activities and sweeps.
+"""Start and describe rollbacks: shared by clients, activities and sweeps.
 
-A rollback that was broken off is started again under the same workflow id, and told which run to
-take over from. One that completed is never repeated.
+A rollback that was broken off is started again under the same workflow id, with the run to take
+over from. A completed rollback is never repeated.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, Literal, TypeVar
 
-from temporalio.api.enums.v1 import EventType
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
@@ -19,9 +18,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.adapters.temporal.pinned_builds import pinned_version
 from orchestrator.adapters.temporal.search_attributes import search_attributes
-from orchestrator.core.errors import MissionStillRuns, MissionUnknown, NoAnswer, RollbackMisnamed
 from orchestrator.messages import names
 from orchestrator.messages.rollback import RollbackInput, RollbackStatus
 
@@ -35,24 +32,7 @@ BROKEN_OFF: Final = frozenset(
         WorkflowExecutionStatus.CANCELED,
     }
 )
-"""Ends of a rollback that are not its own: it completes, or it goes on."""
-
-_TURNED_AWAY: Final = frozenset(
-    error.__name__ for error in (MissionStillRuns, MissionUnknown, RollbackMisnamed)
-)
-"""What a rollback fails with that was never to be: it took nothing back."""
-
-_ANSWER: Final = timedelta(seconds=20)
-"""How long a worker may take to answer: it may first have to replay a long history."""
-
-_UNANSWERED: Final = frozenset(
-    {
-        RPCStatusCode.CANCELLED,
-        RPCStatusCode.DEADLINE_EXCEEDED,
-        RPCStatusCode.FAILED_PRECONDITION,
-    }
-)
-"""How a query fails that no worker took."""
+"""Statuses of a rollback that was broken off: left alone, it completes or continues."""
 
 Begun = Literal["started", "restarted", "running", "completed"]
 
@@ -63,30 +43,34 @@ async def start_rollback(
     *,
     reason: str,
     task_queue: str,
+    workflow_id: str = "",
     approver: str | None = None,
     asked_at: datetime | None = None,
 ) -> Begun:
-    """Have a mission rolled back, unless that is under way or was done.
+    """Start the rollback of a mission, unless one is running or has completed.
 
     Args:
         client: of the server that the mission is on.
         mission_id: of a mission that is over, or that waits for a rollback which was broken off.
         reason: for the people who will read it.
         task_queue: of workers that know rollbacks.
-        approver: who decided on it. One that is taken up keeps the decision that it began with.
-        asked_at: when.
+        workflow_id: of the saga that is rolled back; empty for a mission.
+        approver: the person who decided on the rollback. A resumed one keeps its first decision.
+        asked_at: the time of the decision.
 
     Returns:
-        What there was before: nothing, one that was broken off, one that runs, one that completed.
+        "started" if there was none before, "restarted" if one was broken off, "running" or
+        "completed" if there was one.
     """
     before = await describe_rollback(client, mission_id)
-    counts = before is not None and not await was_refused(client, before)
+    counts = before is not None and await is_of_mission(client, mission_id, before)
     if before is not None and counts and before.status not in BROKEN_OFF:
         running = before.status is WorkflowExecutionStatus.RUNNING
         return "running" if running else "completed"
     take_over = before.run_id if before is not None else None
     rollback = RollbackInput(
         mission_id=mission_id,
+        workflow_id=workflow_id,
         reason=reason,
         take_over=take_over,
         approver=approver,
@@ -95,8 +79,9 @@ async def start_rollback(
     if before is not None and counts:
         handle = client.get_workflow_handle(before.id, run_id=before.run_id)
         begun = await started_with(client, handle, RollbackInput)
+        rollback = rollback.model_copy(update={"workflow_id": begun.workflow_id})
         if begun.approver is not None:
-            rollback = begun.model_copy(update={"take_over": take_over})
+            rollback = begun.model_copy(update={"take_over": take_over, "ledger": None})
     try:
         await client.start_workflow(
             names.ROLLBACK_WORKFLOW,
@@ -109,54 +94,83 @@ async def start_rollback(
             static_summary=rollback.summary,
         )
     except WorkflowAlreadyStartedError:
-        return "completed"  # somebody else's, between our look and our start
+        return "completed"  # another process started it between the description and this start
     return "started" if before is None else "restarted"
 
 
 def _after(*, counts: bool) -> WorkflowIDReusePolicy:
-    """Whether a rollback may follow one that completed: only where that was none of the mission."""
+    """Return the reuse policy: no start may follow a completed rollback of the mission itself."""
     if counts:
         return WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
     return WorkflowIDReusePolicy.ALLOW_DUPLICATE
 
 
 async def describe_rollback(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:
-    """The newest run of a mission's rollback; None when there never was one."""
+    """Return the newest run of a mission's rollback; None if there never was one."""
     return await described(client.get_workflow_handle(names.rollback_workflow_id(mission_id)))
 
 
 async def begun_rollback(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:
-    """The newest run of a mission's rollback; None when it never had one that was its own."""
+    """Return the newest run of a mission's own rollback; None if there never was one."""
     newest = await describe_rollback(client, mission_id)
-    return None if newest is None or await was_refused(client, newest) else newest
+    return newest if newest and await is_of_mission(client, mission_id, newest) else None
+
+
+async def is_of_mission(
+    client: Client, mission_id: str, rollback: WorkflowExecutionDescription
+) -> bool:
+    """Return False for a rollback that was refused, or that cancelled an abandoned branch only.
+
+    If a mission was reset and then ended well, the effects of the abandoned branch are cancelled
+    before the mission ends: its own effects can still be rolled back.
+    """
+    if await was_refused(client, rollback):
+        return False
+    if rollback.status is not WorkflowExecutionStatus.COMPLETED:
+        return True
+    mission = await described(client.get_workflow_handle(mission_id))
+    if mission is None or mission.close_time is None or rollback.start_time > mission.close_time:
+        return True
+    if mission.status is WorkflowExecutionStatus.COMPLETED:
+        return False
+    return names.MISSION_INCOMPLETE not in await failure_types(client, mission)
 
 
 async def was_refused(client: Client, rollback: WorkflowExecutionDescription) -> bool:
-    """Whether what has the id of a rollback was none, or was turned away: it took nothing back.
+    """Return True if a workflow under the id of a rollback was not one, or was refused.
 
-    Nobody decided on it, and nobody has to go on with it, whatever has become of the mission since.
+    Nobody decided on it and nobody has to continue it, whatever happened to the mission since.
     """
     if rollback.workflow_type != names.ROLLBACK_WORKFLOW:
         return True
     if rollback.status is not WorkflowExecutionStatus.FAILED:
         return False
-    return await failure_type(client, rollback) in _TURNED_AWAY
+    return not names.ROLLBACK_REFUSED.isdisjoint(await failure_types(client, rollback))
 
 
 async def failure_type(client: Client, failed: WorkflowExecutionDescription) -> str:
-    """What a run failed with, by the type of its first cause; '' when it has not failed."""
+    """Return the type of the first cause that a run failed with; '' if it has not failed."""
+    return next(reversed(await failure_types(client, failed)), "")
+
+
+async def failure_types(client: Client, failed: WorkflowExecutionDescription) -> list[str]:
+    """Return the failure types of a run: its own failure first, its first cause last."""
     handle = client.get_workflow_handle(failed.id, run_id=failed.run_id)
     close = WorkflowHistoryEventFilterType.CLOSE_EVENT
+    types: list[str] = []
     async for event in handle.fetch_history_events(event_filter_type=close):
+        if not event.HasField("workflow_execution_failed_event_attributes"):
+            continue
         failure = event.workflow_execution_failed_event_attributes.failure
+        types.append(failure.application_failure_info.type)
         while failure.HasField("cause"):
             failure = failure.cause
-        return failure.application_failure_info.type
-    return ""
+            types.append(failure.application_failure_info.type)
+    return types
 
 
 async def described(handle: "WorkflowHandle[Any, Any]") -> WorkflowExecutionDescription | None:
-    """What the server says of a workflow; None when it knows none."""
+    """Return the server's description of a workflow; None if the server does not know it."""
     try:
         return await handle.describe()
     except RPCError as error:
@@ -165,40 +179,8 @@ async def described(handle: "WorkflowHandle[Any, Any]") -> WorkflowExecutionDesc
         raise
 
 
-async def query_or_none(
-    handle: "WorkflowHandle[Any, Any]", query: str, kind: type[T], within: timedelta | None = None
-) -> T | None:
-    """A workflow's answer; None when it was stopped before it did anything at all.
-
-    Raises:
-        RPCError: it did not answer, or not within the time given.
-        NoAnswer: nor will it, where no worker is there of the build that it stays with.
-    """
-    if not await _did_anything(handle):
-        return None
-    waits = within or _ANSWER
-    try:
-        answer: T = await handle.query(query, result_type=kind, rpc_timeout=waits)
-    except RPCError as error:
-        raise await _with_build(handle, error, waits) from error
-    return answer
-
-
-async def _with_build(
-    handle: "WorkflowHandle[Any, Any]", error: RPCError, waited: timedelta
-) -> Exception:
-    """The error, or that the build of a pinned workflow has to be there to answer."""
-    if error.status not in _UNANSWERED:
-        return error
-    found = await handle.describe()
-    info = found.raw_description.workflow_execution_info.versioning_info
-    if (version := pinned_version(info)) is None:
-        return error
-    return NoAnswer(found.task_queue, waited.total_seconds(), build=version[1])
-
-
 async def started_with(client: Client, handle: "WorkflowHandle[Any, Any]", kind: type[T]) -> T:
-    """The input of a workflow, read from its history: no worker needs to have seen it.
+    """Return the input of a workflow, read from its history: no worker needs to have seen it.
 
     Raises:
         LookupError: its history is gone.
@@ -208,12 +190,3 @@ async def started_with(client: Client, handle: "WorkflowHandle[Any, Any]", kind:
         made: list[T] = await client.data_converter.decode(payloads, [kind])
         return made[0]
     raise LookupError(handle.id)
-
-
-async def _did_anything(handle: "WorkflowHandle[Any, Any]") -> bool:
-    """Whether a worker ever completed a task of it; a server may not answer a query else."""
-    wanted = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-    async for event in handle.fetch_history_events(page_size=8):
-        if event.event_type == wanted:
-            return True
-    return False

@@ -1,12 +1,11 @@
 """The linter: findings on the tool contracts of documents, with their fixes."""
 
-from orchestrator.catalog.lint.finding import Code, Finding, Severity, Suppression
-from orchestrator.catalog.lint.linter import CODES, RULES, check_ignored, has_errors, lint
+from orchestrator.catalog.lint.finding import CODES, Finding, Severity, Suppression
+from orchestrator.catalog.lint.linter import RULES, check_ignored, has_errors, lint
 
 __all__ = [
     "CODES",
     "RULES",
-    "Code",
     "Finding",
     "Severity",
     "Suppression",

@@ -1,6 +1,8 @@
 """Rules on the contract around a call: confirmation, personal fields, credentials, servers."""
 
+import json
 from collections.abc import Iterator
+from typing import Final
 from urllib.parse import urlsplit
 
 from rapidfuzz import fuzz, process
@@ -8,30 +10,35 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD, OURS
 from orchestrator.catalog.contract import (
     CARD_TYPES_KEY,
+    CREDENTIAL,
     NEIGHBOURS,
     READ_ONLY,
     declared_types,
     input_name,
     read_server,
+    security_alternatives,
+    uncovered_credentials,
 )
-from orchestrator.catalog.lint.finding import KEY as SUPPRESSIONS
-from orchestrator.catalog.lint.finding import Problem, rule
-from orchestrator.catalog.lint.published_schemas import (
+from orchestrator.catalog.contract_keywords import (
+    LINT_IGNORE,
     PREFIXES,
     Breach,
     document_keywords,
     operation_keywords,
 )
+from orchestrator.catalog.declared_prices import MINOR_UNITS
+from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect
+from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import FILES_KEY
 from orchestrator.json_schema.walker import properties_of, walk
 
 
-@rule("ORC030", "warning", "Keywords are known")
+@rule("ORC030")
 def known_keywords(subject: Subject) -> Iterator[Problem]:
-    """Require x-orchet-* and x-orqen-* keywords that are read where they stand."""
+    """Require that x-orchet-* and x-orqen-* keywords are in places where they are read."""
     yield from _unknown(subject.operation.node, operation_keywords().names, f"on {subject.name}")
 
 
@@ -40,7 +47,7 @@ def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
     known = document_keywords().names | {FILES_KEY}
     yield from _unknown(root, known, "at the root of the document")
     for path, place in root.items("paths"):
-        yield from _unknown(place, frozenset({SUPPRESSIONS}), f"on the path {path}")
+        yield from _unknown(place, frozenset({LINT_IGNORE}), f"on the path {path}")
 
 
 def _unknown(place: DocumentNode, known: frozenset[str], where: str) -> Iterator[Problem]:
@@ -53,17 +60,23 @@ def _unknown(place: DocumentNode, known: frozenset[str], where: str) -> Iterator
             )
 
 
+_INSIDE: Final = {MINOR_UNITS: "the property with the amount", CREDENTIAL: "the parameter"}
+"""Keywords of parts of an operation."""
+
+
 def _better_place(keyword: str) -> str:
     on_operation, at_root = operation_keywords().names, document_keywords().names
     if keyword in on_operation:
         return "put it on the operation"
     if keyword in at_root:
         return "put it at the root of the document"
+    if keyword in _INSIDE:
+        return f"put it on {_INSIDE[keyword]}"
     near, *_ = process.extractOne(keyword, sorted(on_operation | at_root), scorer=fuzz.ratio)
     return f"did you mean {near}?"
 
 
-@rule("ORC036", "error", "Values are what their keywords take")
+@rule("ORC036")
 def valid_values(subject: Subject) -> Iterator[Problem]:
     """Require values that the published schema of the keyword allows."""
     for breach in subject.breaches:
@@ -78,18 +91,14 @@ def valid_document_values(root: DocumentNode) -> Iterator[Problem]:
 
 def breached(breach: Breach, where: str) -> Problem:
     """Return the problem of a value that breaks its keyword's schema."""
-    verb = "is" if breach.is_whole else "holds"
-    return Problem(
-        breach.pointer,
-        f"{breach.keyword} {where} {verb} {breach.shown}",
-        f"write {breach.wanted}",
-    )
+    shown = f"{breach.keyword} {where} {breach.stated}"
+    return Problem(breach.pointer, shown, f"write {breach.wanted}")
 
 
-@rule("ORC031", "error", "Confirmation is declared")
+@rule("ORC031")
 def declared_confirmation(subject: Subject) -> Iterator[Problem]:
     """Require a tool that may change something to declare confirmation."""
-    # ORC043 asks more of a cancel tool.
+    # ORC043 requires more of a cancel tool.
     if subject.declared("x-orchet-cancel-for") is not None or _only_reads(subject):
         return
     dialects = (subject.declared(keyword) for keyword in NEIGHBOURS)
@@ -110,7 +119,7 @@ def _only_reads(subject: Subject) -> bool:
     return subject.operation.is_safe
 
 
-@rule("ORC032", "error", "The card type is known")
+@rule("ORC032")
 def known_card_type(subject: Subject) -> Iterator[Problem]:
     """Require a standard card type, or one that the document declares."""
     declared = subject.declared("x-orchet-requires-confirmation")
@@ -125,7 +134,7 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC053", "warning", "A card's layout shows what is there")
+@rule("ORC053")
 def layout_has_facts(subject: Subject) -> Iterator[Problem]:
     """Require a declared layout to name inputs, or properties of answers."""
     if subject.tool is None or subject.tool.card_layout is None:
@@ -139,7 +148,6 @@ def layout_has_facts(subject: Subject) -> Iterator[Problem]:
                     place.pointer,
                     f"the layout of {subject.tool.card_type!r} shows {field.name!r}, which is no "
                     f"input of {subject.name} and in no answer of its document",
-                    "name an input, or a property of an answer about the same thing",
                 )
 
 
@@ -150,7 +158,7 @@ def _answered(subject: Subject) -> Iterator[str]:
             yield from properties_of(schema)
 
 
-@rule("ORC033", "error", "Personal fields are inputs")
+@rule("ORC033")
 def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
     """Require personal fields to be inputs."""
     listed = subject.declared("x-orchet-pii-required")
@@ -162,52 +170,69 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 place.pointer,
                 f"{subject.name} has no input {place.text()!r} to hold a personal value",
-                "name an input, or add it to the parameters or the body",
             )
 
 
-@rule("ORC034", "error", "Credentials resolve")
+@rule("ORC034")
 def credentials_resolve(subject: Subject) -> Iterator[Problem]:
-    """Require security schemes that are declared and that an adapter can send."""
-    root = subject.operation.root
-    security = subject.declared("security") or root.at("security")
-    schemes = root.at("components", "securitySchemes")
-    declared = schemes.mapping() if schemes is not None else {}
-    for requirement in security.elements() if security is not None else ():
-        for name, place in requirement.raw_items():
-            if name not in declared:
-                yield Problem(
-                    place.pointer,
-                    f"{subject.name} asks for the credential {name!r}, which is not declared",
-                    f"declare it under components.securitySchemes.{name}",
-                )
-            elif schemes is not None and not _can_be_sent(schemes.require(name)):
-                yield Problem(
-                    place.pointer,
-                    f"{subject.name} asks for the credential {name!r}, which we cannot send",
-                    "use an apiKey, http basic or bearer, oauth2 or openIdConnect",
-                )
+    """Require a security requirement whose schemes are declared and can be sent."""
+    offered = list(security_alternatives(subject.operation))
+    if all(faults for _, faults in offered):
+        yield from (_passed_over(subject, fault) for _, faults in offered for fault in faults)
 
 
-def _can_be_sent(scheme: DocumentNode) -> bool:
-    kind = scheme.require("type").value
-    if kind == "apiKey":
-        return scheme.require("in").value in ("header", "query", "cookie")
-    if kind == "http":
-        return str(scheme.require("scheme").value).lower() in ("basic", "bearer")
-    return kind in ("oauth2", "openIdConnect")
+@rule("ORC066")
+def alternatives_can_be_sent(subject: Subject) -> Iterator[Problem]:
+    """Report the security alternatives that are passed over for another one."""
+    offered = list(security_alternatives(subject.operation))
+    if not all(faults for _, faults in offered):
+        yield from (_passed_over(subject, fault) for _, faults in offered for fault in faults)
 
 
-@rule("ORC035", "error", "There is a server to call")
-def absolute_server(subject: Subject) -> Iterator[Problem]:
-    """Require a server with a host, because only declared hosts are called."""
-    url, _ = read_server(subject.operation)
-    if not _has_host(url):
-        servers = subject.operation.inherited("servers")
+def _passed_over(subject: Subject, fault: DocumentInvalid) -> Problem:
+    return Problem(fault.pointer, f"{subject.name}: {fault.reason}", fault.remedy)
+
+
+@rule("ORC067")
+def credentials_are_schemes(subject: Subject) -> Iterator[Problem]:
+    """Report parameters that carry a credential and belong to no security scheme."""
+    for parameter in uncovered_credentials(subject.operation):
+        name, place = parameter.require("name").text(), parameter.require("in").text()
+        is_header = (name.lower(), place) == ("authorization", "header")
+        scheme = "type: http, scheme: bearer" if is_header else f"type: apiKey, in: {place}"
+        scheme = scheme if is_header else f"{scheme}, name: {json.dumps(name)}"
+        fate = "sent from the secrets" if parameter.is_true("required") else "not sent"
+        label = json.dumps(name)
+        update = f"components: {{securitySchemes: {{{label}: {{{scheme}}}}}}}"
+        is_own = subject.operation.node.raw("security") is not None
+        update += "" if is_own else f", security: [{{{label}: []}}]"
+        needed = ", and add it to the operation's security" if is_own else ""
         yield Problem(
-            servers.pointer if servers is not None else "",
-            f"{subject.name} has no server with a host: {url!r}" if url else "no server is named",
-            "add servers with an absolute http(s) URL; its variables may be set by configuration",
+            parameter.pointer,
+            f"the parameter {name!r} is a credential: nobody is asked for it, and it is {fate}",
+            f"make it a security scheme by an overlay: {{target: $, update: {{{update}}}}}{needed}"
+            f"; or set {CREDENTIAL}: false on the parameter if it is an input",
+        )
+
+
+@rule("ORC035")
+def absolute_server(subject: Subject) -> Iterator[Problem]:
+    """Require a server with a host, to which a path can be added."""
+    url, variables = read_server(subject.operation)
+    for name, value in variables.items():
+        url = url.replace(f"{{{name}}}", value)
+    servers = subject.operation.inherited("servers")
+    place = servers.pointer if servers is not None else ""
+    if not _has_host(url):
+        stated = (
+            f"{subject.name} has no server with a host: {url!r}" if url else "no server is named"
+        )
+        yield Problem(place, stated)
+    elif "?" in url or "#" in url:
+        yield Problem(
+            place,
+            f"a query or a fragment follows the server of {subject.name}, where no path can stand",
+            "remove it, and declare a query that each call needs as a parameter",
         )
 
 

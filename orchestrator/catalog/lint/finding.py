@@ -1,11 +1,14 @@
-"""Findings: rules make problems, suppressions of a document silence some, equal causes merge."""
+"""Findings: rules yield problems, suppressions silence some of them, and equal causes merge."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Final, Literal
 
+import yaml
 from pydantic import Field, JsonValue
 
+from orchestrator.catalog.contract_keywords import LINT_IGNORE as KEY
 from orchestrator.catalog.lint.subject import Subject, Uses
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.shown_text import number_of
@@ -13,11 +16,11 @@ from orchestrator.json_schema.references import format_pointer, parse_pointer
 
 Severity = Literal["error", "warning", "note"]
 MOST_FINDINGS = 50
-"""Most findings of one code and document; one mistake high up can cause thousands."""
-KEY = "x-orchet-lint-ignore"
+"""Limit of findings per code and document; one mistake high up can cause thousands."""
 _Path = tuple[str, ...]
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DATA = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keywords whose content is a provider's data and holds no suppressions."""
+"""Keywords whose content is a provider's data and contains no suppressions."""
 
 
 class Suppression(Record):
@@ -37,7 +40,7 @@ class Finding(Record):
     document: str
     pointer: str = Field(description="RFC 6901 pointer into the document, overlays applied")
     message: str
-    mend: str = Field(description="the fix")
+    fix: str
     operations: int = Field(
         default=0, description="number of tools concerned; 0 if it is about the document itself"
     )
@@ -50,60 +53,58 @@ class Problem:
 
     pointer: str
     message: str
-    remedy: str
+    remedy: str = ""
+    """The fix; by default that of its code."""
     cause: str = ""
-    """Shared by problems of several tools that become one finding; by default their place and their
-    words without the tool's name."""
+    """Key shared by problems of several tools that become one finding.
+
+    By default, the place and the words without the tool's name.
+    """
 
 
-@dataclass(frozen=True)
-class Code:
-    """A code with its severity and title."""
+class Code(Record):
+    """The meaning of one code, from codes.yaml."""
 
-    code: str
     severity: Severity
-    title: str
-    is_lasting: bool = False
-    """True if it cannot be suppressed, because rollback would not work as promised."""
-
-    def finding(self, document: str, problem: Problem) -> Finding:
-        """Return a problem as a finding with this code."""
-        return Finding(
-            code=self.code,
-            severity=self.severity,
-            document=document,
-            pointer=problem.pointer,
-            message=problem.message,
-            mend=problem.remedy,
-        )
+    lasting: bool = Field(
+        default=False, description="true if it cannot be suppressed: rollback would not work"
+    )
+    finds: str
+    fix: str
 
 
+CODES: Final[Mapping[str, Code]] = {
+    code: Code.model_validate(content)
+    for code, content in yaml.load(
+        Path(__file__).with_name("codes.yaml").read_text(encoding="utf-8"), Loader=_LOADER
+    ).items()
+}
+"""Every code, sorted."""
 Check = Callable[[Subject], Iterator[Problem]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rule(Code):
-    """A rule on single tools."""
+@dataclass(frozen=True)
+class Rule:
+    """A check of single tools, with the code of its problems."""
 
+    code: str
     check: Check
 
 
-def rule(
-    code: str, severity: Severity, title: str, *, is_lasting: bool = False
-) -> Callable[[Check], Rule]:
-    """Make a rule from a check of single tools: `@rule("ORC012", "warning", "It has a summary")`.
+def rule(code: str) -> Callable[[Check], Rule]:
+    """Make a rule from a check of single tools: `@rule("ORC012")`.
 
-    The linter applies every rule of its rule modules.
+    The linter applies every rule of its rule modules; codes.yaml explains the code.
     """
-    return lambda check: Rule(code, severity, title, is_lasting, check=check)
+    return lambda check: Rule(code, check)
 
 
 def shortened(message: str, most: int = 240) -> str:
-    """Return a message shortened for reading; it may quote a library's."""
+    """Return a shortened message; it may quote a library's text."""
     return message if len(message) <= most else f"{message[: most - 3]}..."
 
 
-IGNORED = Code("ORC065", "note", "A suppression has a reason and suppresses something")
+IGNORED = "ORC065"
 
 
 @dataclass(frozen=True)
@@ -130,14 +131,14 @@ class Ignores:
             if is_examined(path):
                 self._by_place[path] = list(self._read(path, value))
 
-    def find(self, code: Code, places: Iterable[_Path], *, is_lasting: bool) -> Suppression | None:
+    def find(self, code: str, places: Iterable[_Path], *, is_lasting: bool) -> Suppression | None:
         """Return the suppression of a finding at one of these places or above, or None."""
         for place in places:
             for length in range(len(place), -1, -1):
                 for ignore in self._by_place.get(place[:length], ()):
-                    if ignore.code == code.code and is_lasting:
+                    if ignore.code == code and is_lasting:
                         self._refused.add(ignore)
-                    elif ignore.code == code.code:
+                    elif ignore.code == code:
                         self._used.add(ignore)
                         return Suppression(kind="inSource", reason=ignore.reason)
         return None
@@ -155,7 +156,7 @@ class Ignores:
                 yield Problem(
                     ignore.pointer,
                     f"{ignore.code} stays: with it a rollback would not do what is said of it",
-                    "mend the finding, and remove this",
+                    "fix the finding, and remove this",
                 )
             elif ignore not in self._used:
                 yield Problem(
@@ -218,7 +219,7 @@ def _written(root: JsonObject) -> Iterator[tuple[_Path, JsonValue]]:
 class Raised:
     """A problem of one tool, or of a document."""
 
-    code: Code
+    code: str
     document: str
     problem: Problem
     subject: Subject | None = None
@@ -226,8 +227,9 @@ class Raised:
     @property
     def is_lasting(self) -> bool:
         """True if it cannot be suppressed: by its code, or because rollback calls the tool."""
-        if self.code.is_lasting or self.code.severity != "error" or self.subject is None:
-            return self.code.is_lasting
+        code = CODES[self.code]
+        if code.lasting or code.severity != "error" or self.subject is None:
+            return code.lasting
         return self.subject.is_called_by_rollback
 
     @property
@@ -257,7 +259,7 @@ def merged(
     groups: dict[tuple[object, ...], list[tuple[Raised, Suppression | None]]] = {}
     for found in sorted(raised, key=lambda r: (r.document, steps_of(r.problem.pointer))):
         suppression = _suppression(found, ignores.get(found.document), ignored)
-        key = (found.code.code, found.document, found.cause, suppression)
+        key = (found.code, found.document, found.cause, suppression)
         groups.setdefault(key, []).append((found, suppression))
     findings = [_finding(group, uses) for group in groups.values()]
     for document, of_document in ignores.items():
@@ -289,7 +291,7 @@ def _suppression(
 
 
 def _requested(found: Raised, ignored: frozenset[str]) -> Suppression | None:
-    is_asked = found.code.code in ignored and not found.is_lasting
+    is_asked = found.code in ignored and not found.is_lasting
     return Suppression(kind="external") if is_asked else None
 
 
@@ -304,13 +306,20 @@ def _finding(group: list[tuple[Raised, Suppression | None]], uses: Mapping[str, 
         known = uses.get(first.document)
         number = known.of(parse_pointer(problem.pointer)) if known is not None else 0
     others = f" (and {number_of(len(places) - 1, 'more operation')})" if len(places) > 1 else ""
+    found = plain_finding(first.code, first.document, problem)
+    message = found.message + others
+    changes = {"message": message, "operations": number, "suppressed": suppression}
+    return found.model_copy(update=changes)
+
+
+def plain_finding(code: str, document: str, problem: Problem) -> Finding:
+    """Return a problem as a finding about the document itself."""
+    fix = CODES[code].fix
     return Finding(
-        code=first.code.code,
-        severity=first.code.severity,
-        document=first.document,
+        code=code,
+        severity=CODES[code].severity,
+        document=document,
         pointer=problem.pointer,
-        message=problem.message + others,
-        mend=problem.remedy,
-        operations=number,
-        suppressed=suppression,
+        message=problem.message,
+        fix=problem.remedy or f"{fix[:1].lower()}{fix[1:]}",
     )

@@ -10,8 +10,7 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from orchestrator.catalog.lint import CODES, Finding, Severity
-from orchestrator.catalog.lint.code_table import EXPLANATIONS
-from orchestrator.catalog.source_lines import SourceLine
+from orchestrator.catalog.source import SourceLine
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of, visible, visible_json
 
@@ -51,26 +50,25 @@ def as_text(
 
 def _summary(by_code: Mapping[str, list[Finding]]) -> Iterator[str]:
     """Yield a line for each code: findings, severity, title, and the number of tools."""
-    titles = {code.code: code.title for code in CODES}
     for code, found in by_code.items():
         tools = sum(finding.operations for finding in found)
         concerns = f" ({tools} operations)" if tools > len(found) else ""
         severity = found[0].severity
-        yield f"{code}  {len(found):>5}  {severity:<7}  {titles.get(code, '')}{concerns}"
+        yield f"{code}  {len(found):>5}  {severity:<7}  {CODES[code].finds}{concerns}"
 
 
 def _lines(finding: Finding, sources: SourceLines) -> Iterator[str]:
     source = sources.get((finding.document, finding.pointer))
     document = f"{source}: {finding.document}" if source is not None else finding.document
     yield f"{document}{finding.pointer}: {finding.severity} {finding.code}: {finding.message}"
-    yield f"    {finding.mend}"
+    yield f"    {finding.fix}"
 
 
 def _total(standing: Sequence[Finding], suppressed: int) -> str:
     counts = Counter(finding.severity for finding in standing)
     named = ", ".join(number_of(counts[level], level) for level in _SEVERITIES)
     silenced = f" ({suppressed} suppressed)" if suppressed else ""
-    return (named if standing else "nothing to mend") + silenced
+    return (named if standing else "nothing to fix") + silenced
 
 
 def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
@@ -101,13 +99,12 @@ def as_sarif(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> st
     """
     rules: list[JsonValue] = [
         {
-            "id": code.code,
-            "shortDescription": {"text": code.title},
-            "fullDescription": {"text": EXPLANATIONS[code.code].finds},
-            "help": {"text": EXPLANATIONS[code.code].fix},
+            "id": name,
+            "shortDescription": {"text": code.finds},
+            "help": {"text": code.fix},
             "defaultConfiguration": {"level": code.severity},
         }
-        for code in CODES
+        for name, code in CODES.items()
     ]
     log: JsonObject = {
         "$schema": _SARIF_SCHEMA,
@@ -129,7 +126,7 @@ def _sarif_result(finding: Finding, sources: SourceLines) -> JsonObject:
     return {
         "ruleId": finding.code,
         "level": finding.severity,
-        "message": {"text": f"{finding.message}. To mend: {finding.mend}"},
+        "message": {"text": f"{finding.message}. To fix it: {finding.fix}"},
         "locations": [{**physical, "logicalLocations": [{"fullyQualifiedName": name}]}],
         **_sarif_suppressions(finding),
     }
@@ -148,3 +145,12 @@ def _sarif_location(source: SourceLine) -> JsonObject:
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
     region: JsonObject = {} if source.line is None else {"region": {"startLine": source.line}}
     return {"artifactLocation": {"uri": uri}, **region}
+
+
+def code_table() -> str:
+    """Return the Markdown table of docs/lint.md; an asterisk marks codes that stay reported."""
+    rows = [
+        f"| {name}{'*' if code.lasting else ''} | {code.severity} | {code.finds} | {code.fix} |"
+        for name, code in CODES.items()
+    ]
+    return "\n".join(["| code | severity | finding | fix |", "|---|---|---|---|", *rows])

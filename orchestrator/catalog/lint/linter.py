@@ -2,19 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 
+from orchestrator.catalog.contract_keywords import PREFIXES, operation_keywords
 from orchestrator.catalog.lint import (
     contract_rules,
     document_rules,
     outcome_rules,
     price_rules,
     rollback_rules,
-    schema_rules,
     shape_rules,
-    wording_rules,
 )
 from orchestrator.catalog.lint.finding import (
-    IGNORED,
-    Code,
+    CODES,
     Finding,
     Ignores,
     Raised,
@@ -22,7 +20,6 @@ from orchestrator.catalog.lint.finding import (
     merged,
     steps_of,
 )
-from orchestrator.catalog.lint.published_schemas import PREFIXES, operation_keywords
 from orchestrator.catalog.lint.subject import Subject, Uses, subjects
 from orchestrator.catalog.operations import Operation, UnreadFile, check_document, operations
 from orchestrator.catalog.overlay import IdleAction
@@ -37,18 +34,12 @@ _MODULES = (
     outcome_rules,
     price_rules,
     rollback_rules,
-    schema_rules,
     shape_rules,
-    wording_rules,
 )
 """Every rule defined in one of these modules is applied."""
 
-_NAMED = (IGNORED, *(named for module in _MODULES for named in vars(module).values()))
-CODES: tuple[Code, ...] = tuple(
-    sorted({n for n in _NAMED if isinstance(n, Code)}, key=lambda code: code.code)
-)
-"""All codes, sorted."""
-RULES: tuple[Rule, ...] = tuple(code for code in CODES if isinstance(code, Rule))
+_NAMED = (found for module in _MODULES for found in vars(module).values())
+RULES = sorted({found for found in _NAMED if isinstance(found, Rule)}, key=lambda one: one.code)
 """Rules on single tools."""
 
 
@@ -88,8 +79,8 @@ def lint(
         raised += document_rules.document_findings(root, content, used)
         raised += faults
         is_3_1 = openapi_version(content) != (3, 0)
-        raised += schema_rules.schema_findings(document, exposed, is_3_1=is_3_1)
-        for subject in subjects(content, exposed):
+        raised += document_rules.schema_findings(document, exposed, is_3_1=is_3_1)
+        for subject in subjects(exposed):
             raised += _tool_findings(subject)
             names.setdefault(subject.operation.operation_id or "", []).append(subject)
     raised += document_rules.repeated_names(names)
@@ -105,20 +96,17 @@ def check_ignored(codes: Iterable[str]) -> None:
     Raises:
         UsageError: one is unknown, or cannot be suppressed.
     """
-    known = {code.code: code for code in CODES}
     for asked in codes:
-        if (code := known.get(asked)) is None:
-            raise UsageError(f"there is no code {asked!r}; docs/lint.md lists those there are")
-        if code.is_lasting:
-            raise UsageError(
-                f"{asked} cannot be ignored: with it a rollback would not do what is said of it"
-            )
+        if (code := CODES.get(asked)) is None:
+            raise UsageError(f"there is no code {asked!r}; docs/lint.md lists the known codes")
+        if code.lasting:
+            raise UsageError(f"{asked} cannot be ignored: rollback would not work as declared")
 
 
 def _place(finding: Finding) -> tuple[object, ...]:
-    """Sort by document, by pointer with list elements by number, then by code."""
+    """Return the sort key of a finding: document, pointer (list elements by number), code."""
     steps = steps_of(finding.pointer)
-    return finding.document, steps, finding.code, finding.message, finding.mend
+    return finding.document, steps, finding.code, finding.message, finding.fix
 
 
 def has_errors(findings: list[Finding]) -> bool:
@@ -128,13 +116,15 @@ def has_errors(findings: list[Finding]) -> bool:
 
 def _tool_findings(subject: Subject) -> list[Raised]:
     findings = [found for rule in RULES for found in _applied(rule, subject)]
-    compiles, valid = shape_rules.compiles, contract_rules.valid_values
+    compiles, valid = shape_rules.compiles.code, contract_rules.valid_values.code
     better = {
-        f.problem.pointer for f in findings if f.code != compiles and f.code.severity == "error"
+        f.problem.pointer
+        for f in findings
+        if f.code != compiles and CODES[f.code].severity == "error"
     }
     breached = [breach.pointer for breach in subject.breaches]
     # A rule explains a fault better than the compiler does, so the compiler's finding at its place
-    # is dropped; a value that breaks its keyword's schema is reported only as that.
+    # is dropped; a value that breaks its keyword's schema is reported only as such a breach.
     return [
         f
         for f in findings
@@ -144,7 +134,7 @@ def _tool_findings(subject: Subject) -> list[Raised]:
 
 
 def _is_about(pointer: str, others: Iterable[str]) -> bool:
-    """Return True if the pointer is at, around or inside one of these (operations: not around)."""
+    """Return True if the pointer is at or inside one of these; for keywords, also around one."""
     is_keyword = pointer.rpartition("/")[2].startswith(PREFIXES)
     return any(
         f"{pointer}/".startswith(f"{other}/") or (is_keyword and other.startswith(f"{pointer}/"))
@@ -155,9 +145,9 @@ def _is_about(pointer: str, others: Iterable[str]) -> bool:
 def _applied(rule: Rule, subject: Subject) -> list[Raised]:
     document = subject.operation.document
     try:
-        return [Raised(rule, document, problem, subject) for problem in rule.check(subject)]
+        return [Raised(rule.code, document, problem, subject) for problem in rule.check(subject)]
     except DocumentInvalid as fault:
-        # A rule reads further than the compiler, and may be the first to meet a malformed part.
+        # A rule reads more than the compiler, and may be the first to reach a malformed part.
         return [document_rules.unreadable(fault)]
 
 
@@ -175,10 +165,10 @@ def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Raised]]:
                 if operation.is_tool:
                     found.append(operation)
             except DocumentInvalid:
-                # Its flag is neither true nor false; nothing else of it is examined.
+                # The flag is neither true nor false; nothing else of the operation is examined.
                 faults += [
                     Raised(
-                        contract_rules.valid_values,
+                        contract_rules.valid_values.code,
                         root.document,
                         contract_rules.breached(breach, f"on {operation.label}"),
                     )

@@ -9,16 +9,17 @@ from orchestrator.catalog.compensation_contract import ARGS, GONE_WHEN, PROBE, i
 from orchestrator.catalog.contract import SUCCESS_WHEN
 from orchestrator.catalog.expressions import Condition, Expression, parse_conditions, parse_filling
 from orchestrator.catalog.lint.finding import Problem, rule
+from orchestrator.catalog.lint.rollback_rules import probe_reads_request
 from orchestrator.catalog.lint.subject import Subject, allows, schema_at
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import ENDED, Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import format_pointer
-from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, subschemas
+from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, required_of, subschemas
 
 _NOT_THERE = ("404", "410")
 
 
-@rule("ORC055", "error", "A cancel names what it cancels", is_lasting=True)
+@rule("ORC055")
 def cancel_names_something(subject: Subject) -> Iterator[Problem]:
     """Require an input that identifies the obligation to the cancel tool."""
     template = subject.compensation.cancel if subject.compensation is not None else None
@@ -30,13 +31,13 @@ def cancel_names_something(subject: Subject) -> Iterator[Problem]:
         return
     yield Problem(
         subject.pointer_to(ARGS if subject.declared(ARGS) is not None else "x-orchet-cancels"),
-        f"nothing that {subject.name} sends or gets tells {called.name} what to cancel, so "
+        f"nothing that {subject.name} sends or gets names to {called.name} what to cancel, so "
         "rollback never calls it",
         f"give {called.name} an input for the id or for a client reference, and fill it by {ARGS}",
     )
 
 
-@rule("ORC056", "warning", "A probe shows that nothing is there")
+@rule("ORC056")
 def probe_shows_absence(subject: Subject) -> Iterator[Problem]:
     """Require a declared answer of the probe for a resource that does not exist."""
     probe = subject.probe
@@ -60,25 +61,26 @@ def probe_shows_absence(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC064", "warning", "A probe identifies the call that it is about")
+@rule("ORC064")
 def probe_identifies_call(subject: Subject) -> Iterator[Problem]:
     """Require the probe's answer to repeat the reference or key, because no id is known."""
     probe = subject.probe
     if probe is None or probe.tool is None or probe.tool.is_side_effect:
         return
+    if any(probe_reads_request.check(subject)):
+        return  # the probe is asked by the provider's id
     if not _identifying_places(subject, probe.tool, answered=False):
         yield Problem(
             subject.pointer_to(PROBE),
             f"nothing in what {probe.name} answers says which call it is about: an answer about "
             "another would be taken for ours, and cancelled",
-            "declare in its answer the reference that it is asked by",
         )
 
 
 def _identifying_places(subject: Subject, probe: Tool, *, answered: bool = True) -> list[bool]:
     """Return the places where a probe's answer names the obligation: True for each inside a list.
 
-    It is named by values that were sent and, with `answered`, by ids of the answer.
+    The names are values that were sent and, with `answered`, ids of the answer.
     """
     if subject.compensation is None or subject.tool is None:
         return []
@@ -118,9 +120,9 @@ def _properties(
         yield from _properties(part, levels=levels - 1, listed=listed)
 
 
-@rule("ORC057", "warning", "A probe distinguishes cancelled from standing")
+@rule("ORC057")
 def probe_shows_cancelled(subject: Subject) -> Iterator[Problem]:
-    """Require a sign of cancellation where a probe may still find a cancelled resource."""
+    """Require a sign of cancellation if a probe may still find a cancelled resource."""
     probe, compensation = subject.probe, subject.compensation
     if probe is None or probe.tool is None or compensation is None or compensation.gone_when:
         return
@@ -140,7 +142,7 @@ def probe_shows_cancelled(subject: Subject) -> Iterator[Problem]:
             return
 
 
-@rule("ORC058", "warning", "An accepted call can be followed")
+@rule("ORC058")
 def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
     """Require a way to learn the outcome of a call that may be answered 202."""
     tool = subject.tool
@@ -153,26 +155,23 @@ def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
         return
     yield Problem(
         f"{subject.pointer}/responses/202",
-        f"{subject.name} may be answered 202, accepted, and nothing tells when it is done: its "
+        f"{subject.name} may be answered 202, accepted, and nothing shows when it is done: its "
         "outcome would stay unknown",
         f"add {PROBE} to the tool that creates the obligation, or {SUCCESS_WHEN}: $statusCode == "
         "202 if accepted is done",
     )
 
 
-@rule("ORC059", "error", "Conditions read what is declared", is_lasting=True)
+@rule("ORC059")
 def conditions_read_what_is_declared(subject: Subject) -> Iterator[Problem]:
     """Require conditions to read declared properties and to compare possible values."""
     tool, probe = subject.tool, subject.probe
     if tool is not None and tool.success_when:
         for text in _faults(subject, tool, parse_conditions(tool.success_when)):
-            yield Problem(subject.pointer_to(SUCCESS_WHEN), text, _FIX)
+            yield Problem(subject.pointer_to(SUCCESS_WHEN), text)
     if probe is not None and probe.tool is not None and subject.compensation is not None:
         for text in _faults(probe, probe.tool, parse_conditions(subject.compensation.gone_when)):
-            yield Problem(f"{subject.pointer_to(PROBE)}/{GONE_WHEN}", text, _FIX)
-
-
-_FIX = "read a declared property of the answer, and compare it with a value that it may have"
+            yield Problem(f"{subject.pointer_to(PROBE)}/{GONE_WHEN}", text)
 
 
 def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> Iterator[str]:
@@ -191,8 +190,58 @@ def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> 
                 yield f"{condition.text}: that property of {tool.name} is never that"
 
 
+@rule("ORC072")
+def cancel_can_be_verified(subject: Subject) -> Iterator[Problem]:
+    """Ask for a condition or a probe for each cancel, else proved by its success status alone."""
+    tool = subject.tool
+    if tool is None or tool.effect is not Effect.CANCEL or tool.success_when:
+        return
+    schema = tool.output_schema or {}
+    promised = properties_of(schema)
+    if any(len(_values(promised.get(name, {}))) == 1 for name in required_of(schema)):
+        return  # an answer that follows its contract proves the cancel
+    made_by = subject.peers.get(tool.cancel_for or "")
+    if made_by is None or made_by.compensation is None:
+        return
+    if (then := made_by.compensation.then) and then[-1].tool != tool.name:
+        return  # the last call of a sequence proves the cancel
+    named = made_by.compensation.probe
+    probe = subject.peers.get(named.tool) if named is not None else None
+    if probe is not None and (
+        made_by.compensation.gone_when or any(_declares(probe, s) for s in _NOT_THERE)
+    ):
+        return
+    yield Problem(
+        subject.pointer,
+        f"nothing verifies what {subject.name} answers: a status of success is believed unless "
+        "the answer contradicts it",
+        f"add {SUCCESS_WHEN} to it, or to {made_by.name} a {PROBE} that shows what is cancelled",
+    )
+
+
+@rule("ORC073")
+def unfinished_is_no_failure(subject: Subject) -> Iterator[Problem]:
+    """Require conditions that reject only failed states, and no state that is still open."""
+    tool = subject.tool
+    if tool is None or not tool.is_side_effect or tool.effect is Effect.CANCEL:
+        return
+    for condition in parse_conditions(tool.success_when):
+        if condition.operator != "==" or condition.reading is None:
+            continue
+        found = schema_at(tool.output_schema or {}, condition.reading.path)
+        others = [v for v in _values(found or {}) if v != condition.literal and v not in ENDED]
+        if left := [v for v in others if not v.startswith("cancel")]:
+            place = format_pointer(condition.reading.path)
+            yield Problem(
+                subject.pointer_to(SUCCESS_WHEN),
+                f"{condition.text} calls {', '.join(left)} no success of {subject.name}, which "
+                "may still become one",
+                f'name what it means when it failed, such as $response.body#{place} != "failed"',
+            )
+
+
 def _values(schema: JsonObject) -> list[str]:
-    """Return the strings that a schema enumerates; empty if it does not."""
+    """Return the strings that a schema enumerates; empty if it enumerates none."""
     listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
     return [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
 

@@ -1,6 +1,7 @@
-"""Rules on rollback pairs: each effect can be cancelled, also after a lost answer."""
+"""Rules on rollback pairs: each effect can be cancelled, even if its answer is lost."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from orchestrator.catalog.call_templates import expressions_of, input_read
 from orchestrator.catalog.compensation_contract import (
@@ -16,10 +17,15 @@ from orchestrator.catalog.lint.subject import Subject, allows, schema_at
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
 from orchestrator.json_schema.walker import required_of, subschemas
 
+_DIGITS: Final = "digits"
+"""A whole number and its digits, which are interchangeable for a parameter."""
 
-@rule("ORC040", "error", "A side effect can be cancelled", is_lasting=True)
+
+@rule("ORC040")
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
     """Require a tool with an effect to name its cancel tool, or to be declared irreversible."""
     # ORC036 reports a value that is not a name.
@@ -30,14 +36,14 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
         unasked = "" if tool.needs_confirmation else ", and nobody is asked before it is called"
         yield Problem(
             subject.pointer,
-            f"{subject.name} changes something and names no tool that undoes it{unasked}",
+            f"{subject.name} changes something and names no tool that cancels it{unasked}",
             "add x-orchet-cancels with the operationId of its cancel counterpart, "
-            f"{IRREVERSIBLE}: true if nothing undoes it"
+            f"{IRREVERSIBLE}: true if nothing cancels it"
             + ("" if tool.method == "DELETE" else f", or {READ_ONLY}: true if it changes nothing"),
         )
 
 
-@rule("ORC037", "error", "An effect is declared once", is_lasting=True)
+@rule("ORC037")
 def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
     """Require declarations of effects that agree with each other and with the method."""
     for keyword, others in (
@@ -51,11 +57,7 @@ def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
         if keyword == READ_ONLY and subject.operation.method == "DELETE":
             against.append("the method DELETE")
         for other in against:
-            yield Problem(
-                said.pointer,
-                f"{keyword}: true on {subject.name} contradicts {other}",
-                "say only what is so; until then the one that changes more is believed",
-            )
+            yield Problem(said.pointer, f"{keyword}: true on {subject.name} contradicts {other}")
 
 
 def _is_set(keyword: DocumentNode | None) -> bool:
@@ -63,7 +65,7 @@ def _is_set(keyword: DocumentNode | None) -> bool:
     return keyword is not None and keyword.value is not False
 
 
-@rule("ORC054", "warning", "An irreversible tool asks")
+@rule("ORC054")
 def irreversible_asks(subject: Subject) -> Iterator[Problem]:
     """Require confirmation of an irreversible tool."""
     tool = subject.tool
@@ -72,43 +74,51 @@ def irreversible_asks(subject: Subject) -> Iterator[Problem]:
     if not tool.needs_confirmation:
         yield Problem(
             subject.pointer_to("x-orchet-requires-confirmation"),
-            f"nothing undoes {subject.name}, and nobody is asked before it is called",
-            "set x-orchet-requires-confirmation to the type of a card",
+            f"nothing cancels {subject.name}, and nobody is asked before it is called",
         )
 
 
-@rule("ORC041", "error", "The tools of a pair are there", is_lasting=True)
+@rule("ORC041")
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
     """Require both ends of a pair, and a probe, to be tools of one document."""
     probe = subject.declared(PROBE)
     if probe is not None and not isinstance(probe.value, str):
         probe = probe.at("operationId")
-    cancels, cancel_for = map(subject.declared, ("x-orchet-cancels", "x-orchet-cancel-for"))
-    for named in (cancels, cancel_for, probe):
+    cancel_for = subject.declared("x-orchet-cancel-for")
+    for named in (*_named(subject, "x-orchet-cancels"), cancel_for, probe):
         if named is not None and isinstance(named.value, str) and named.value not in subject.peers:
             yield Problem(
                 named.pointer,
                 f"{subject.name} names {named.value!r}, which is no tool of this document",
-                "give it x-orchet-tool: true, in the same document",
             )
 
 
-@rule("ORC042", "error", "The ends of a pair agree", is_lasting=True)
+def _named(subject: Subject, keyword: str) -> list[DocumentNode]:
+    """Return the operationIds of one end of a pair, which may be a list of calls."""
+    declared = subject.declared(keyword)
+    if declared is None or any(breach.keyword == keyword for breach in subject.breaches):
+        return []
+    steps = declared.elements() if isinstance(declared.value, list) else [declared]
+    ids = [one.at("operationId") if isinstance(one.value, dict) else one for one in steps]
+    return [one for one in ids if one is not None]
+
+
+@rule("ORC042")
 def pair_agrees(subject: Subject) -> Iterator[Problem]:
     """Require each end of a pair to name the other."""
     ends = (
         ("x-orchet-cancels", "x-orchet-cancel-for"),
         ("x-orchet-cancel-for", "x-orchet-cancels"),
     )
-    for ours, theirs in ends:
-        named = subject.declared(ours)
-        peer = subject.peers.get(named.value) if named and isinstance(named.value, str) else None
-        if named is None or peer is None:
+    pairs = [(one, theirs) for ours, theirs in ends for one in _named(subject, ours)]
+    for named, theirs in pairs:
+        peer = subject.peers.get(named.value) if isinstance(named.value, str) else None
+        if peer is None:
             continue
-        answer = peer.declared(theirs)
-        if answer is not None and not isinstance(answer.value, str):
+        if any(breach.keyword == theirs for breach in peer.breaches):
             continue
-        if answer is None or answer.value != subject.operation.operation_id:
+        answers = [one.value for one in _named(peer, theirs)]
+        if subject.operation.operation_id not in answers:
             yield Problem(
                 named.pointer,
                 f"{subject.name} names {peer.name}, which does not name it back",
@@ -116,7 +126,7 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule("ORC043", "error", "A cancel never asks", is_lasting=True)
+@rule("ORC043")
 def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
     """Require a cancel tool that declares no confirmation."""
     if subject.declared("x-orchet-cancel-for") is None:
@@ -125,12 +135,11 @@ def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
     if named is None or named.value is not False:
         yield Problem(
             subject.pointer_to("x-orchet-requires-confirmation"),
-            f"{subject.name} undoes another tool and does not say that rollback asks nobody",
-            "set x-orchet-requires-confirmation: false: a question would block a rollback for ever",
+            f"{subject.name} cancels another tool and does not say that rollback asks nobody",
         )
 
 
-@rule("ORC044", "error", "A cancel can be filled", is_lasting=True)
+@rule("ORC044")
 def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
     """Require the forward call to fill everything that the cancel tool requires."""
     for called, template, pointer in _calls(subject):
@@ -149,9 +158,9 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule("ORC045", "error", "Arguments are inputs", is_lasting=True)
+@rule("ORC045")
 def args_are_inputs(subject: Subject) -> Iterator[Problem]:
-    """Require arguments that are inputs of the called tool, and constants that they take."""
+    """Require arguments that are inputs of the called tool, and constants that these accept."""
     for called, template, pointer in _calls(subject):
         for name, value in template.arguments.items():
             if name not in called.properties:
@@ -170,7 +179,7 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-@rule("ORC046", "error", "Expressions find something", is_lasting=True)
+@rule("ORC046")
 def expressions_find_something(subject: Subject) -> Iterator[Problem]:
     """Require expressions that read values of the forward call."""
     if subject.tool is None:
@@ -182,13 +191,63 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
                     yield Problem(
                         pointer,
                         f"{value!r} for {name!r} reads nothing that {subject.name} sends or gets",
-                        "read a declared input, or a declared property of the answer",
                     )
 
 
-@rule("ORC047", "warning", "A call whose answer is lost can be cancelled")
+@rule("ORC074")
+def filling_fits(subject: Subject) -> Iterator[Problem]:
+    """Require expressions that read a type that the filled input accepts.
+
+    A parameter is text, and accepts digits from a number as well as from a string.
+    """
+    if subject.tool is None:
+        return
+    for called, template, pointer in _calls(subject):
+        places = {binding.name: binding for binding in called.bindings}
+        for name, value in template.arguments.items():
+            filling = parse_filling(value)
+            if name not in places or filling.is_listed or len(filling.parts) != 1:
+                continue
+            apart = frozenset() if places[name].location != "body" else {_DIGITS}
+            given = {t for e in filling.expressions for t in _types_read(e, subject.tool)} - apart
+            taken = _types(called.properties[name], called.input_schema) - apart
+            if given and taken and given.isdisjoint(taken):
+                yield Problem(
+                    pointer,
+                    f"{value!r} reads {_listed(given)}, and {name!r} of {called.name} takes "
+                    f"{_listed(taken)}, so that every rollback is parked",
+                )
+
+
+def _listed(types: set[str]) -> str:
+    return " or ".join(sorted(types - {_DIGITS}))
+
+
+def _types_read(expression: Expression, tool: Tool) -> set[str]:
+    """Return the types of the value that an expression reads; empty if the document has none."""
+    if expression.message == "response" and expression.source == "body":
+        root = tool.output_schema or {}
+        return _types(schema_at(root, expression.path) or {}, root)
+    read = input_read(expression, tool)
+    if read is not None:
+        return _types(tool.properties[read], tool.input_schema)
+    return {"string", _DIGITS} if expression.source == "header" else set()
+
+
+def _types(schema: JsonObject, root: JsonObject) -> set[str]:
+    """Return the types of a schema, and `_DIGITS` if a number, or text that may be one, fits it."""
+    found = resolve(schema, root)
+    declared = found.get("type")
+    named = {str(one) for one in (declared if isinstance(declared, list) else [declared]) if one}
+    types = {"number" if one == "integer" else one for one in named - {"null"}}
+    text = {"type": "string", "format": found.get("format", "")}
+    is_free = SchemaValidator(text, format_checker=REQUEST_FORMATS).is_valid("7")
+    return types | {_DIGITS} if "number" in types or ("string" in types and is_free) else types
+
+
+@rule("ORC047")
 def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
-    """Report a call that cannot be cancelled when its answer is lost."""
+    """Report a call that cannot be cancelled after its answer is lost."""
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None:
         return
@@ -198,43 +257,39 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
         return
     yield Problem(
         subject.pointer_to(ARGS if subject.declared(ARGS) else "x-orchet-cancels"),
-        f"{subject.name} cannot be undone when its answer is lost: {compensation.cancel.tool} "
+        f"{subject.name} cannot be cancelled when its answer is lost: {compensation.cancel.tool} "
         "needs something of it, so the call is parked",
-        "let the caller send a client reference and cancel by it, add x-orchet-compensation-probe "
-        "that finds the resource by what was sent, or an Idempotency-Key header if the provider "
-        "honours one",
     )
 
 
-@rule("ORC048", "error", "A probe reads the request", is_lasting=True)
+@rule("ORC048")
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
-    """Require a probe that reads the request only, because it runs without an answer."""
+    """Report a probe that reads the answer: it can verify a cancel, but cannot find a lost call."""
     probe = subject.compensation.probe if subject.compensation is not None else None
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
             subject.pointer_to(PROBE),
-            f"the probe of {subject.name} reads the answer, which is missing when it is asked",
-            "fill its args from $request only",
+            f"the probe of {subject.name} reads the answer: it shows the outcome of a cancel, and "
+            "cannot find a call whose answer was lost",
         )
 
 
-@rule("ORC049", "error", "A probe only reads", is_lasting=True)
+@rule("ORC049")
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
-    """Require a probe without effect."""
+    """Require a probe that has no effect."""
     peer = subject.probe
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
         yield Problem(
             subject.pointer_to(PROBE),
             f"the probe of {subject.name} is {peer.name}, which changes something",
-            "probe with a tool that only reads",
         )
 
 
-@rule("ORC050", "note", "A call can be repeated")
+@rule("ORC050")
 def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     """Report a call with an effect that takes no idempotency key."""
     tool = subject.tool
-    if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
+    if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_key is not None:
         return
     if any(reference_is_own.check(subject)) or any(survives_ambiguity.check(subject)):
         # ORC052 and ORC047 report worse consequences of the missing key.
@@ -242,11 +297,10 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     yield Problem(
         subject.pointer,
         f"{subject.name} takes no idempotency key, so it is never sent a second time",
-        "add a header parameter Idempotency-Key if the provider honours one",
     )
 
 
-@rule("ORC051", "warning", "Compensation settings stand on a tool with a cancel")
+@rule("ORC051")
 def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
     """Require x-orchet-cancels next to compensation settings."""
     if subject.declared("x-orchet-cancels") is not None:
@@ -254,9 +308,7 @@ def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
     for keyword, place in subject.operation.node.raw_items():
         if keyword.startswith("x-orchet-compensation-"):
             yield Problem(
-                place.pointer,
-                f"{keyword} on {subject.name} means nothing without x-orchet-cancels",
-                "put it on the tool that creates the obligation",
+                place.pointer, f"{keyword} on {subject.name} means nothing without x-orchet-cancels"
             )
 
 
@@ -284,11 +336,10 @@ def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
 def _can_find(expression: Expression, tool: Tool) -> bool:
     if expression.message == "response":
         return expression.source != "body" or _leads_somewhere(tool.output_schema, expression.path)
+    if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
+        return True
     if expression.source == "body":
         return _is_sent(expression.path, tool)
-    name = expression.path[0]
-    if expression.source == "header" and name.lower() == (tool.idempotency_header or "").lower():
-        return True
     return input_read(expression, tool) is not None
 
 
@@ -305,11 +356,11 @@ def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
     return schema is not None and schema_at(schema, path) is not None
 
 
-@rule("ORC052", "warning", "A reference is the caller's own")
+@rule("ORC052")
 def reference_is_own(subject: Subject) -> Iterator[Problem]:
-    """Require the cancel of a lost call to identify it by the caller's own reference."""
+    """Require the cancel of a lost call to identify the call by the caller's own reference."""
     compensation, tool = subject.compensation, subject.tool
-    if compensation is None or tool is None or tool.idempotency_header is not None:
+    if compensation is None or tool is None or tool.idempotency_key is not None:
         return
     read = [input_read(e, tool) for e in expressions_of(compensation.cancel)]
     sent = [name for name in read if name is not None]
@@ -321,5 +372,4 @@ def reference_is_own(subject: Subject) -> Iterator[Problem]:
             subject.pointer_to(ARGS),
             f"{compensation.cancel.tool} finds a call whose answer was lost by "
             f"{', '.join(sent)}, which others may share",
-            "cancel by a client reference that is different for every call",
         )

@@ -1,15 +1,31 @@
-"""Rules on the inputs and answers of a tool."""
+"""Rules on the name, the descriptions, the inputs and the answers of a tool."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Final
 
+from orchestrator.catalog.contract import READ_ONLY
 from orchestrator.catalog.inputs import is_json
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.tool import Effect
+from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool_names import TOOL_NAME
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import ANNOTATIONS
-from orchestrator.json_schema.walker import COMPOSITIONS
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, walk
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.words import (
+    NOUN_LIKE_VERBS,
+    action_of_stem,
+    is_verb,
+    name_words,
+    stem,
+    tokens,
+)
 
 _WITHOUT_CONTENT = frozenset({"204", "205", "304"})
 """Statuses whose answers have no content."""
@@ -21,7 +37,7 @@ _COMPOSED = frozenset({"$ref", *COMPOSITIONS})
 _TYPE_KEYWORDS = frozenset({"type", "enum", "const", *_COMPOSED})
 
 
-@rule("ORC002", "error", "A tool compiles")
+@rule("ORC002")
 def compiles(subject: Subject) -> Iterator[Problem]:
     """Require an operation that compiles."""
     if subject.fault is not None:
@@ -32,7 +48,7 @@ def compiles(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC020", "note", "The input is an object")
+@rule("ORC020")
 def object_shaped(subject: Subject) -> Iterator[Problem]:
     """Require a JSON body that is an object."""
     for found in subject.inputs:
@@ -42,12 +58,10 @@ def object_shaped(subject: Subject) -> Iterator[Problem]:
                 subject.pointer_to("requestBody"),
                 f"the body of {subject.name} is not an object, so it appears as "
                 f"{found.binding.name!r}",
-                "wrap it, if the provider can still change it: an object whose properties name "
-                "what is sent",
             )
 
 
-@rule("ORC021", "note", "Inputs state their limits")
+@rule("ORC021")
 def constrained_inputs(subject: Subject) -> Iterator[Problem]:
     """Require limits of each input."""
     for found in subject.inputs:
@@ -57,7 +71,7 @@ def constrained_inputs(subject: Subject) -> Iterator[Problem]:
             yield Problem(place, text, f"add {missing}")
 
 
-@rule("ORC022", "warning", "Inputs are described")
+@rule("ORC022")
 def described_inputs(subject: Subject) -> Iterator[Problem]:
     """Require a description of each input."""
     for found in subject.inputs:
@@ -65,11 +79,10 @@ def described_inputs(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 found.pointer or subject.pointer_to("requestBody"),
                 f"the input {found.binding.name!r} of {subject.name} is not described",
-                "say in a few words what belongs there",
             )
 
 
-@rule("ORC023", "warning", "A needed body is required")
+@rule("ORC023")
 def body_is_required(subject: Subject) -> Iterator[Problem]:
     """Require a body with required properties to be required itself."""
     tool = subject.tool
@@ -79,11 +92,10 @@ def body_is_required(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 body.pointer,
                 f"{subject.name} has required properties in a body that may be left out",
-                "add `required: true` to the requestBody, or `required: false` if that is meant",
             )
 
 
-@rule("ORC024", "warning", "Answers of reads are declared")
+@rule("ORC024")
 def structured_answer(subject: Subject) -> Iterator[Problem]:
     """Require a read to declare its answer, as JSON if the answer has properties."""
     tool = subject.tool
@@ -117,11 +129,7 @@ def _structured_text(subject: Subject) -> str | None:
 
 
 def _undeclared(subject: Subject, what: str) -> Problem:
-    return Problem(
-        subject.pointer_to("responses"),
-        f"{subject.name} {what}",
-        "declare the schema of its answer: cards, receipts and later steps read its properties",
-    )
+    return Problem(subject.pointer_to("responses"), f"{subject.name} {what}")
 
 
 def _successes(subject: Subject) -> Iterator[tuple[str, DocumentNode]]:
@@ -143,7 +151,7 @@ def _is_json_body(subject: Subject) -> bool:
 
 
 def _missing_limit(schema: JsonObject) -> str | None:
-    """Return the missing limits of an input; None when it has enough."""
+    """Return the missing limits of an input; None if it has enough."""
     if not _TYPE_KEYWORDS & schema.keys():
         return "a type"
     kinds = schema.get("type")
@@ -155,3 +163,225 @@ def _missing_limit(schema: JsonObject) -> str | None:
     if kind == "array" and "maxItems" not in schema:
         return "a maxItems"
     return None
+
+
+_FEWEST_WORDS = 5
+_MOST_READ: Final = 20_000
+"""Characters that are examined; no card shows a longer text."""
+_NOT_PROSE: Final = re.compile(
+    r"`[^`]{1,500}`|<[^<>]{0,300}>|\"[^\"]{0,200}\"|\w{1,20}://\S+|\S{1,80}@\S{1,80}|\{[^{}]{0,100}\}"
+)
+"""Code, tags, quotations and addresses."""
+_PROGRAM_NAME: Final = re.compile(
+    r"(?<![\w./:@#$&=-])(?:[a-z0-9]+(?:_[a-z0-9]+)+|[a-z]{3,}[A-Z]+[a-z]\w*"
+    r"|[A-Z][a-z]+(?:[A-Z][a-z]+)+[A-Z]\w*)(?![\w=])"
+)
+"""Names in snake_case, in camelCase and, with three parts or more, in PascalCase."""
+_READING: Final = frozenset({"get", "list", "find", "search", "show", "fetch", "retrieve", "read"})
+_DETERMINERS: Final = frozenset({"a", "an", "the", "all", "this", "your", "one"})
+_AFTER_VERBS: Final = _DETERMINERS | {"to", "out", "off", "my", "every"}
+_SELECTORS: Final = frozenset({"action", "cmd", "command", "do", "method", "op", "operation"})
+"""Names of inputs that select what a call does."""
+_SESSION_VERBS: Final = frozenset(
+    {
+        "logout",
+        "logoff",
+        "signout",
+        "rotate",
+        "refresh",
+        "regenerate",
+        "resend",
+        "purge",
+        "shutdown",
+    }
+)
+"""Verbs for operations on systems, which never occur in requests."""
+
+
+@rule("ORC010")
+def usable_name(subject: Subject) -> Iterator[Problem]:
+    """Require an operationId that can name a tool."""
+    name = subject.operation.operation_id
+    called = f", so it is called {subject.tool.name}" if subject.tool is not None else ""
+    if name is None:
+        yield Problem(
+            subject.pointer,
+            f"{subject.name} has no operationId{called}",
+            "add one: it becomes the name of the tool and should never change",
+            cause="no name",
+        )
+    elif not TOOL_NAME.fullmatch(name):
+        yield Problem(
+            subject.pointer_to("operationId"),
+            f"the operationId {name!r} cannot name a tool{called}",
+            cause="unusable names",
+        )
+
+
+@rule("ORC012")
+def has_summary(subject: Subject) -> Iterator[Problem]:
+    """Require a summary."""
+    if not _text(subject, "summary"):
+        yield Problem(subject.pointer_to("summary"), f"{subject.name} has no summary")
+
+
+@rule("ORC013")
+def has_description(subject: Subject) -> Iterator[Problem]:
+    """Require a description, or a summary, of more than a few words."""
+    if not any(_is_described(_text(subject, keyword)) for keyword in ("description", "summary")):
+        yield Problem(subject.pointer_to("description"), f"{subject.name} is not described")
+
+
+@rule("ORC014")
+def plain_language(subject: Subject) -> Iterator[Problem]:
+    """Require a summary and a description without names that only programs use."""
+    for keyword in ("summary", "description"):
+        text = _NOT_PROSE.sub(" ", _text(subject, keyword)[:_MOST_READ])
+        for word in dict.fromkeys(_PROGRAM_NAME.findall(text)):
+            if not _is_field(word, subject):
+                yield Problem(
+                    subject.pointer_to(keyword),
+                    f"the {keyword} of {subject.name} has {word!r}, a name that programs use",
+                    cause=word,
+                )
+
+
+def _is_field(name: str, subject: Subject) -> bool:
+    """Return True for a field that a caller fills in or reads, whose use a text may explain."""
+    tool = subject.tool
+    schemas = (tool.input_schema, tool.output_schema) if tool is not None else ()
+    return any(name in properties_of(part) for whole in schemas for part in walk(whole))
+
+
+@rule("ORC015")
+def explicit_scope(subject: Subject) -> Iterator[Problem]:
+    """Require a description of when to use the tool and of its answer."""
+    text = _text(subject, "description").lower()
+    if _is_described(text) and not ("use this" in text and "return" in text):
+        yield Problem(
+            subject.pointer_to("description"),
+            f"the description of {subject.name} does not state its scope",
+            cause="scope",
+        )
+
+
+def _is_described(text: str) -> bool:
+    return len(text.split()) >= _FEWEST_WORDS
+
+
+def _text(subject: Subject, keyword: str) -> str:
+    found = subject.declared(keyword)
+    return found.value.strip() if found is not None and isinstance(found.value, str) else ""
+
+
+@rule("ORC068")
+def not_deprecated(subject: Subject) -> Iterator[Problem]:
+    """Report tools that their provider is about to remove."""
+    if subject.operation.node.is_true("deprecated"):
+        yield Problem(
+            subject.pointer_to("deprecated"),
+            f"{subject.name} is deprecated: an equal tool that is not comes first",
+            cause="deprecated",
+        )
+
+
+@rule("ORC070")
+def get_only_reads(subject: Subject) -> Iterator[Problem]:
+    """Report a GET that is called without asking although its words mention a change."""
+    if subject.tool is None or subject.declared(READ_ONLY) is not None:
+        return
+    why = doubt_of_get(subject.operation, subject.tool)
+    if why and subject.tool.effect is Effect.READ:
+        yield Problem(
+            subject.pointer,
+            f"{subject.name} is a GET that may change something: {why}",
+            f"set {READ_ONLY}: false with a confirmation, or {READ_ONLY}: true if it only reads",
+        )
+
+
+def doubt_of_get(operation: Operation, tool: Tool) -> str:
+    """Return the reason why a GET may change something, by its words, inputs and answer.
+
+    '' if the GET reads. A noun that is a verb as well ("order", "report") is a noun here, unless
+    nothing is answered.
+    """
+    if not operation.is_safe:
+        return ""
+    if doubt := _doubt_of_selector(tool):
+        return doubt
+    words, summary = name_words(tool.name), tokens(tool.summary)
+    reads = bool({*words[:1], *words[-1:], *summary[:1]} & _READING)
+    answers = any(
+        response.at("content") is not None
+        for status, response in operation.node.items("responses")
+        if status.startswith("2")
+    )
+    fixed = [s for s in operation.path.strip("/").split("/") if s and "{" not in s]
+    for segment, following in zip_longest(fixed, fixed[1:], fillvalue=""):
+        is_verbal = not following or is_verb(following)
+        if is_verbal and _is_change(name_words(segment), tool, is_noun=answers):
+            return f"its path says {segment!r}"
+    if not reads and any(_is_change((w,), tool, is_noun=answers) for w in (words[0], words[-1])):
+        return f"it is called {tool.name!r}"
+    if reads:
+        return ""
+    if summary[1:2] and summary[1] in _AFTER_VERBS and _is_other_verb(summary[0]):
+        return f"its summary says {summary[0]!r}"
+    for name in tool.required_inputs:
+        if verbs := _changes_among(tool, name, is_noun=True):
+            return f"{name} may be {verbs[0]!r}"
+    asks = any(word == "whether" or _is_reading(word) for word in summary[:1])
+    is_read = answers and (asks or not _only_acknowledges(tool))
+    return "" if is_read else "nothing is read from its answer"
+
+
+def _doubt_of_selector(tool: Tool) -> str:
+    """Return a doubt if an input selects the effect of the call: `method=delete`."""
+    for name in tool.required_inputs:
+        schema = tool.properties[name]
+        if name.lower() not in _SELECTORS or "const" in schema:
+            continue
+        if not isinstance(schema.get("enum"), list):
+            return f"what it does is up to {name!r}"
+        if verbs := _changes_among(tool, name, is_noun=False):
+            return f"{name} may be {verbs[0]!r}"
+    return ""
+
+
+def _changes_among(tool: Tool, name: str, *, is_noun: bool) -> list[str]:
+    """Return the values of an input that are verbs of change."""
+    values = tool.properties[name].get("enum")
+    said = [v for v in (values if isinstance(values, list) else []) if isinstance(v, str)]
+    return [v for v in said if _is_change(name_words(v), tool, is_noun=is_noun)]
+
+
+def _is_other_verb(word: str) -> bool:
+    """Return True for a word that may be a verb before its object, except verbs of reading."""
+    is_verbal = is_verb(word) or (word.endswith("s") and not word.endswith(("is", "ss", "us")))
+    return is_verbal and not _is_reading(word)
+
+
+def _is_reading(word: str) -> bool:
+    return word in _READING or action_of_stem(stem(word)) in (Action.READ, Action.SEARCH)
+
+
+def _only_acknowledges(tool: Tool) -> bool:
+    """Return True if the answer contains only booleans, which report success."""
+    schema = tool.output_schema or {}
+    parts = [resolve(part, schema) for part in properties_of(schema).values()]
+    return bool(parts) and all(part.get("type") == "boolean" for part in parts)
+
+
+def _is_change(words: Sequence[str], tool: Tool, *, is_noun: bool) -> bool:
+    """Return True if these words are one verb of change."""
+    if len(words) != 1 or (is_noun and words[0] in NOUN_LIKE_VERBS):
+        return False
+    return words[0] in _SESSION_VERBS or (is_verb(words[0]) and _changes(stem(words[0]), tool))
+
+
+def _changes(verb: str, tool: Tool) -> bool:
+    """Return True if the verb of a stem changes something; sending requires an input."""
+    action = action_of_stem(verb)
+    if action is Action.SEND:
+        return bool(tool.properties)
+    return action in SIDE_EFFECT_ACTIONS - {Action.CREATE}

@@ -1,6 +1,6 @@
 """Subjects of the rules: a tool as written and as compiled, its inputs, and the places it uses."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -10,9 +10,8 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
+from orchestrator.catalog.contract_keywords import Breach, operation_keywords
 from orchestrator.catalog.inputs import choose_content_type
-from orchestrator.catalog.lint.prose import Prose
-from orchestrator.catalog.lint.published_schemas import Breach, operation_keywords
 from orchestrator.catalog.operations import METHODS, Operation
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool
 from orchestrator.catalog.tool_names import Peers, name_tools, place_of
@@ -35,42 +34,44 @@ _Path = tuple[str, ...]
 
 
 class Uses:
-    """Number of tools that use each place of a document."""
+    """The tools that use each place of a document."""
 
     def __init__(self, root: JsonObject, exposed: Iterable[Operation]) -> None:
         """Take the document and the operations that are tools."""
         self._root = root
         self._referred: dict[_Path, frozenset[_Path]] = {}
-        self._targets: Counter[_Path] = Counter()
-        self._tools: Counter[_Path] = Counter()
+        self._users: defaultdict[_Path, set[_Path]] = defaultdict(set)
+        self._tools: set[_Path] = set()
         for operation in exposed:
-            self._tools[operation.node.path] += 1
-            self._targets.update(self._reached(operation))
+            self._tools.add(operation.node.path)
+            for place in (operation.node.path, *self._reached(operation)):
+                self._users[place].add(operation.node.path)
 
     def of(self, path: _Path) -> int:
-        """Return the number of tools that use this place; all of them for the document's own."""
+        """Return the number of tools that use this place; all tools for root keywords."""
+        return len(self.by(path))
+
+    def by(self, path: _Path) -> set[_Path]:
+        """Return the paths of the operations of the tools that use this place."""
         if path[:1] == ("paths",) and len(path) > 1:
-            return self._of_path(path)
+            if len(path) > 2 and path[2] in METHODS:
+                return self._users.get(path[:3], set())
+            return {place for place in self._tools if place[:2] == path[:2]}
         is_of_all = path[:1] and (
             path[0] in _OF_ALL or path[:2] == ("components", "securitySchemes")
         )
         if len(path) < 2 or is_of_all:
-            return self._tools.total()
+            return self._tools
         around = [path[:length] for length in range(len(path), 0, -1)]
-        return next((n for p in around if (n := self._tools[p] or self._targets[p])), 0)
+        return next((self._users[p] for p in around if p in self._users), set())
 
     def is_examined(self, path: _Path) -> bool:
-        """Return True if the linter looks there; it skips operations that are not tools."""
+        """Return True if the linter examines the place; it skips operations that are not tools."""
         is_in_operation = path[:1] == ("paths",) and len(path) > 2 and path[2] in METHODS
         return not is_in_operation or path[:3] in self._tools
 
-    def _of_path(self, path: _Path) -> int:
-        if len(path) > 2 and path[2] in METHODS:
-            return self._tools[path[:3]] or self._targets[path[:3]]
-        return sum(number for place, number in self._tools.items() if place[:2] == path[:2])
-
     def _reached(self, operation: Operation) -> set[_Path]:
-        """Return everything that an operation refers to, directly or not."""
+        """Return all places that an operation refers to, directly or not."""
         nearby = {k: v for k, v in operation.path_item.mapping().items() if k not in METHODS}
         waiting = [*_references((operation.node.value, nearby))]
         reached: set[_Path] = set()
@@ -118,13 +119,13 @@ class Input:
     schema: JsonObject
     """Compiled."""
     pointer: str = ""
-    """Place of the parameter or body property; '' when unknown."""
+    """Place of the parameter or body property; '' if unknown."""
     schema_pointer: str = ""
     """Place of its schema: the declaration, or the target of its reference."""
 
     @property
     def is_whole_body(self) -> bool:
-        """True if it stands for a body without named parts."""
+        """True if the input is a body without named parts."""
         return self.binding.location == "body" and not self.binding.field
 
 
@@ -184,8 +185,10 @@ class Subject:
 
     operation: Operation
     tool: Tool | None = None
-    """Missing when it does not compile; `fault` has the reason. Keywords with invalid values are
-    left out, so that the rest is examined."""
+    """The compiled tool; None if it does not compile, for the reason in `fault`.
+
+    Keywords with invalid values are left out, so that the rest is examined.
+    """
     compensation: Compensation | None = None
     fault: DocumentInvalid | None = None
     breaches: tuple[Breach, ...] = ()
@@ -194,8 +197,6 @@ class Subject:
     """Tools of the same document, itself included, by operationId and by name."""
     called_back: frozenset[str] = frozenset()
     """Names of the tools that rollback calls: cancels and probes."""
-    prose: Prose = field(default_factory=lambda: Prose({}))
-    """Prose of the document."""
 
     @property
     def name(self) -> str:
@@ -220,7 +221,7 @@ class Subject:
         return self.operation.node.at(keyword)
 
     def pointer_to(self, keyword: str) -> str:
-        """Return the pointer of a keyword, or of the operation when it is absent."""
+        """Return the pointer of a keyword, or of the operation if the keyword is absent."""
         found = self.operation.node.raw(keyword)
         return found.pointer if found is not None else self.pointer
 
@@ -232,17 +233,17 @@ class Subject:
 
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
-        """Inputs with their places; empty when the tool does not compile."""
+        """Inputs with their places; empty if the tool does not compile."""
         return tuple(inputs_of(self.operation, self.tool)) if self.tool is not None else ()
 
     @property
     def is_called_by_rollback(self) -> bool:
-        """True if rollback calls it, as a cancel or a probe."""
+        """True if rollback calls the tool, as a cancel or a probe."""
         is_named = self.tool is not None and self.tool.name in self.called_back
         return is_named or self.declared("x-orchet-cancel-for") is not None
 
 
-def subjects(root: JsonObject, exposed: Iterable[Operation]) -> list[Subject]:
+def subjects(exposed: Iterable[Operation]) -> list[Subject]:
     """Return the tools of one document, each with its peers."""
     listed = list(exposed)
     names = name_tools(listed)
@@ -254,8 +255,7 @@ def subjects(root: JsonObject, exposed: Iterable[Operation]) -> list[Subject]:
     peers = {s.operation.operation_id: s for s in whole if s.operation.operation_id is not None}
     peers |= {s.tool.name: s for s in whole if s.tool is not None}
     called = frozenset(t.tool for s in whole if s.compensation for t in s.compensation.templates)
-    prose = Prose(root)
-    return [replace(s, peers=peers, called_back=called, prose=prose) for s in whole]
+    return [replace(s, peers=peers, called_back=called) for s in whole]
 
 
 def _compiled(operation: Operation, name: str) -> Subject:
@@ -278,7 +278,7 @@ def _with_compensation(subject: Subject, peers: Peers) -> Subject:
 
 
 def schema_at(schema: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
-    """Return the schema at a path; {} if it is open there, None if nothing can stand there."""
+    """Return the schema at a path; {} if it is open there, None if no value is possible there."""
     for step in path:
         if "properties" not in schema:
             return {}
@@ -290,7 +290,7 @@ def schema_at(schema: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
 
 
 def allows(schema: JsonObject, root: JsonObject, value: JsonValue) -> bool:
-    """Return True if a schema allows a value; also if the schema cannot be evaluated."""
+    """Return True if a schema allows a value, or cannot be evaluated."""
     try:
         return SchemaValidator(with_definitions(schema, root)).is_valid(value)
     except SCHEMA_FAULTS:

@@ -1,32 +1,26 @@
-"""Rollback pairs with their probes: sure ones, and likely ones with their doubts."""
+"""Rollback pairs with their probes: inputs of a cancel, sure pairs, and likely ones with doubts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import pairwise
+from typing import Final, NamedTuple
 
 from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
-from orchestrator.catalog.suggest.cancel_inputs import (
-    Filled,
-    Fit,
-    Unfilled,
-    at_path,
-    fill,
-    find_id,
-    opened_properties,
-    share_shape,
-)
-from orchestrator.catalog.suggest.removals import (
+from orchestrator.catalog.suggest.survey import (
     Cancellable,
+    PathShape,
     Removal,
+    Surveyed,
     cancel_links,
     cancelled_states,
     matches,
 )
-from orchestrator.catalog.suggest.survey import Surveyed
 from orchestrator.catalog.tool import InputBinding, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import format_pointer, resolve
 from orchestrator.json_schema.walker import properties_of
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.words import (
     WARY_VERBS,
@@ -34,15 +28,309 @@ from orchestrator.language.words import (
     action_of_stem,
     is_any_change,
     is_verb,
+    name_words,
     stem,
     tokens,
 )
+
+_IDS: Final = frozenset({"id", "uuid", "guid", "uid"})
+LOCATION: Final = "$response.header.Location"
+_SCALARS: Final = frozenset({"string", "integer"})
+
+
+class Fit(IntEnum):
+    """Certainty that a property has the value of a path's parameter."""
+
+    NONE = 0
+    ONLY_ID = 1
+    """The id of its object, of any kind."""
+    OF_THING = 2
+    """The `id` for `/orders/{order_id}`, the `order_id` for `/orders/{id}`."""
+    SAME_NAME = 3
+
+
+@dataclass(frozen=True)
+class FoundId:
+    """A property that contains an id."""
+
+    path: tuple[str, ...]
+    fit: Fit
+
+    @property
+    def expression(self) -> str:
+        """The runtime expression that reads the property from the answer."""
+        return f"$response.body#{format_pointer(self.path)}"
+
+
+def holds(parameter: str, name: str, item: PathShape) -> Fit:
+    """Return how certainly a property has the value of a path's last parameter.
+
+    For `/orders/{order}` the answer's `id` is the order; for `/orders/{id}` its `customer_id` is
+    not the id.
+    """
+    asked, held = _words(parameter), _words(name)
+    if asked == held:
+        return Fit.SAME_NAME if len(asked) > 1 or asked != ("id",) else Fit.OF_THING
+    if held == ("id",) and item.thing[-len(asked) :] == asked:
+        return Fit.OF_THING
+    if asked[-len(held) :] == held:
+        if item.words & {*asked[: -len(held)]}:
+            return Fit.OF_THING
+        return Fit.ONLY_ID if held == ("id",) else Fit.NONE
+    if held[-len(asked) :] == asked and not {*held[: -len(asked)]}.isdisjoint(item.thing):
+        return Fit.OF_THING
+    return Fit.NONE
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return tuple("id" if word in _IDS else singular(word) for word in name_words(name))
+
+
+def find_id(parameter: str, item: PathShape, schema: JsonObject | None) -> FoundId | None:
+    """Return the one property of an answer that has the parameter's value, or None.
+
+    The property is at the top, or in the one object that the answer wraps around the resource. An
+    id inside a list belongs to one of many.
+    """
+    if schema is None:
+        return None
+    top = opened_properties(schema, schema)
+    if (found := _best(parameter, item, top)) is not None:
+        return found
+    wrapped = {name: opened_properties(inner, schema) for name, inner in top.items()}
+    inside = {n: f for n, below in wrapped.items() if (f := _best(parameter, item, below))}
+    best = max((found.fit for found in inside.values()), default=Fit.NONE)
+    names = [name for name, found in inside.items() if found.fit is best]
+    if len(names) != 1:
+        return None
+    # The wrapped object may be the parent: for `/triggers/{id}/services` the trigger.
+    around = _words(names[0])
+    is_other = item.words.intersection(around) and not {*item.thing}.intersection(around)
+    return None if is_other else FoundId((names[0], *inside[names[0]].path), best)
+
+
+def _best(parameter: str, item: PathShape, properties: Mapping[str, JsonObject]) -> FoundId | None:
+    """Return the property of an object that fits best; None if several do, or none."""
+    fits = {n: holds(parameter, n, item) for n, s in properties.items() if _is_scalar(s)}
+    best = max(fits.values(), default=Fit.NONE)
+    found = [name for name, fit in fits.items() if fit is best]
+    return FoundId((found[0],), best) if best and len(found) == 1 else None
+
+
+def opened_properties(schema: JsonObject, root: JsonObject) -> dict[str, JsonObject]:
+    """Return the properties of an object schema, with their references resolved.
+
+    For alternatives, these are the properties that all of them have.
+    """
+    whole = resolve(schema, root)
+    found = {name: resolve(inner, root) for name, inner in properties_of(whole).items()}
+    for branches in (whole.get("oneOf"), whole.get("anyOf")):
+        if isinstance(branches, list) and branches:
+            each = [opened_properties(b, root) for b in branches if isinstance(b, dict)]
+            found |= {n: s for n, s in each[0].items() if all(n in other for other in each)}
+    return found
+
+
+def _is_scalar(schema: JsonObject) -> bool:
+    """Return True if a value can be an id, also if the type is undeclared."""
+    kinds = schema.get("type")
+    stated = {kinds} if isinstance(kinds, str) else {*kinds} if isinstance(kinds, list) else set()
+    return not stated or bool(stated & _SCALARS)
+
+
+def at_path(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
+    """Return True if answers of the schema have a property at the path."""
+    return _object_at(schema, path[:-1]).keys() >= {path[-1]}
+
+
+def share_shape(one: JsonObject | None, other: JsonObject | None, place: tuple[str, ...]) -> bool:
+    """Return True if most properties at a place agree, so both answers have the same resource."""
+    ours, theirs = (_object_at(schema, place[:-1]).keys() for schema in (one, other))
+    fewer = min(len(ours), len(theirs))
+    return fewer > 0 and 2 * len(ours & theirs) > fewer
+
+
+def _object_at(schema: JsonObject | None, path: tuple[str, ...]) -> dict[str, JsonObject]:
+    if schema is None:
+        return {}
+    properties = opened_properties(schema, schema)
+    for step in path:
+        properties = opened_properties(properties.get(step, {}), schema)
+    return properties
+
+
+class Filled(NamedTuple):
+    """The arguments of a cancel, by input name."""
+
+    args: JsonObject
+    found: FoundId | None
+    """Place of the id in the answer; None if the id is read from another place."""
+    assumed: tuple[str, ...] = ()
+    """Inputs filled with a sent value of the same name, which may mean something else."""
+
+
+class Unfilled(NamedTuple):
+    """An input of the cancel for which no value was found."""
+
+    name: str
+    why: str
+
+
+def fill(
+    maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal, *, located: bool = False
+) -> Filled | Unfilled:
+    """Fill the inputs that a cancel requires, and the caller's own reference if it takes one.
+
+    Args:
+        maker: creates the resource.
+        made_at: its path.
+        cancel: cancels the resource.
+        removal: how the cancel names the resource.
+        located: the answer declares an address in its Location header; without a body, that of the
+            resource.
+    """
+    args: JsonObject = {}
+    found: FoundId | None = None
+    assumed: list[str] = []
+    item = removal.item
+    for binding in cancel.bindings:
+        if removal.constant is not None and binding.name == removal.constant[0]:
+            value: str | None = removal.constant[1]
+        elif binding == removal.own and item.segments != made_at.segments:
+            asked = cancel.properties.get(binding.name, {})
+            found, value = _id(maker, binding.field, item)
+            if (alike := _described_alike(maker, binding.field, item, asked)) is not None:
+                found, value = alike, alike.expression
+            if value is None and located and maker.output_schema is None:
+                value = LOCATION if binding.location == "path" else None
+            takes_several = asked.get("type") == "array"
+            if value is not None and takes_several:
+                args[binding.name] = [value]
+                continue
+        else:
+            value = _sent(maker, made_at, binding, item) or _answered(maker, binding, item)
+        if value is None and (same := _sent_alike(maker, binding)) is not None:
+            assumed.append(binding.name)
+            value = same
+        if value is not None:
+            args[binding.name] = value
+        elif binding.required:
+            return Unfilled(binding.name, _why(maker, binding.name))
+    return Filled(args, found, tuple(assumed))
+
+
+def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | None]:
+    """Return the id of the resource: by name in the answer, else as sent, else the best fit.
+
+    If several parameters name it together, the caller's choice comes first, because it is known
+    even if the answer is lost.
+    """
+    found = find_id(own, item, maker.output_schema)
+    sent = _sent_id(maker, own, item)
+    if sent is not None and item.parent.ends_in_parameter:
+        return None, sent
+    if found is not None and (found.fit is Fit.SAME_NAME or sent is None):
+        return found, found.expression
+    return None, sent
+
+
+def _described_alike(maker: Tool, own: str, item: PathShape, asked: JsonObject) -> FoundId | None:
+    """Return the one id of the answer with the input's description; words outweigh names."""
+    schema = maker.output_schema or {}
+    top = opened_properties(schema, schema)
+    inner = {name: opened_properties(held, schema) for name, held in top.items()}
+    places: dict[tuple[str, ...], JsonObject] = {(name,): held for name, held in top.items()}
+    places |= {(name, n): held for name, below in inner.items() for n, held in below.items()}
+    found = [
+        FoundId(path, fit)
+        for path, held in places.items()
+        if _description(held) == _description(asked) != ""
+        and (fit := holds(own, path[-1], item))
+        and _is_scalar(held)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _description(schema: JsonObject) -> str:
+    return " ".join(str(schema.get("description", "")).split()).rstrip(".").casefold()
+
+
+def _sent_id(maker: Tool, own: str, item: PathShape) -> str | None:
+    """Return the id that the caller chooses, sent under the name that the path has for it."""
+    names = [
+        b.field
+        for b in maker.bindings
+        if b.location == "body" and b.required and holds(own, b.field, item) is Fit.SAME_NAME
+    ]
+    return f"$request.body#{format_pointer((names[0],))}" if len(names) == 1 else None
+
+
+def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape) -> str | None:
+    """Return the expression of a sent value for an input of the cancel, or None."""
+    if binding.location == "path":
+        return _from_path(maker, made_at, binding, item)
+    if binding.location == "body":
+        same = [b for b in maker.bindings if b.location == "body" and b.field == binding.field]
+        is_own = binding.field and is_own_reference(binding.field)
+        return f"$request.body#{format_pointer((same[0].field,))}" if same and is_own else None
+    same = [b for b in maker.bindings if (b.location, b.field) == (binding.location, binding.field)]
+    needed = binding.required or is_own_reference(binding.field)
+    if same and needed and binding.location != "cookie":
+        return f"$request.{binding.location}.{binding.field}"
+    return None
+
+
+def _answered(maker: Tool, binding: InputBinding, item: PathShape) -> str | None:
+    """Return the value of one of several path parameters, from its namesake in the answer."""
+    if binding.location != "path" or binding.field not in item.parameters[:-1]:
+        return None
+    found = find_id(binding.field, item, maker.output_schema)
+    return found.expression if found is not None and found.fit is Fit.SAME_NAME else None
+
+
+def _sent_alike(maker: Tool, binding: InputBinding) -> str | None:
+    """Return a required value that both bodies have under one name: an account, a depot."""
+    if not (binding.required and binding.field and binding.location == "body"):
+        return None
+    same = [b for b in maker.bindings if b.field == binding.field and b.required]
+    if len(same) != 1 or same[0].location not in ("body", "path"):
+        return None
+    is_body = same[0].location == "body"
+    pointer = format_pointer((binding.field,))
+    return f"$request.body#{pointer}" if is_body else f"$request.path.{binding.field}"
+
+
+def _from_path(
+    maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape
+) -> str | None:
+    """Return the parameter at the same position of both paths, else the input of that name."""
+    at = item.parameters.index(binding.field) if binding.field in item.parameters else -1
+    shared = item.segments[: len(made_at.segments)] == made_at.segments
+    if shared and 0 <= at < len(made_at.parameters):
+        return f"$request.path.{made_at.parameters[at]}"
+    for other in maker.bindings:
+        if (
+            other.field == binding.field
+            and holds(binding.field, other.field, item) is Fit.SAME_NAME
+        ):
+            if other.location == "body" and other.required:
+                return f"$request.body#{format_pointer((other.field,))}"
+            if other.location == "path":
+                return f"$request.path.{other.field}"
+    return None
+
+
+def _why(maker: Tool, name: str) -> str:
+    if maker.output_schema is None:
+        return f"{maker.name} declares no answer that could hold {name}"
+    return f"nothing that {maker.name} sends or gets is surely {name}"
+
 
 _MAKES_NOTHING = (Action.READ, Action.SEARCH, Action.UPDATE, Action.CANCEL)
 _DOES_MORE = (Action.EXECUTE, Action.PAY, Action.SEND)
 _EITHER = frozenset({"or", "and"})
 _REACHED = frozenset({"to", "recipient", "recipients", "cc", "bcc"})
-"""Inputs for people whom a call reaches, which no cancel reverses."""
+"""Inputs for people who receive the effect, which no cancel reverses."""
 _TIMES = frozenset({"date", "date-time", "time"})
 
 
@@ -54,7 +342,7 @@ class Pair:
     cancel: Surveyed
     args: JsonObject
     doubts: tuple[str, ...] = ()
-    """Reasons why it is only likely; empty for a sure pair."""
+    """Reasons why the pair is only likely; empty for a sure pair."""
     notes: tuple[str, ...] = ()
     """Questions on a sure pair."""
 
@@ -80,21 +368,23 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
 
 
 def _pair(match: Cancellable, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | None:
-    """Return the pair of a match; None where its maker creates no resource."""
+    """Return the pair of a match; None if its maker creates no resource."""
     if _makes_nothing(match.maker):
         return None
     plain = [removal for removal in match.removals if removal.is_plain]
     removal = (plain or [*match.removals])[0]
     assert match.maker.tool is not None and removal.by.tool is not None
-    filled = fill(match.maker.tool, match.maker.shape, removal.by.tool, removal)
+    made_at = match.maker.made_at
+    located = match.maker.is_located and removal.item.parent.segments == made_at.segments
+    filled = fill(match.maker.tool, made_at, removal.by.tool, removal, located=located)
     doubts = [*_doubts_of_words(match.maker, removal)]
     if not removal.is_plain:
         doubts.append(f"{removal.by.name} may stand for a cancel, or may not")
     if len(plain) > 1:
         others = " and ".join(other.by.name for other in plain[1:])
-        doubts.append(f"{others} may be meant as well: which of them takes it back?")
+        doubts.append(f"{others} may be meant as well: which of them cancels it?")
     if isinstance(filled, Unfilled):
-        doubts.append(f"{filled.why}, which {removal.by.name} is told by")
+        doubts.append(f"{filled.why}, which {removal.by.name} goes by")
         return Pair(match.maker, removal.by, {}, tuple(doubts))
     if match.maker.method == "PUT":
         doubts.append("what was there before the call would be removed, too")
@@ -105,7 +395,7 @@ def _pair(match: Cancellable, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair
 
 
 def _makes_nothing(maker: Surveyed) -> bool:
-    """Return True if its verb reads, changes or removes; "open a ticket" creates one."""
+    """Return True if the maker's verb reads, changes or removes; "open a ticket" creates one."""
     verb, action = maker.verb
     is_plain = verb not in WARY_VERBS and verb != maker.method.lower()
     return is_plain and action in _MAKES_NOTHING
@@ -116,14 +406,14 @@ def _doubts_of_words(maker: Surveyed, removal: Removal) -> Iterator[str]:
         if action in _DOES_MORE and verb != maker.method.lower():
             yield f"what {maker.name} does may outlast what is removed: {verb}"
     inputs = maker.tool.properties if maker.tool else {}
-    # "From" one day "to" another reaches nobody.
+    # "From" one day "to" another means no recipient.
     reached = [
         name
         for name, schema in inputs.items()
         if name.lower() in _REACHED and schema.get("format") not in _TIMES
     ]
     if reached:
-        yield f"{maker.name} reaches somebody ({reached[0]}), which no removal takes back"
+        yield f"{maker.name} reaches somebody ({reached[0]}), which no removal reverses"
     if _may_update(maker):
         yield f"{maker.name} may change what is there already, which a removal would not bring back"
     verb, kind = removal.by.verb
@@ -132,7 +422,7 @@ def _doubts_of_words(maker: Surveyed, removal: Removal) -> Iterator[str]:
 
 
 def _first_verb(maker: Surveyed) -> tuple[str, Action]:
-    """Return the first verb of its summary: "Send a message"."""
+    """Return the first verb of the maker's summary: "Send a message"."""
     first = (
         next(iter(tokens(maker.tool.summary or maker.tool.description)), "") if maker.tool else ""
     )
@@ -140,7 +430,7 @@ def _first_verb(maker: Surveyed) -> tuple[str, Action]:
 
 
 def _may_update(maker: Surveyed) -> bool:
-    """Return True if its words join creating and changing: "Create or update a label"."""
+    """Return True if the maker's words join creating and changing: "Create or update a label"."""
     tool = maker.tool
     words = tokens(f"{maker.name}. {tool.summary}. {tool.description[:200]}") if tool else []
     return (
@@ -161,7 +451,7 @@ def _doubts_of_answer(
     if tool is None:
         return
     if found is None:
-        if match.is_same_path:
+        if match.is_same_path or LOCATION in filled.args.values():
             return
         yield (
             f"{removal.by.name} goes by what {match.maker.name} was sent alone: a thing that was "
@@ -179,7 +469,7 @@ def _doubts_of_answer(
 
 
 def _plain_enough(maker: Surveyed) -> Fit:
-    """Return the least fit of an id that no read confirms; 201 states a creation."""
+    """Return the least certain fit of an id that no read confirms; 201 states a creation."""
     return Fit.OF_THING if "201" in maker.statuses else Fit.SAME_NAME
 
 
@@ -199,12 +489,18 @@ def _notes(maker: Surveyed, filled: Filled, removal: Removal) -> Iterator[str]:
 def find_probe(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject | None:
     """Return the one read that takes the caller's own reference, as a probe declaration.
 
-    It takes a reference that the maker is sent under the same name, requires nothing that was not
-    sent, and returns the reference in its answer.
+    The read is about the created thing, takes a reference that the maker is sent under the same
+    name, requires nothing that was not sent, and returns the reference in its answer.
     """
     assert pair.maker.tool is not None
-    found = [p for one in listed if (p := _as_probe(one, pair.maker.tool)) is not None]
+    about = [one for one in listed if _is_about(one, pair.maker)]
+    found = [p for one in about if (p := _as_probe(one, pair.maker.tool)) is not None]
     return found[0] if len(found) == 1 else None
+
+
+def _is_about(one: Surveyed, maker: Surveyed) -> bool:
+    """Return True if the path of a read contains the thing that another operation creates."""
+    return not one.shape.words.isdisjoint(maker.made_at.thing)
 
 
 def _as_probe(one: Surveyed, maker: Tool) -> JsonObject | None:
@@ -261,7 +557,7 @@ def _read(sent: InputBinding) -> str:
 def _listing(tool: Tool, reference: str) -> tuple[str, ...] | None:
     """Return the path of the list whose elements have the reference; () for the answer itself.
 
-    None where nothing has it, and where the answer is a list: a condition reads below it.
+    None if nothing has it, or if the answer itself is a list: a condition reads below it.
     """
     schema = tool.output_schema
     if schema is None:

@@ -15,9 +15,10 @@ _WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "
 _WIDTH = 110
 _MOST_LINES = 8
 _EXPLAINED = (
-    "# What stands here as a fact is told by the document. What is only likely is a comment: look",
-    "# for `check:`. An action that is a comment as a whole does nothing while its # stands.",
-    "# Documents do not tell which fields are personal (x-orchet-pii-required), nor what costs",
+    "# Facts here are stated by the document. Whatever is only likely is a comment: look",
+    "# for `check:`. An action that is a comment as a whole does nothing until the '# ' that",
+    "# begins each of its lines is removed.",
+    "# Documents do not say which fields are personal (x-orchet-pii-required), nor what costs",
     "# nothing (x-orchet-price: false).",
 )
 
@@ -60,17 +61,19 @@ class Proposal(Record):
     marked_before: int = 0
     actions: tuple[ProposedAction, ...] = ()
     pairs: tuple[ProposedPair, ...] = ()
-    left_out: tuple[str, ...] = Field(default=(), description="operations that do not compile")
+    left_out: tuple[str, ...] = Field(
+        default=(), description="operations that are left out, by cause"
+    )
     remarks: tuple[str, ...] = Field(default=(), description="notes for the head of the overlay")
 
     @property
     def marked(self) -> int:
-        """Number of operations that it would make tools."""
+        """Number of operations that the overlay would make tools."""
         return sum(not action.is_question for action in self.actions)
 
     @property
     def questions(self) -> int:
-        """Number of operations that it only asks about."""
+        """Number of operations that the overlay only asks about."""
         return sum(action.is_question for action in self.actions)
 
     def asking(self, why: dict[str, str]) -> "Proposal":
@@ -118,7 +121,7 @@ def _head(proposal: Proposal) -> Iterator[str]:
     for remark in proposal.remarks:
         yield from _folded(remark, "# ")
     for left in proposal.left_out:
-        yield from _folded(f"left out, it cannot be compiled: {left}", "# ")
+        yield from _folded(f"left out: {left}", "# ")
     yield "overlay: 1.0.0"
     yield "info:"
     yield f"  title: {_scalar(f'Tools of {proposal.document}')}"

@@ -1,16 +1,23 @@
-"""Proposal of an overlay for one document: sure facts as actions, the rest as questions."""
+"""Propose an overlay for one document: sure facts as actions, the rest as questions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrator.catalog.call_templates import expressions_of
+from orchestrator.catalog.card_types import CARD_TYPES, OURS
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
+from orchestrator.catalog.contract import READ_ONLY
+from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.functions import read_description, read_name
+from orchestrator.catalog.inputs import IDEMPOTENCY_KEY
 from orchestrator.catalog.lint import Finding, lint
 from orchestrator.catalog.lint.contract_rules import absolute_server
-from orchestrator.catalog.operations import TOOL_MARK
+from orchestrator.catalog.lint.shape_rules import doubt_of_get
+from orchestrator.catalog.lint.subject import Uses
+from orchestrator.catalog.operations import TOOL_MARK, operations
 from orchestrator.catalog.overlay import apply_overlays, parse_overlay
+from orchestrator.catalog.stated_prices import names_price
 from orchestrator.catalog.suggest.pairing import Pair, find_pairs, find_probe
 from orchestrator.catalog.suggest.proposal import (
     Proposal,
@@ -24,8 +31,9 @@ from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.references import format_pointer
-from orchestrator.json_schema.walker import needs_something
+from orchestrator.json_schema.references import format_pointer, parse_pointer, reference_of
+from orchestrator.json_schema.walker import needs_something, properties_of
+from orchestrator.language import lexicon
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.words import (
     COMPUTING_VERBS,
@@ -41,13 +49,16 @@ from orchestrator.language.words import (
 
 _CONFIRM = "x-orchet-requires-confirmation"
 _TAGS = "the first tag of a tool is its domain; those that are missing are taken from the path"
-_ASK_CANCEL = "what undoes it? If nothing does, take the # away from these lines"
+_ASK_CANCEL = "what cancels it? If nothing does, remove the '# ' that begins each of these lines"
 _READING = (Action.READ, Action.SEARCH)
 _UNSURE = WARY_VERBS | COMPUTING_VERBS
 _OTHER_ANSWERS = ("201", "202")
 _ROUNDS = 4
-"""A question makes its other end a question too; no chain is longer."""
+"""Each question makes its other end a question too; no chain is longer."""
 _MOST_REMARKS = 5
+_MOST_NAMED = 6
+_CARDS: Final = {Action.PAY: "structured-payment", Action.SEND: "structured-message"}
+_PERSONAL: Final = frozenset({"birthday", "birthdate", "iban", "passport", "phone", "ssn"})
 
 
 def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] = ()) -> Proposal:
@@ -55,7 +66,7 @@ def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] =
 
     Args:
         name: of the document.
-        document: overlays applied; marked operations stay as they are.
+        document: overlays applied; marked operations are not changed.
         file: of the document, which the overlay extends.
         only: beginnings of paths, and tags; empty for all.
 
@@ -84,12 +95,19 @@ def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] =
         actions=tuple(actions),
         pairs=tuple(_proposed(pair, chosen) for pair in pairs if not pair.doubts),
         remarks=(_TAGS,) if any("tags" in one.texts for one in chosen) else (),
-        left_out=tuple(
-            f"{one.operation.method} {one.operation.path}: {one.fault}"
-            for one in chosen
-            if one.tool is None
-        ),
+        left_out=tuple(_left_out(chosen)),
     )
+
+
+def _left_out(listed: Sequence[Surveyed]) -> Iterator[str]:
+    """Yield each cause for which operations are left out, with those operations."""
+    causes: dict[str, list[str]] = {}
+    for one in listed:
+        if one.tool is None:
+            causes.setdefault(one.fault, []).append(f"{one.method} {one.operation.path}")
+    for cause, places in causes.items():
+        more = f" and {len(places) - _MOST_REMARKS} more" if places[_MOST_REMARKS:] else ""
+        yield f"{cause}: {', '.join(places[:_MOST_REMARKS])}{more}"
 
 
 def _action(
@@ -108,13 +126,19 @@ def _action(
         else:
             mark |= {_CONFIRM: False, "x-orchet-cancel-for": pair.maker.name}
     elif is_read(one):
-        pass
+        if doubt := doubt_of_get(one.operation, one.tool) if one.tool is not None else "":
+            is_question = True
+            mark |= {READ_ONLY: False, _CONFIRM: True, "x-orchet-irreversible": True}
+            checks.append(f"{doubt}: if it only reads, keep x-orchet-tool alone")
     elif surely_reads(one):
         mark |= {"x-orchet-read-only": True}
     else:
         is_question = True
         mark |= {_CONFIRM: True, "x-orchet-irreversible": True}
         checks += _why_asked(one, likely.get(one.name))
+    if not is_read(one) and not surely_reads(one):
+        checks += _likely_keys(one)
+        checks += _likely_contract(one) if pair is None or pair.maker is one else ()
     if _leaves_its_body_out(one):
         mark |= {"requestBody": {"required": True}}
         checks.append("the document lets the body be left out, though something in it is required")
@@ -130,11 +154,61 @@ def _action(
     )
 
 
+def _likely_keys(one: Surveyed) -> Iterator[str]:
+    """Yield a question about each input that may be an idempotency key, by its words alone."""
+    if one.tool is None or one.tool.idempotency_key is not None:
+        return
+    for binding in one.tool.bindings:
+        said = str(one.tool.properties[binding.name].get("description", ""))
+        is_of_request = {"request", "id"} <= {*name_words(binding.field)}
+        if binding.location != "path" and (is_of_request or "idempoten" in said.lower()):
+            yield f"is {binding.field} an idempotency key? Then {IDEMPOTENCY_KEY}: {binding.field}"
+
+
+def _likely_contract(one: Surveyed) -> Iterator[str]:
+    """Yield questions about the card, the personal inputs and the price of a consequence."""
+    if one.tool is None or one.verb[1] in (Action.CANCEL, Action.UPDATE):
+        return
+    if (card := _likely_card(one)) is not None:
+        yield f"which card? {_CONFIRM}: {card} shows {CARD_TYPES[card].purpose.lower()[:-1]}"
+    properties = one.tool.properties
+    if personal := [name for name, schema in properties.items() if _is_personal(name, schema)]:
+        yield f"personal? Then x-orchet-pii-required: [{', '.join(personal[:_MOST_NAMED])}]"
+    answered = properties_of(one.tool.output_schema or {})
+    sent = [b.field for b in one.tool.bindings if b.location == "body" and names_price(b.field)]
+    price = [f"$response.body#{format_pointer((n,))}" for n in answered if names_price(n)]
+    price += [f"$request.body#{format_pointer((n,))}" for n in sent]
+    if price and one.tool.price is None:
+        yield f"is that what it costs? Then {PRICE}: {price[0]}; false if it costs nothing"
+
+
+def _likely_card(one: Surveyed) -> str | None:
+    """Return the card type that the path names, or that the verb implies."""
+    named = (c for word in sorted(one.shape.words) if (c := f"structured-{word}") in CARD_TYPES)
+    card = next(named, None) or _CARDS.get(one.verb[1])
+    return card if card not in OURS else None
+
+
+def _is_personal(name: str, schema: JsonObject) -> bool:
+    """Return True for an e-mail address, a person's name, a phone or an account number."""
+    words = name_words(name)
+    if schema.get("format") in ("email", "idn-email") or lexicon.EMAIL & {*words}:
+        return True
+    is_name = words[-1] == "name" and bool(lexicon.PERSONAL & {*words})
+    return is_name or bool(_PERSONAL & {*words}) or {"account", "number"} <= {*words}
+
+
 def _leaves_its_body_out(one: Surveyed) -> bool:
     """Return True if a change may be sent without a body whose schema requires something.
 
-    A body that other operations refer to is left alone.
+    A body that other operations refer to is not changed, nor is the body of an operation that is
+    itself a reference: next to its reference, the proposal would replace the body.
     """
+    here = one.operation.root.raw(one.place[0])
+    for step in one.place[1:]:
+        here = here.raw(step) if here is not None else None
+    if here is None or reference_of(here.value) is not None:
+        return False
     written = one.operation.node.value
     body = written.get("requestBody") if isinstance(written, dict) else None
     is_own = isinstance(body, dict) and "$ref" not in body and body.get("required") is not True
@@ -164,14 +238,14 @@ def _pair_questions(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
     if _is_blind(pair, listed):
         yield (
             "when its answer is lost nothing finds what was made, and rollback asks an operator; "
-            "does the provider take an Idempotency-Key header?"
+            f"does the provider take a key like Idempotency-Key? Then name it: {IDEMPOTENCY_KEY}"
         )
     elif _shares(pair, tool):
         yield "what is removed is named by the request alone: can it have been there before?"
 
 
 def _is_blind(pair: Pair, listed: Sequence[Surveyed]) -> bool:
-    """Return True if nothing can cancel the call when its answer is lost."""
+    """Return True if nothing can cancel the call after its answer is lost."""
     assert pair.maker.tool is not None and pair.cancel.tool is not None
     cancel = ToolCallTemplate(tool=pair.cancel.name, arguments=pair.args)
     is_found = find_probe(pair, listed) is not None
@@ -188,7 +262,7 @@ def _shares(pair: Pair, tool: Tool) -> bool:
 def _why_asked(one: Surveyed, pair: Pair | None) -> Iterator[str]:
     """Yield the reasons why an operation is only asked about."""
     if pair is not None:
-        yield f"it may be undone by {pair.cancel.name}, and that is not sure:"
+        yield f"it may be cancelled by {pair.cancel.name}, and that is not sure:"
         yield from pair.doubts
         if pair.args:
             shown = ", ".join(f"{name}: {value}" for name, value in pair.args.items())
@@ -220,16 +294,16 @@ def surely_reads(one: Surveyed) -> bool:
     if one.method != "POST" or one.tool is None or one.tool.output_schema is None:
         return False
     words = name_words(one.shape.last)
-    # "Convert" changes a visitor but not an amount; the owner can say so.
+    # "Convert" changes a visitor but not an amount; the owner can answer that.
     ends_in_verb = action_of(words[-1]) in _READING and words[-1] not in _UNSURE
     is_plain = ends_in_verb and len(words) == 1 and not _speaks_of_change(one)
     return is_plain and _reads_by_words(one) and _answers_only(one)
 
 
 def _speaks_of_change(one: Surveyed) -> bool:
-    """Return True if its description states an effect anywhere: "creates a filtered report".
+    """Return True if the description states an effect anywhere: "creates a filtered report".
 
-    A word of the path is its resource, such as an upload, and not a verb.
+    A word of the path is the resource, such as an upload, and not a verb.
     """
     said = one.tool.description if one.tool is not None else ""
     things = {*tokens(one.operation.path)}
@@ -276,8 +350,9 @@ def settle(proposal: Proposal, document: JsonObject) -> Settled:
     """Turn tools with lint errors into questions, and add remarks on errors around them."""
     findings: list[Finding] = []
     for _ in range(_ROUNDS):
-        findings = lint({proposal.document: applied(proposal, document)})
-        wrong = dict(_errors_of(proposal, findings))
+        whole = applied(proposal, document)
+        findings = lint({proposal.document: whole})
+        wrong = dict(_errors_of(proposal, findings, whole))
         if not wrong:
             break
         proposal = proposal.asking(wrong)
@@ -293,22 +368,25 @@ def applied(proposal: Proposal, document: JsonObject) -> JsonObject:
     return apply_overlays({proposal.document: document}, [overlay]).documents[proposal.document]
 
 
-def _errors_of(proposal: Proposal, findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
-    """Yield the tools with an error, each with the first error."""
-    places = {format_pointer(a.place): a.tool for a in proposal.actions if not a.is_question}
-    for finding in reversed(findings):
-        if finding.severity != "error" or finding.code == absolute_server.code:
-            # A missing server concerns the document, and becomes a remark.
-            continue
-        for pointer in _around(finding.pointer):
-            if pointer in places:
-                yield places[pointer], f"lint: {finding.code}: {finding.message}: {finding.mend}"
+def _errors_of(
+    proposal: Proposal, findings: Sequence[Finding], whole: JsonObject
+) -> Iterator[tuple[str, str]]:
+    """Yield the tools with an error, each with the first error.
 
-
-def _around(pointer: str) -> Iterator[str]:
-    while pointer:
-        yield pointer
-        pointer = pointer.rpartition("/")[0]
+    An error in a shared part of the document belongs to each tool that uses the part.
+    """
+    places = {a.place: a.tool for a in proposal.actions if not a.is_question}
+    # A missing server concerns the document, and becomes a remark.
+    errors = [f for f in findings if f.severity == "error" and f.code != absolute_server.code]
+    exposed = operations(DocumentNode.of(proposal.document, whole)) if errors else ()
+    uses = Uses(whole, (operation for operation in exposed if operation.is_tool))
+    for finding in reversed(errors):
+        path = parse_pointer(finding.pointer)
+        around = [path[:length] for length in range(len(path), 0, -1)]
+        named = [place for place in around if place in places]
+        shared = uses.by(path) if path[2:] and path[0] == "components" else set()
+        for place in named or shared & places.keys():
+            yield places[place], f"lint: {finding.code}: {finding.message}: {finding.fix}"
 
 
 def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
@@ -319,5 +397,5 @@ def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
         first = next(finding for finding in errors if finding.code == code)
         yield (
             f"look at first: {code} at {first.pointer or 'the document'}: {first.message}: "
-            f"{first.mend}" + (f" ({count - 1} more of {code})" if count > 1 else "")
+            f"{first.fix}" + (f" ({count - 1} more of {code})" if count > 1 else "")
         )

@@ -1,13 +1,16 @@
-"""Survey of a document for a proposal: operations named, described, compiled, by path shape."""
+"""Survey of a document for a proposal: operations, compiled, and those that cancel others."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 from orchestrator.catalog.compile import compile_operation
+from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.operations import METHODS, TOOL_MARK, Operation, operations
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import InputBinding, Tool
 from orchestrator.catalog.tool_names import name_tools, place_of, why_named
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
@@ -15,11 +18,11 @@ from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.words import name_words, verb_named
+from orchestrator.language.words import action_of, action_of_stem, name_words, stem, verb_named
 
 _PARAMETER = re.compile(r"\{([^{}]*)\}")
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z]{2,5}$")
-"""An extension such as `/Messages/{Sid}.json` states the format only."""
+"""An ending such as in `/Messages/{Sid}.json`, which only states the format."""
 _LONGEST_SUMMARY = 120
 _FEWEST_WORDS = 5
 _MOST_NAMED = 6
@@ -79,11 +82,11 @@ class Surveyed:
 
     operation: Operation
     texts: JsonObject
-    """Missing name, summary, description and tag."""
+    """The missing ones of name, summary, description and tag."""
     checks: tuple[str, ...] = ()
     tool: Tool | None = None
     fault: str = ""
-    """Reason why it does not compile."""
+    """Reason why the operation is left out."""
 
     @property
     def name(self) -> str:
@@ -101,8 +104,14 @@ class Surveyed:
         return PathShape.of(self.operation.path)
 
     @cached_property
+    def made_at(self) -> PathShape:
+        """Path of the collection that the operation adds to: `/orders` for `/orders/create`."""
+        is_act = self.shape.last in _CREATING and len(self.shape.segments) > 1
+        return self.shape.parent if is_act else self.shape
+
+    @cached_property
     def verb(self) -> tuple[str, Action]:
-        """The verb of its name or summary, and the verb's action."""
+        """The verb of the operation's name or summary, and the verb's action."""
         summary = self.operation.node.at("summary")
         said = summary.value if summary is not None else ""
         nouns = self.operation.path.replace("{", " ").replace("}", " ")
@@ -110,7 +119,7 @@ class Surveyed:
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Path of the overlay's target: by its own path, or the place that the path refers to."""
+        """Path of the overlay's target: the operation's own, or the place that it refers to."""
         written = self.operation.root.raw("paths")
         item = written.raw(self.operation.path) if written is not None else None
         is_there = item is not None and item.raw(self.method.lower()) is not None
@@ -123,6 +132,12 @@ class Surveyed:
         responses = self.operation.node.at("responses")
         return frozenset(responses.mapping()) if responses is not None else frozenset()
 
+    @property
+    def is_located(self) -> bool:
+        """True if the 201 declares a Location, the address of the resource (RFC 9110, 10.2.2)."""
+        headers = self.operation.node.at("responses", "201", "headers")
+        return headers is not None and "location" in map(str.lower, headers.mapping())
+
 
 def survey(root: DocumentNode) -> tuple[list[Surveyed], list[Operation]]:
     """Return the operations without a mark, and those that the document marks."""
@@ -134,7 +149,9 @@ def survey(root: DocumentNode) -> tuple[list[Surveyed], list[Operation]]:
     for operation in listed:
         if operation.node.raw(TOOL_MARK) is not None:
             marked.append(operation)
-        elif not operation.node.is_true("deprecated"):
+        elif operation.node.is_true("deprecated"):
+            found.append(Surveyed(operation, {}, fault="deprecated"))
+        else:
             found.append(_surveyed(operation, names[place_of(operation)], groups=groups))
     return found, marked
 
@@ -147,13 +164,13 @@ def _surveyed(operation: Operation, name: str, *, groups: bool) -> Surveyed:
         node = replace(operation.node, value={**operation.node.mapping(), **texts})
         tool = compile_operation(replace(operation, node=node), name)
     except DocumentInvalid as fault:
-        return Surveyed(operation, texts, checks, fault=str(fault))
+        return Surveyed(operation, texts, checks, fault=f"it cannot be compiled, {fault.reason}")
     more, asked = missing_texts(operation, tool, groups=groups)
     return Surveyed(operation, {**texts, **more}, (*checks, *asked), tool)
 
 
 def asked_for(surveyed: Sequence[Surveyed], only: Sequence[str]) -> Iterator[Surveyed]:
-    """Yield operations with such a beginning of the path or such a tag; all without a choice."""
+    """Yield operations with such a beginning of the path or such a tag; all if `only` is empty."""
     for one in surveyed:
         tags = one.operation.node.texts_at("tags")
         if not only or any(_is_below(one.operation.path, o) or o in tags for o in only):
@@ -169,7 +186,7 @@ def _is_below(path: str, prefix: str) -> bool:
 def missing_texts(
     operation: Operation, tool: Tool, *, groups: bool
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """Return the missing summary, description and tag, made of the document's own words."""
+    """Return the missing summary, description and tag, built from the document's own words."""
     texts: JsonObject = {}
     checks: list[str] = []
     summary = tool.summary or _first_sentence(tool.description) or _words_of(tool.name)
@@ -196,7 +213,7 @@ def _words_of(name: str) -> str:
 
 
 def _described(tool: Tool, said: str) -> str:
-    """Return a description of a tool made of its names."""
+    """Return a description of a tool, built from its names."""
     taken = _listed(list(tool.properties)) or "nothing"
     returned = _listed(_answered(tool))
     stated = f" Returns {returned}." if returned else ""
@@ -219,3 +236,239 @@ def _group_of(path: str) -> str:
     """Return the first segment of a path that is neither a parameter nor a version."""
     steps = [s for s in path.split("/") if s and "{" not in s]
     return next((s for s in steps if not _VERSION.fullmatch(s)), "")
+
+
+_BY_WORD = frozenset({"POST", "PUT", "PATCH"})
+_CREATING = frozenset({"add", "create", "new"})
+"""Last segments of paths that add to the collection before them."""
+_CHANGES = frozenset({"PUT", "PATCH"})
+_NAMED_BY = (2, 3)
+"""Numbers of parameters that may name one resource together."""
+_LIKE_A_CANCEL = frozenset({"refund", "archive"})
+"""Verbs that may mean a cancel: a refund, an archived resource."""
+_PLACES: Final = frozenset({"path", "query", "header", "cookie"})
+
+
+@dataclass(frozen=True)
+class Removal:
+    """An operation on one resource that may cancel its creation."""
+
+    by: Surveyed
+    item: PathShape
+    """Path of the resource: `/orders/{order_id}` for `/orders/{order_id}/cancel`."""
+    is_plain: bool
+    """True for a DELETE, or a verb with no other meaning: cancel, void, revoke."""
+    own: InputBinding | None = None
+    """The input that names the resource; None if only sent values identify it."""
+    constant: tuple[str, str] | None = None
+    """An input and its value for a cancelled resource: `state`, `cancelled`."""
+
+
+@dataclass(frozen=True)
+class Cancellable:
+    """An operation that creates resources, and all operations that may cancel them."""
+
+    maker: Surveyed
+    removals: tuple[Removal, ...]
+    is_same_path: bool
+    """True if the resource is below the creating path: `/orders/{order_id}` below `/orders`."""
+
+
+def matches(listed: Iterable[Surveyed]) -> Iterator[Cancellable]:
+    """Yield each POST to a collection with its removals, in the order of the document.
+
+    A PUT that states a creation counts as well if a DELETE has its path, and so does a PUT without
+    a body that joins two resources.
+    """
+    known = [one for one in listed if one.tool is not None]
+    removals: dict[tuple[str, ...], list[Removal]] = defaultdict(list)
+    for one in known:
+        if (removal := _removal(one)) is not None:
+            removals[removal.item.segments].append(removal)
+    makers = [one for one in known if one.method == "POST" and not one.shape.ends_in_parameter]
+    at = {maker.made_at.segments for maker in makers}
+    for maker in makers:
+        same = removals.get((*maker.made_at.segments, "{}"), [])
+        found = same or _by_several(maker, removals) or _elsewhere(maker, removals, at)
+        if found:
+            yield Cancellable(maker, tuple(found), is_same_path=bool(same))
+    for one in known:
+        if one.method == "PUT" and one.shape.ends_in_parameter:
+            parting = [r for r in removals.get(one.shape.segments, []) if r.by.method == "DELETE"]
+            has_body = any(b.location == "body" for b in _bindings(one))
+            joins = len(one.shape.parameters) > 1 and not has_body
+            if parting and (joins or one.verb[1] is Action.CREATE):
+                yield Cancellable(one, tuple(parting), is_same_path=True)
+
+
+def _removal(one: Surveyed) -> Removal | None:
+    if one.method == "DELETE":
+        return _of_item(one, one.shape, True) if one.shape.ends_in_parameter else _by_body(one)
+    if one.shape.ends_in_parameter:
+        return _by_state(one) if one.method in _CHANGES else None
+    words, item = name_words(one.shape.last), one.shape.parent
+    if one.method not in _BY_WORD or len(words) != 1:
+        return None
+    # A path may contain the verb as a noun: `/payments/{id}/cancels`.
+    action = singular(words[0])
+    is_cancel = Action.CANCEL in (action_of(words[0]), action_of(action))
+    if not item.ends_in_parameter:
+        return _of_named(one, item) if is_cancel else None
+    return _of_item(one, item, is_cancel) if is_cancel or action in _LIKE_A_CANCEL else None
+
+
+def _of_item(
+    one: Surveyed, item: PathShape, is_plain: bool, constant: tuple[str, str] | None = None
+) -> Removal:
+    """Return the removal of the resource that the last parameter of the path names."""
+    named = (b for b in _bindings(one) if (b.location, b.field) == ("path", item.parameters[-1]))
+    return Removal(one, item, is_plain, next(named, None), constant)
+
+
+def _of_named(one: Surveyed, collection: PathShape) -> Removal | None:
+    """Return the removal of a resource named by an input: `pickup_number` of `/pickups/cancel`."""
+    named = _naming(one, collection)
+    if named is None:
+        return None
+    return Removal(one, _item_of(collection, named.field), True, named)
+
+
+def _naming(one: Surveyed, collection: PathShape) -> InputBinding | None:
+    """Return the one input of a body that names members of a collection: `id`, `order_ids`."""
+    asked = ((b, {*map(singular, name_words(b.field))}) for b in _bindings(one) if b.required)
+    named = [
+        b for b, w in asked if b.location == "body" and (w == {"id"} or w & {*collection.thing})
+    ]
+    return named[0] if len(named) == 1 else None
+
+
+def _by_body(one: Surveyed) -> Removal | None:
+    """Return a DELETE of a collection whose body names the members to delete."""
+    stated = [b for b in _bindings(one) if b.location == "body" and b.required]
+    named = _naming(one, one.shape)
+    return (
+        Removal(one, _item_of(one.shape, named.field if named else ""), False, named)
+        if stated
+        else None
+    )
+
+
+def _by_state(one: Surveyed) -> Removal | None:
+    """Return a change with an input that has one value for a cancelled resource."""
+    stated = {b.name for b in _bindings(one) if b.location == "body"}
+    inputs = one.tool.properties if one.tool is not None else {}
+    found = cancelled_states({name: part for name, part in inputs.items() if name in stated})
+    return _of_item(one, one.shape, False, found[0]) if len(found) == 1 else None
+
+
+def cancelled_states(properties: Mapping[str, JsonObject]) -> list[tuple[str, str]]:
+    """Return the properties that have one value for a cancelled resource, each with that value."""
+    found: list[tuple[str, str]] = []
+    for name, schema in properties.items():
+        values = schema.get("enum")
+        listed = values if isinstance(values, list) else []
+        said = [v for v in listed if isinstance(v, str) and _is_cancelled(v)]
+        found += [(name, said[0])] if len(said) == 1 else []
+    return found
+
+
+def _is_cancelled(state: str) -> bool:
+    """Return True for the past tense of a cancel verb: `cancelled`, `VOIDED`."""
+    return action_of_stem(stem(state.lower())) is Action.CANCEL
+
+
+def _item_of(collection: PathShape, parameter: str) -> PathShape:
+    return PathShape((*collection.segments, "{}"), (*collection.parameters, parameter))
+
+
+def _bindings(one: Surveyed) -> tuple[InputBinding, ...]:
+    return one.tool.bindings if one.tool is not None else ()
+
+
+def _by_several(
+    maker: Surveyed, removals: Mapping[tuple[str, ...], list[Removal]]
+) -> list[Removal]:
+    """Return the removals of a resource that several parameters name: `/records/{name}/{type}`."""
+    named = ((*maker.made_at.segments, *("{}",) * count) for count in _NAMED_BY)
+    return next((removals[item] for item in named if item in removals), [])
+
+
+def _elsewhere(
+    maker: Surveyed,
+    removals: Mapping[tuple[str, ...], list[Removal]],
+    makers: set[tuple[str, ...]],
+) -> list[Removal]:
+    """Return the removals of such a resource at the top: `/tasks/{id}` for `/lists/{id}/tasks`.
+
+    Places where another operation creates resources do not count.
+    """
+    ends = [
+        segments
+        for segments in removals
+        if segments[:-1] not in makers
+        and segments.count("{}") == 1
+        and segments[-2:-1] == (maker.made_at.last,)
+        and segments != (*maker.made_at.segments, "{}")
+    ]
+    return removals[ends[0]] if len(ends) == 1 else []
+
+
+@dataclass(frozen=True)
+class CancelLink:
+    """A link from the answer of a call to the operation that cancels it."""
+
+    maker: Surveyed
+    cancel: Surveyed
+    args: JsonObject
+
+
+def cancel_links(listed: Sequence[Surveyed]) -> Iterator[CancelLink]:
+    """Yield links from POSTs to a DELETE or a cancel that fill all its required inputs."""
+    known = {one.operation.operation_id: one for one in listed if one.tool is not None}
+    for maker in listed:
+        if maker.method != "POST" or maker.tool is None:
+            continue
+        try:
+            for link in _links(maker):
+                named = link.at("operationId")
+                cancel = known.get(named.text()) if named is not None else None
+                args = _args(link, cancel) if cancel is not None else None
+                if cancel is not None and args is not None and _cancels(cancel):
+                    yield CancelLink(maker, cancel, args)
+        except DocumentInvalid:
+            # A malformed link is ignored; the linter reports it.
+            continue
+
+
+def _links(maker: Surveyed) -> Iterator[DocumentNode]:
+    for status, response in maker.operation.node.items("responses"):
+        if status.startswith("2"):
+            yield from (link for _, link in response.items("links"))
+
+
+def _cancels(cancel: Surveyed) -> bool:
+    return cancel.method == "DELETE" or cancel.verb[1] is Action.CANCEL
+
+
+def _args(link: DocumentNode, cancel: Surveyed) -> JsonObject | None:
+    """Return the link's parameters by the cancel's inputs, or None if they do not fill it."""
+    assert cancel.tool is not None
+    given = {name: place.value for name, place in link.items("parameters")}
+    args: JsonObject = {}
+    for binding in cancel.tool.bindings:
+        value = _given(given, binding.location, binding.field)
+        if value is not None:
+            try:
+                parse_filling(value)
+            except ValueError:
+                return None
+            args[binding.name] = value
+        elif binding.required:
+            return None
+    return args or None
+
+
+def _given(given: Mapping[str, object], location: str, field: str) -> str | None:
+    """Return a link's parameter; its name may have a location: `path.id`."""
+    names = (f"{location}.{field}", field) if location in _PLACES else ()
+    return next((v for n in names if isinstance(v := given.get(n), str)), None)

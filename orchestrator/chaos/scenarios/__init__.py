@@ -1,1 +1,1 @@
-"""What happens to missions, planned without doing any of it: faults, moments, points, cases."""
+"""Pure plans of the events of missions: faults, moments and points."""

@@ -1,4 +1,4 @@
-"""The names of the faults that a chaos run can make, and which of them a user asked for."""
+"""The faults of a chaos run, and the list in which a user selects them."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -7,7 +7,7 @@ from orchestrator.core.errors import UsageError
 
 
 class ChaosFault(StrEnum):
-    """One kind of fault."""
+    """A kind of fault."""
 
     KILL_WORKER = "kill-worker"
     """SIGKILL of a worker process, which is then replaced."""
@@ -20,33 +20,39 @@ class ChaosFault(StrEnum):
     PARTITION_WORKER = "partition-worker"
     """A worker lives and cannot reach the server, or the providers."""
     LOSE_CATALOGS = "lose-catalogs"
-    """The catalogs that a worker keeps are deleted, and the worker starts anew."""
+    """The stored catalogs are deleted, and a worker is restarted."""
     TWO_VERSIONS = "two-versions"
-    """One of the workers has the next version of every document."""
+    """A worker has the next version of every document."""
     KILL_STORE = "kill-store"
-    """SIGKILL of the PostgreSQL that workers share, where they do, which is started again."""
+    """SIGKILL of the workers' shared PostgreSQL, which is started again."""
     CHANGE_VAULT = "change-vault"
     """The owner of the vault changes personal values while missions use them."""
     RESTORE_SERVER = "restore-server"
-    """Temporal's file is replaced by an older copy, from before what missions have done since."""
+    """Temporal's file is replaced by an older copy."""
     DROP_BEFORE = "drop-before"
-    """A provider closes the connection and has done nothing."""
+    """A provider closes the connection without performing the request."""
     DROP_AFTER = "drop-after"
-    """A provider does what is asked and closes the connection without an answer."""
+    """A provider performs the request and closes the connection without an answer."""
     REFUSE = "4xx"
     """A provider refuses."""
     BREAK = "5xx"
-    """A provider fails, before or after it did what was asked."""
+    """A provider fails, before or after it performed the request."""
     BUSY = "429"
-    """A provider asks to come back later."""
+    """A provider asks for a later attempt."""
     LATENCY = "latency"
-    """An answer takes long, or longer than the caller waits."""
+    """An answer is late, perhaps later than the caller waits."""
     DUPLICATE = "duplicate"
     """The provider gets a request twice."""
     LATE_DUPLICATE = "late-duplicate"
-    """A request arrives once more, seconds after it was answered."""
+    """A request arrives again, seconds after its answer."""
     BREACH = "breach"
-    """A success status above a page, an error or a body without a reference, done or not done."""
+    """A success status with a page, an error or no reference, performed or not."""
+    ODD = "odd-answer"
+    """A true answer has an oddity, or an answer contradicts the effect.
+
+    A cancel denies or refuses an effect that it had; a probe finds a booking late; a 403 limits the
+    rate.
+    """
     GATEWAY_404 = "gateway-404"
     """A probe or a cancel is answered with the 404 page of a gateway."""
     REFUSE_REPEAT = "refuse-repeat"
@@ -58,18 +64,20 @@ class ChaosFault(StrEnum):
     OVERCHARGE = "overcharge"
     """A provider takes more than the price it offered."""
     REFUSE_CANCEL = "refuse-cancel"
-    """A provider does not take back what it did, for good."""
+    """A provider refuses cancels for good."""
     CANCEL = "cancel"
     """A person cancels the mission."""
     TERMINATE = "terminate"
-    """A mission, its legs or its rollback are terminated."""
+    """A mission or its rollback is terminated."""
+    RESET = "reset"
+    """An operator resets a mission to an earlier point of its history."""
     REJECT = "reject"
     """A card is rejected."""
     EXPIRE = "expire"
     """Nobody decides on a card."""
 
     MODEL = "model"
-    """The provider of a model fails, or the model answers what cannot be carried out."""
+    """The provider of a model fails, or the model's answer is unusable."""
 
 
 SERVER_STRIKES = frozenset({ChaosFault.KILL_SERVER, ChaosFault.RESTART_SERVER})
@@ -78,14 +86,14 @@ ALL = frozenset(ChaosFault)
 
 
 def parse_faults(text: str) -> frozenset[ChaosFault]:
-    """The faults of a list between commas; "all" is all of them, "none" is none.
+    """Return the faults of a comma-separated list; "all" and "none" are lists too.
 
     Example:
         >>> sorted(parse_faults("5xx, latency"))
         [<ChaosFault.BREAK: '5xx'>, <ChaosFault.LATENCY: 'latency'>]
 
     Raises:
-        UsageError: there is no fault of such a name.
+        UsageError: a name is unknown.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if names == ["all"]:
@@ -100,7 +108,7 @@ def parse_faults(text: str) -> frozenset[ChaosFault]:
 
 
 def format_faults(faults: Iterable[ChaosFault]) -> str:
-    """The list that `parse_faults` reads, in the order of their definition."""
+    """Return the list that `parse_faults` reads, in the order of definition."""
     chosen = frozenset(faults)
     if not chosen:
         return "none"

@@ -1,12 +1,11 @@
-"""Every point at which a mission can be hit: each request by a fault, each event by a kill."""
+"""The points at which a mission can be struck: requests by faults, events by kills."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import TypeAdapter
 
-from orchestrator.chaos.scenarios.plan import MissionScript
-from orchestrator.chaos.scenarios.provider_faults import LIMITS
+from orchestrator.chaos.scenarios.plan import LIMITS, MissionScript
 from orchestrator.core.record import Record
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.sandbox.faults import FaultKind, FaultRule
@@ -15,24 +14,26 @@ _TOO_LONG_S = 1.6 * LIMITS.call_timeout.total_seconds()
 
 
 class KillPoint(Record):
-    """A moment in a mission's histories at which the worker that is there dies."""
+    """A moment in a mission's histories at which its worker dies."""
 
     part: str
-    """Which history: "" the mission's own, else what follows its id: ".1-flights", ".rollback"."""
+    """The suffix of the workflow's id: "" for the mission, ".rollback" for its rollback."""
+    run: int = 0
+    """The run, by how often the workflow had continued as new."""
     when: Literal["task", "before", "after"]
-    """While a workflow task is worked on, or before or after an activity is carried out."""
+    """During a workflow task, or before or after an activity."""
     at: str
     """The number of the task's event, or the id of the activity."""
     what: str
-    """For people: the event, or the name of the activity."""
+    """The event or the name of the activity, for people."""
 
 
 KILL_POINTS = TypeAdapter(dict[str, KillPoint])
-"""What workers read: at most one point of each mission, by its id."""
+"""The points that workers read, by mission id."""
 
 
 class Shape(Record):
-    """One way in which missions of a goal go, unless they are hit."""
+    """A course of undisturbed missions of a goal."""
 
     name: Literal["succeeds", "is rolled back"]
     goal: str
@@ -40,12 +41,12 @@ class Shape(Record):
 
     @property
     def ends_as(self) -> MissionStatus:
-        """The status of an undisturbed one."""
+        """The final status of an undisturbed mission."""
         succeeds = self.name == "succeeds"
         return MissionStatus.SUCCEEDED if succeeds else MissionStatus.ROLLED_BACK
 
     def script(self, mission_id: str, index: int, first: Sequence[FaultRule] = ()) -> MissionScript:
-        """A mission of this shape; of two rules that meet a request, the first one strikes."""
+        """Return a mission of this shape; of two matching rules the first one strikes."""
         rules = (*first, *self.rules)
         theirs = {"request_prefix": f"{mission_id}."}
         return MissionScript(
@@ -57,19 +58,19 @@ class Shape(Record):
 
 
 class SeenRequest(Record):
-    """A request that a provider got from an undisturbed mission of a shape."""
+    """A request of an undisturbed mission."""
 
     operation: str
     request_id: str
 
     @property
     def is_cancel(self) -> bool:
-        """Whether it takes something back."""
+        """True for the request of a cancel."""
         return self.request_id.endswith(".cancel")
 
 
 class Point(Record):
-    """One run of the exhaustive mode."""
+    """A mission of the exhaustive mode."""
 
     shape: Shape
     fault: FaultRule | None = None
@@ -77,9 +78,10 @@ class Point(Record):
 
     @property
     def name(self) -> str:
-        """What it is, in a line."""
+        """Description in one line."""
         if self.kill is not None:
             where = self.kill.part or "the mission"
+            where += f" after continue-as-new {self.kill.run}" if self.kill.run else ""
             hit = f"a worker dies at {self.kill.what} of {where} ({self.kill.when} {self.kill.at})"
         else:
             assert self.fault is not None
@@ -90,18 +92,18 @@ class Point(Record):
         return f"a mission that {self.shape.name}: {hit}"
 
     def script(self, mission_id: str, index: int) -> MissionScript:
-        """The mission that is hit at this point."""
+        """Return the mission that is struck at this point."""
         return self.shape.script(mission_id, index, () if self.fault is None else (self.fault,))
 
 
 def rolled_back_shape(goal: str, refused: str) -> Shape:
-    """The shape of missions that lose their last booking, and so are rolled back."""
+    """Return the shape of missions that are rolled back because their last booking is refused."""
     refusal = FaultRule(operation_id=refused, kind="status_before", status=409)
     return Shape(name="is rolled back", goal=goal, rules=(refusal,))
 
 
 def fault_points(shape: Shape, requests: Iterable[SeenRequest]) -> list[Point]:
-    """Each request of a shape, hit by each kind of fault."""
+    """Return a point for each request of a shape and each kind of fault."""
     seen: dict[str, int] = {}
     points = []
     for request in requests:
@@ -118,7 +120,7 @@ def _rules(request: SeenRequest) -> list[FaultRule]:
     name = request.operation
     once: list[FaultKind] = ["drop_before", "drop_after", "status_before", "status_after"]
     once += ["rate_limit", "duplicate"]
-    # A cancel that always fails is given up after minutes: one kind of failure shows it.
+    # A cancel that always fails takes minutes: one kind of failure is enough.
     for_good: list[FaultKind] = ["drop_after"]
     if not request.is_cancel:
         for_good += ["drop_before", "status_after"]

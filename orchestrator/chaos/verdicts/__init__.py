@@ -1,1 +1,1 @@
-"""What is made of settled missions, computed without asking anybody: breaches, flaws, reports."""
+"""Pure verdicts on settled missions: breaches, flaws and reports."""

@@ -1,4 +1,4 @@
-"""What a verdict goes by: the sandbox's records, the approver's cards, and each mission's word."""
+"""Evidence of a verdict: the sandbox's records, the approved cards and the missions' accounts."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from orchestrator.saga.ledger import Ledger
 
 
 class HeldEffect(Record):
-    """One change that a provider made, as the sandbox's ledger has it."""
+    """A change that a provider made, from the sandbox's ledger."""
 
     operation: str
     kind: Literal["create", "update", "cancel"]
@@ -23,34 +23,34 @@ class HeldEffect(Record):
 
     @property
     def is_live(self) -> bool:
-        """Whether it is something that was made or changed, and stands."""
+        """True if a resource was made or changed and stands."""
         return self.kind != "cancel" and self.status == "live"
 
     @property
     def cause(self) -> str:
-        """The call that caused it: "mission.leg.step", for a cancel "mission.leg.step.cancel"."""
+        """Id of the causing call: "mission.leg.step", of a cancel "mission.leg.step.cancel"."""
         return self.request_id or self.idempotency_key or ""
 
     @property
     def mission_id(self) -> str:
-        """The mission whose call it was."""
+        """The mission of the causing call."""
         return self.cause.partition(".")[0]
 
 
 class HeldRequest(Record):
-    """One request that arrived at a provider, as the sandbox's ledger has it."""
+    """A request that arrived at a provider, from the sandbox's ledger."""
 
     operation: str
     request_id: str | None = None
-    status: int | None = Field(default=None, description="None: no whole answer left")
-    fault: str | None = Field(default=None, description="what was planned for it, and happened")
+    status: int | None = Field(default=None, description="None: no complete answer was sent")
+    fault: str | None = Field(default=None, description="the planned faults that struck it")
     arguments: JsonObject | None = Field(
         default=None, description="as the provider read them, defaults included; None: unread"
     )
 
 
 class ApprovedCall(Record):
-    """What the kit's approver said yes to, taken from the card before the decision was sent."""
+    """A call that the kit's approver approved, taken from the card."""
 
     call_id: str
     tool: str
@@ -60,7 +60,7 @@ class ApprovedCall(Record):
 
 
 class Account(Record):
-    """What a mission says of itself once it is settled."""
+    """The account that a settled mission gives of itself."""
 
     index: int
     mission_id: str
@@ -68,7 +68,7 @@ class Account(Record):
     status: str = Field(description="a MissionStatus, `terminated`, `lost`, `stuck` or `slow`")
     error: str | None = None
     ledger: Ledger = Field(default_factory=Ledger)
-    catalog: str = Field(default="", description="the digest of the documents that it goes by")
+    catalog: str = Field(default="", description="the digest of its documents")
     receipts: tuple[str, ...] = Field(default=(), description="ids of the calls of its receipts")
     orders: tuple[str, ...] = Field(
         default=(), description="tools whose effects a success of its goal has"
@@ -77,21 +77,21 @@ class Account(Record):
     rollback_s: float | None = Field(default=None, description="None: nothing was rolled back")
     seconds: float = 0.0
     rewound: bool = Field(
-        default=False, description="its server was restored from a copy while it was under way"
+        default=False, description="its server was restored from a copy while it ran"
     )
 
 
 class RunEvidence(Record):
-    """All that is known of a run beside what the missions say."""
+    """Evidence of a run, independent of the missions' accounts."""
 
     effects: tuple[HeldEffect, ...] = ()
     requests: tuple[HeldRequest, ...] = ()
     approved: tuple[ApprovedCall, ...] = ()
     values: dict[str, str] = Field(
-        default_factory=dict, description="what each pinned handle stands for, by the kit's vault"
+        default_factory=dict, description="value of each pinned handle, from the kit's vault"
     )
     defaults: dict[str, JsonObject] = Field(
-        default_factory=dict, description="by operation, what a provider adds to what is not sent"
+        default_factory=dict, description="a provider's defaults of inputs, by operation"
     )
     keyed: frozenset[str] = Field(
         default=frozenset(), description="the operations that take an idempotency key"
@@ -100,6 +100,6 @@ class RunEvidence(Record):
         default=frozenset(), description="the operations that take money; others may state amounts"
     )
     others: frozenset[str] = Field(
-        default=frozenset(), description="missions that ran beside those that are judged"
+        default=frozenset(), description="missions of the run that are not judged"
     )
     cuts: int = Field(default=0, description="how often a worker was cut off from something")

@@ -1,23 +1,200 @@
-"""The invariants: what the providers hold against what each mission says of itself.
+"""The invariants: comparison of the providers' effects with the missions' accounts.
 
-When all is settled, every effect that still stands belongs to a mission that succeeded, or to one
-that is incomplete and says so to whoever asked, or waits for an operator; none is of a mission that
-did not run; what waits for an operator could not be
-undone; no call had its effect twice; every change was asked for under a key of its own, with the
-arguments that were approved, for the price that was approved; what a receipt says is there; and
-nobody was asked anything once the rollback had begun.
+When all missions are settled, every standing effect belongs to a mission that succeeded, to one
+that is incomplete and says so, or is parked; only an effect that could not be cancelled is parked;
+no call had its effect twice; every change carried its own key, the approved arguments and the
+approved price; receipts are true; and nobody was asked anything once a rollback had begun.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Final, Literal
 
-from orchestrator.chaos.verdicts.approvals import ApprovedCalls
-from orchestrator.chaos.verdicts.evidence import Account, HeldEffect, HeldRequest, RunEvidence
-from orchestrator.chaos.verdicts.parking import why_not_parked
-from orchestrator.core.record import Record
-from orchestrator.messages.standing import LEAVES_STANDING
-from orchestrator.saga.ledger import ObligationState
+from pydantic import JsonValue
+
+from orchestrator.chaos.verdicts.evidence import (
+    Account,
+    ApprovedCall,
+    HeldEffect,
+    HeldRequest,
+    RunEvidence,
+)
+from orchestrator.core.pii import Handle, handle_of, replace_handles
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.mission import LEAVES_STANDING
+from orchestrator.saga.ledger import Obligation, ObligationState
+
+OVERCHARGE_CARD = "structured-overcharge"
+_CENT = Decimal("0.01")
+
+
+class ApprovedCalls:
+    """The approved calls of a run, by id."""
+
+    def __init__(self, evidence: RunEvidence) -> None:
+        """Read the approved calls and the values of their handles."""
+        self._evidence = evidence
+        self._calls = {a.call_id: a for a in evidence.approved if a.card_type != OVERCHARGE_CARD}
+        self._kept = {a.call_id for a in evidence.approved if a.card_type == OVERCHARGE_CARD}
+
+    def deviations(self, account: Account) -> Iterator[str]:
+        """Yield the deviations of a mission's requests from the approved calls."""
+        written = {o.obligation_id: o for o in account.ledger.obligations}
+        for request in self._evidence.requests:
+            name = request.request_id or ""
+            approved = self._calls.get(name)
+            wanted = self._wanted(approved, written.get(name))
+            if request.arguments is None or wanted is None:
+                continue
+            if approved is not None and approved.tool != request.operation:
+                yield f"{name} was approved as {approved.tool} and sent as {request.operation}"
+            added = self._evidence.defaults.get(request.operation, {})
+            for what in _differences(wanted, request.arguments, added):
+                yield f"{request.operation} ({name}): {what}"
+
+    def _wanted(
+        self, approved: ApprovedCall | None, written: Obligation | None
+    ) -> JsonObject | None:
+        """Return the approved arguments of a call, else those of its obligation, or None."""
+        known = approved or written
+        return (
+            None
+            if known is None
+            else {name: self._revealed(value) for name, value in known.arguments.items()}
+        )
+
+    def _revealed(self, value: JsonValue) -> JsonValue:
+        if isinstance(value, dict):
+            return {name: self._revealed(held) for name, held in value.items()}
+        if isinstance(value, list):
+            return [self._revealed(held) for held in value]
+        if not isinstance(value, str):
+            return value
+        if handle_of(value) is not None:
+            return self._value_of(handle_of(value))
+        fields = {handle.field for text in self._evidence.values if (handle := handle_of(text))}
+        return replace_handles(value, fields, self._value_of)
+
+    def _value_of(self, handle: Handle | None) -> str:
+        return self._evidence.values.get(str(handle), str(handle))
+
+    def unnoticed_overcharges(self, account: Account, effects: list[HeldEffect]) -> Iterator[str]:
+        """Yield standing effects that cost more than approved without a person knowing."""
+        written = {o.obligation_id: o for o in account.ledger.obligations}
+        for effect in effects:
+            approved, obligation = self._calls.get(effect.cause), written.get(effect.cause)
+            if not effect.is_live or effect.operation not in self._evidence.spending:
+                continue
+            if approved is None or obligation is None:
+                continue
+            more = _charged_above(approved, effect)
+            if more is None or obligation.state is not ObligationState.COMMITTED:
+                continue
+            if not _is_marked(obligation):
+                yield f"{effect.cause} cost {more} more than was approved, and is not marked"
+            elif account.status == "succeeded" and effect.cause not in self._kept:
+                yield f"{effect.cause} cost {more} more than was approved, and nobody was asked"
+
+
+def _is_marked(obligation: Obligation) -> bool:
+    return getattr(obligation, "overcharged", None) is not None
+
+
+def _charged_above(approved: ApprovedCall, effect: HeldEffect) -> Decimal | None:
+    """Return the charge above the approved price; None if there is none or it is unknown."""
+    price = approved.price
+    if price is None or effect.amount is None or price.currency != effect.currency:
+        return None
+    more = (Decimal(str(effect.amount)) - price.amount).quantize(_CENT)
+    return more if more > 0 else None
+
+
+def _differences(
+    wanted: JsonObject, received: JsonObject, added: Mapping[str, JsonValue]
+) -> Iterator[str]:
+    """Yield differences by name only: values may be personal."""
+    for name in sorted({*wanted, *received}):
+        if name not in received:
+            yield f"{name} was approved and did not arrive"
+        elif name not in wanted:
+            if name not in added or added[name] != received[name]:
+                yield f"{name} arrived and was not approved"
+        elif wanted[name] != received[name]:
+            yield f"{name} arrived with another value than was approved"
+
+
+_DOTS = 2
+"""Dots in the id of a call: mission, leg and step; cancels and probes have more."""
+_LATER = frozenset({408, 425, 429})
+_DEFERS = frozenset({"rate_limit"})
+"""Faults that ask for a later retry and use up no attempt."""
+_HARMLESS = frozenset({"overcharge", "duplicate", "late_duplicate"})
+"""Faults that do not change the answer."""
+
+
+def why_not_parked(
+    obligation: Obligation, requests: Iterable[HeldRequest], *, cuts: int = 0
+) -> str | None:
+    """Return why a parked obligation should have been cancelled; None if parking was right.
+
+    A fault that strikes once must not end on an operator's list. Two things excuse it: a provider
+    that refuses the cancel as its document declares, and as many unclear answers as attempts.
+
+    Args:
+        obligation: a parked one, or one that its contract accepts.
+        requests: of its mission, in the order they arrived.
+        cuts: how often a worker was cut off, each time perhaps losing an answer. A worker's death
+            uses up no attempt.
+    """
+    if obligation.cancel_tool is None:
+        return None
+    theirs = [r for r in requests if _is_about(r, obligation)]
+    # A refusal parks at once, so a refusal before another attempt excuses nothing.
+    if any(_is_refused(r) for r in [r for r in theirs if _is_cancel(r, obligation)][-1:]):
+        return None
+    unclear = sum(_is_unclear(r) for r in theirs)
+    needed = obligation.cancel_max_attempts
+    if unclear + _lost(theirs, cuts) >= needed:
+        return None
+    return (
+        f"{obligation.obligation_id} is parked ({obligation.note}), and its providers were unclear "
+        f"{unclear} times of the {needed} that its contract gives"
+    )
+
+
+def _is_about(request: HeldRequest, obligation: Obligation) -> bool:
+    name, known = request.request_id or "", obligation.obligation_id
+    return name == known or name.startswith(f"{known}.")
+
+
+def _is_cancel(request: HeldRequest, obligation: Obligation) -> bool:
+    return request.operation == obligation.cancel_tool
+
+
+def _is_refused(request: HeldRequest) -> bool:
+    """Return True if a fault made the provider refuse as its document declares."""
+    kinds = (request.fault or "").split("+")
+    # `status_after` refuses a cancel that was carried out, which only a probe can detect.
+    refusals = {"refuse_cancel", "status_before", "status_after", "refuse_repeat"}
+    refuses = not refusals.isdisjoint(kinds)
+    return refuses and request.status is not None and _is_final(request.status)
+
+
+def _is_final(status: int) -> bool:
+    return 400 <= status < 500 and status not in _LATER
+
+
+def _is_unclear(request: HeldRequest) -> bool:
+    kinds = set((request.fault or "").split("+")) - {""}
+    return bool(kinds - _DEFERS - _HARMLESS)
+
+
+def _lost(requests: Sequence[HeldRequest], cuts: int) -> int:
+    """Return how many clear answers may have been lost on their way."""
+    cancelling = [r for r in requests if r.request_id and r.request_id.count(".") > _DOTS]
+    return min(cuts, sum(request.fault is None for request in cancelling))
+
 
 Invariant = Literal[
     "orphan",
@@ -37,9 +214,9 @@ Invariant = Literal[
 ]
 
 _KNOWN_TO_A_PERSON = frozenset({ObligationState.PARKED, ObligationState.ACCEPTED})
-"""States in which a person knows of what still stands."""
+"""States in which a person knows of a standing effect."""
 _UNSETTLED: Final = ("stuck", "slow")
-"""Missions that are not over: what their ledgers hold is not lost sight of yet."""
+"""Statuses of missions that are not over, whose ledgers still account for effects."""
 _Broken = Iterator[tuple[Invariant, str]]
 
 
@@ -54,21 +231,21 @@ class InvariantBreach(Record):
 
 
 def judge(accounts: Iterable[Account], evidence: RunEvidence) -> list[InvariantBreach]:
-    """Every breach, in the order of the missions; those that no mission answers for come last."""
-    every = sorted(accounts, key=lambda told: told.index)
+    """Return all breaches in the order of the missions; stray effects come last."""
+    every = sorted(accounts, key=lambda account: account.index)
     case = _Case(evidence)
     found = [
         InvariantBreach(
-            index=told.index,
-            mission_id=told.mission_id,
-            goal=told.goal,
+            index=account.index,
+            mission_id=account.mission_id,
+            goal=account.goal,
             invariant=invariant,
             what=what,
         )
-        for told in every
-        for invariant, what in case.breaches(told)
+        for account in every
+        for invariant, what in case.breaches(account)
     ]
-    known = {told.mission_id for told in every} | evidence.others
+    known = {account.mission_id for account in every} | evidence.others
     strays = [effect for effect in evidence.effects if effect.mission_id not in known]
     return found + [_stray(effect) for effect in strays]
 
@@ -93,38 +270,38 @@ class _Case:
             mission_id = (request.request_id or "").partition(".")[0]
             self._requests.setdefault(mission_id, []).append(request)
 
-    def breaches(self, told: Account) -> _Broken:
-        effects = self._effects.get(told.mission_id, [])
-        requests = self._requests.get(told.mission_id, [])
+    def breaches(self, account: Account) -> _Broken:
+        effects = self._effects.get(account.mission_id, [])
+        requests = self._requests.get(account.mission_id, [])
         theirs = self._evidence.model_copy(update={"requests": tuple(requests)})
         approvals = ApprovedCalls(theirs)
         yield from _duplicates(effects)
         yield from _keyless(effects, self._evidence.keyed)
         yield from _foreign(effects)
         yield from _late(requests)
-        for what in approvals.deviations(told):
+        for what in approvals.deviations(account):
             yield "unapproved", what
-        if told.prompts_during_rollback:
-            yield "prompt", f"{told.prompts_during_rollback} asked after the undoing had begun"
-        if told.rewound:
+        if account.prompts_during_rollback:
+            yield "prompt", f"{account.prompts_during_rollback} asked after the rollback had begun"
+        if account.rewound:
             return
-        if told.status in _UNSETTLED:
-            kind: Invariant = "stuck" if told.status == "stuck" else "slow"
-            yield kind, f"not settled after {told.seconds:.0f} s: {told.error or 'no error'}"
-        yield from _orphans(told, effects)
-        yield from _phantoms(told, effects)
-        yield from _unserved(told, effects)
-        yield from _parked(told, requests, self._evidence.cuts)
-        for what in approvals.unnoticed_overcharges(told, effects):
+        if account.status in _UNSETTLED:
+            kind: Invariant = "stuck" if account.status == "stuck" else "slow"
+            yield kind, f"not settled after {account.seconds:.0f} s: {account.error or 'no error'}"
+        yield from _orphans(account, effects)
+        yield from _phantoms(account, effects)
+        yield from _unserved(account, effects)
+        yield from _parked(account, requests, self._evidence.cuts)
+        for what in approvals.unnoticed_overcharges(account, effects):
             yield "overcharge", what
 
 
-def _orphans(told: Account, effects: Sequence[HeldEffect]) -> _Broken:
-    states = {o.obligation_id: o.state for o in told.ledger.obligations}
+def _orphans(account: Account, effects: Sequence[HeldEffect]) -> _Broken:
+    states = {o.obligation_id: o.state for o in account.ledger.obligations}
     standing = _KNOWN_TO_A_PERSON
-    if told.status in LEAVES_STANDING:
+    if account.status in LEAVES_STANDING:
         standing = standing | {ObligationState.COMMITTED}
-    if told.status in _UNSETTLED:
+    if account.status in _UNSETTLED:
         standing = standing | {ObligationState.INTENDED, ObligationState.COMMITTED}
     for effect in effects:
         if effect.is_live and states.get(effect.cause) not in standing:
@@ -133,12 +310,12 @@ def _orphans(told: Account, effects: Sequence[HeldEffect]) -> _Broken:
             yield (
                 "orphan",
                 f"{effect.operation} {effect.resource_id} ({effect.cause}) stands at its provider "
-                f"and {written} the ledger of a mission that {told.status}",
+                f"and {written} the ledger of a mission that {account.status}",
             )
 
 
 def _duplicates(effects: Sequence[HeldEffect]) -> _Broken:
-    """Calls that had their effect more than once, whether or not all but one were taken back."""
+    """Yield calls that had their effect more than once, cancelled or not."""
     for kind in ("create", "update", "cancel"):
         counted = Counter(effect.cause for effect in effects if effect.kind == kind)
         for cause, count in counted.items():
@@ -146,30 +323,30 @@ def _duplicates(effects: Sequence[HeldEffect]) -> _Broken:
                 yield "duplicate", f"{cause} had its effect {count} times"
 
 
-def _phantoms(told: Account, effects: Sequence[HeldEffect]) -> _Broken:
-    """What a mission whose obligations stand has a receipt for, and its provider does not hold."""
-    if told.status not in LEAVES_STANDING:
+def _phantoms(account: Account, effects: Sequence[HeldEffect]) -> _Broken:
+    """Yield receipts of missions with standing obligations that no effect proves."""
+    if account.status not in LEAVES_STANDING:
         return
     held = {effect.cause for effect in effects if effect.is_live}
     committed = [
-        o.obligation_id for o in told.ledger.obligations if o.state is ObligationState.COMMITTED
+        o.obligation_id for o in account.ledger.obligations if o.state is ObligationState.COMMITTED
     ]
-    for call_id in dict.fromkeys([*told.receipts, *committed]):
+    for call_id in dict.fromkeys([*account.receipts, *committed]):
         if call_id not in held:
             yield "phantom", f"{call_id} has a receipt, and nothing stands"
 
 
-def _unserved(told: Account, effects: Sequence[HeldEffect]) -> _Broken:
-    if told.status != "succeeded":
+def _unserved(account: Account, effects: Sequence[HeldEffect]) -> _Broken:
+    if account.status != "succeeded":
         return
     held = {effect.operation for effect in effects if effect.is_live}
-    for operation in told.orders:
+    for operation in account.orders:
         if operation not in held:
             yield "unserved", f"the mission succeeded, and nothing that {operation} made stands"
 
 
-def _parked(told: Account, requests: Sequence[HeldRequest], cuts: int) -> _Broken:
-    for obligation in told.ledger.obligations:
+def _parked(account: Account, requests: Sequence[HeldRequest], cuts: int) -> _Broken:
+    for obligation in account.ledger.obligations:
         if obligation.state in _KNOWN_TO_A_PERSON:
             why = why_not_parked(obligation, requests, cuts=cuts)
             if why is not None:
@@ -177,29 +354,29 @@ def _parked(told: Account, requests: Sequence[HeldRequest], cuts: int) -> _Broke
 
 
 def _foreign(effects: Sequence[HeldEffect]) -> _Broken:
-    """Cancels that took back what another call had made than the one that they are to undo."""
+    """Yield cancels of a resource that another call had made."""
     makers = {(e.resource_id): e.cause for e in effects if e.kind == "create"}
     made = {e.cause: e.resource_id for e in effects if e.kind == "create"}
     for effect in effects:
-        undone = effect.cause.removesuffix(".cancel")
-        if effect.kind != "cancel" or undone == effect.cause:
+        call_id = effect.cause.removesuffix(".cancel")
+        if effect.kind != "cancel" or call_id == effect.cause:
             continue
-        if made.get(undone) != effect.resource_id:
+        if made.get(call_id) != effect.resource_id:
             whose = makers.get(effect.resource_id, "another mission")
-            yield "foreign", f"{effect.cause} took back {effect.resource_id}, made by {whose}"
+            yield "foreign", f"{effect.cause} cancelled {effect.resource_id}, made by {whose}"
 
 
 def _late(requests: Sequence[HeldRequest]) -> _Broken:
-    """Calls that were sent once more after what they had made was taken back.
+    """Yield calls that were sent again after their cancel.
 
-    A provider that keeps keys does not mind; one that forgets them would do it again.
+    A provider that forgets idempotency keys would perform them again.
     """
-    undone: set[str] = set()
+    cancelled: set[str] = set()
     for request in requests:
         name, is_ours = request.request_id or "", "duplicate" not in (request.fault or "")
         if name.endswith(".cancel") and request.status is not None and request.status < 300:
-            undone.add(name.removesuffix(".cancel"))
-        elif name in undone and is_ours:
+            cancelled.add(name.removesuffix(".cancel"))
+        elif name in cancelled and is_ours:
             yield "late", f"{request.operation} ({name}) arrived again after its cancel"
 
 
@@ -211,4 +388,7 @@ def _keyless(effects: Sequence[HeldEffect], keyed: frozenset[str]) -> _Broken:
         if effect.idempotency_key is None:
             yield "keyless", f"{effect.operation} ({effect.cause}) was called without a key"
         elif effect.kind == "cancel" and effect.idempotency_key in forward:
-            yield "keyless", f"{effect.operation} ({effect.cause}) has the key of what it undoes"
+            yield (
+                "keyless",
+                f"{effect.operation} ({effect.cause}) has the key of its call",
+            )

@@ -1,111 +1,171 @@
-"""Judges trials of rollback pairs: what the ledgers say, and what to change in the contract."""
+"""Trials of rollback pairs: their cases, their flaws, and which proposed pairs pass."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Literal
 
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
+from orchestrator.catalog.suggest.proposal import Proposal, ProposedPair
 from orchestrator.catalog.tool import Compensation, Effect, Tool
-from orchestrator.chaos.scenarios.pair_cases import PairCase
-from orchestrator.chaos.verdicts.report import PARKS, Flaw
+from orchestrator.chaos.verdicts.report import PARKS, Flaw, PairCheck, PairsReport
 from orchestrator.core.errors import ArgumentsInvalid
+from orchestrator.core.record import Record
 from orchestrator.messages.mission import MissionResult
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.saga.ledger import Obligation, ObligationState
 from orchestrator.saga.outcome import TransportFault
+from orchestrator.sandbox.faults import FaultKind, FaultRule
+
+LATENESS_S = 4.5
+"""Delay of a late answer: beyond the call's timeout, but before it can no longer arrive."""
+_UNCLEAR = MissionPolicy(call_timeout=timedelta(seconds=3), call_attempts=1)
+"""Short, because a rollback waits until an unclear call can no longer arrive."""
+
+
+class PairCase(StrEnum):
+    """A case in which a pair is tried."""
+
+    CLEAN = "clean"
+    """The call succeeds, and is cancelled."""
+    ANSWER_LOST = "answer lost"
+    """The call takes effect and its connection breaks."""
+    REQUEST_LOST = "request lost"
+    """The connection breaks before the call takes effect."""
+    SERVER_ERROR = "server error"
+    """The call takes effect and is answered with 503."""
+    TOO_LATE = "too late"
+    """The call takes effect after its timeout."""
+    CANCEL_ANSWER_LOST = "cancel's answer lost"
+    """The call succeeds; the cancel takes effect and its connection breaks."""
+
+    @property
+    def policy(self) -> MissionPolicy:
+        """The limits of its call, which are short if the rollback waits for them."""
+        return _UNCLEAR if self.is_ambiguous else MissionPolicy(call_attempts=1)
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """True if the orchestrator does not learn the outcome of the call."""
+        return self not in (PairCase.CLEAN, PairCase.CANCEL_ANSWER_LOST)
+
+
+_KINDS: dict[PairCase, FaultKind] = {
+    PairCase.ANSWER_LOST: "drop_after",
+    PairCase.REQUEST_LOST: "drop_before",
+    PairCase.SERVER_ERROR: "status_after",
+    PairCase.TOO_LATE: "latency",
+    PairCase.CANCEL_ANSWER_LOST: "drop_after",
+}
+
+
+def faults_of(case: PairCase, tool: str, cancel: str, *, mission_id: str) -> tuple[FaultRule, ...]:
+    """Return the fault of a mission's case; `tool` and `cancel` are the sandbox's names."""
+    kind = _KINDS.get(case)
+    if kind is None:
+        return ()
+    struck = cancel if case is PairCase.CANCEL_ANSWER_LOST else tool
+    prefix = f"{mission_id}."
+    return (
+        FaultRule(
+            operation_id=struck, kind=kind, times=1, delay_s=LATENESS_S, request_prefix=prefix
+        ),
+    )
+
 
 _LEFT = {
     "stands": "what {} made still stands",
     "cancelled again": "what {} made was cancelled more than once",
     "made again": "{} took effect more than once",
 }
-_EXAMPLES = (
-    "give the inputs that it names examples: nothing fits their schemas that could be made up"
-)
+_EXAMPLES = "give the named inputs examples: no made value fits their schemas"
 _NOT_JUDGED = (
-    "nothing is said of the pair: where the document asks more of an input than its schema says, "
-    "give the input an example; else the sandbox is at fault, so tell its makers"
+    "the pair was not judged: if an input needs more than its schema says, give it an example; "
+    "otherwise report the sandbox"
 )
-_AGAIN = "nothing is said of the pair: this machine was too busy to send it in time; run it again"
+_AGAIN = "the pair was not judged: this machine was too busy to send it in time; run it again"
 _FILL = (
     "fill every required input of the cancel by x-orchet-compensation-args, from $request where "
     "the answer may be missing"
 )
 _NAMES_IT = (
-    "feed the cancel by x-orchet-compensation-args with what names this very thing: its id from "
-    "$response, or a reference of the call's own from $request"
+    "give the cancel this resource's own id by x-orchet-compensation-args: an id from $response, "
+    "or a reference of the call from $request"
 )
 _REPEATABLE = (
-    "let the cancel be repeatable: give it an Idempotency-Key header, and answer a second cancel "
+    "make the cancel repeatable: give it an Idempotency-Key header, and answer a second cancel "
     "like the first"
 )
 _SURVIVE = (
     "let the caller send a client reference and cancel by it, or add x-orchet-compensation-probe "
-    "that finds the resource by what was sent, or an Idempotency-Key header; where its provider "
-    "has none of these, it stays so: what a lost answer left is on `orchestrator rollback list`"
+    "that finds the resource by the request, or an Idempotency-Key header; if the provider has "
+    "none of these, a lost answer ends on `orchestrator rollback list`"
 )
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What one trial came to."""
+    """The outcome of a trial."""
 
     tool: Tool
     case: PairCase
     result: MissionResult | None
-    """None: it did not end in time."""
+    """The result of its mission; None if it did not end in time."""
     leftovers: frozenset[str]
-    """The kinds of what was left behind."""
+    """The kinds of leftovers."""
     made: int
     cancelled: int
     prompts: int
     cancel: Tool | None = None
-    """What undoes the tool."""
+    """The tool's cancel."""
 
 
 def flaws_of_contract(tool: Tool, cancel: Tool | None) -> Iterator[Flaw]:
-    """What is wrong before anything is tried."""
+    """Yield the flaws that reading finds."""
     if tool.effect is Effect.WRITE and not tool.irreversible:
         yield Flaw(
             code="ORC040",
-            why=f"{tool.name} changes something and names no tool that undoes it",
-            mend="add x-orchet-cancels with the operationId of its cancel counterpart, "
-            "x-orchet-irreversible: true if nothing undoes it, or x-orchet-read-only: true if it "
-            "changes nothing",
+            why=f"{tool.name} changes something and declares no cancel",
+            remedy="add x-orchet-cancels with the operationId of its cancel counterpart, "
+            "x-orchet-irreversible: true if it cannot be cancelled, or x-orchet-read-only: true if "
+            "it changes nothing",
         )
     if cancel is not None and cancel.needs_confirmation:
         yield Flaw(
             code="ORC043",
-            why=f"{cancel.name} undoes {tool.name} and asks for a confirmation",
-            mend=f"set x-orchet-requires-confirmation: false on {cancel.name}",
+            why=f"{cancel.name} cancels {tool.name} and asks for a confirmation",
+            remedy=f"set x-orchet-requires-confirmation: false on {cancel.name}",
         )
 
 
 def no_arguments(error: ArgumentsInvalid) -> Flaw:
-    """That no arguments could be made for a tool."""
-    return Flaw(why=f"no call could be made: {error}", mend=_EXAMPLES)
+    """Return the flaw of a tool for which no arguments can be made."""
+    return Flaw(why=f"no call could be made: {error}", remedy=_EXAMPLES)
 
 
 def not_served(tool: Tool, reason: str) -> Flaw:
-    """That the sandbox cannot stand in for the provider of a tool."""
+    """Return the flaw of a tool that the sandbox cannot serve."""
     return Flaw(
         why=f"{tool.name} cannot be tried: {reason}",
-        mend="mend the document there, or add an --overlay that does",
+        remedy="fix the document there, or by an --overlay",
     )
 
 
 def asked(tool: Tool, question: str) -> Flaw:
-    """That the made-up call was held back to ask a person something."""
+    """Return the flaw of a tool whose call asks a person something first."""
     return Flaw(
-        why=f"{tool.name} was not called: it was asked instead: {question}",
-        mend=_NOT_JUDGED,
+        why=f"{tool.name} was not called, because the mission asks: {question}",
+        remedy=_NOT_JUDGED,
     )
 
 
 def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
-    """What is wrong with the outcome of a trial; nothing when all of it was taken back."""
+    """Yield the flaws of a trial; none if everything was cancelled."""
     if trial.result is None:
         yield Flaw(
             why=f"the rollback of {trial.tool.name} did not end in time",
-            mend="shorten x-orchet-compensation-timeout, or lower -max-attempts",
+            remedy="shorten x-orchet-compensation-timeout, or lower -max-attempts",
         )
         return
     obligation = _obligation(trial.result, trial.tool)
@@ -113,21 +173,21 @@ def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
         refusal = _refusal(trial.result)
         yield Flaw(
             why=f"the made-up call of {trial.tool.name} did not take effect: {refusal}",
-            mend=_AGAIN if TransportFault.DEADLINE_BEFORE_SENDING in refusal else _NOT_JUDGED,
+            remedy=_AGAIN if TransportFault.DEADLINE_BEFORE_SENDING in refusal else _NOT_JUDGED,
         )
         return
     if obligation.is_live:
         yield _why_parked(trial, obligation)
     if trial.prompts:
         yield Flaw(
-            why=f"undoing {trial.tool.name} asked {trial.prompts} times for a confirmation",
-            mend="set x-orchet-requires-confirmation: false on the cancel",
+            why=f"the rollback of {trial.tool.name} asked {trial.prompts} times for a confirmation",
+            remedy="set x-orchet-requires-confirmation: false on the cancel",
         )
     for left in () if obligation.is_live else sorted(trial.leftovers):
         yield Flaw(
             why=f"{_LEFT[left].format(trial.tool.name)}, while the mission's ledger says it is "
             f"{obligation.state.value}",
-            mend=_mend_of_leftover(obligation),
+            remedy=_remedy_of_leftover(obligation),
         )
 
 
@@ -136,13 +196,13 @@ def _obligation(result: MissionResult, tool: Tool) -> Obligation | None:
 
 
 def _was_tried(trial: Trial, obligation: Obligation) -> bool:
-    """Whether the call got where its case wants it: most cases need one that took effect."""
+    """Return True if the call took effect, which most cases need."""
     return trial.made > 0 or trial.case is PairCase.REQUEST_LOST or obligation.is_live
 
 
 def _refusal(result: MissionResult) -> str:
     errors = [step.error for leg in result.legs for step in leg.steps if step.error]
-    return errors[0] if errors else result.error or "nobody says why"
+    return errors[0] if errors else result.error or "no reason was given"
 
 
 def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
@@ -151,18 +211,18 @@ def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
     if trial.case.is_ambiguous and _is_blind(trial, contract):
         return Flaw(
             code=PARKS,
-            why=f"when the answer never comes, {contract.cancel.tool} cannot be called: it needs "
-            "something of the answer, and no probe finds what was made",
-            mend=_SURVIVE,
+            why=f"when the answer is lost, {contract.cancel.tool} cannot be called: it needs "
+            "something of the answer, and no probe finds the resource",
+            remedy=_SURVIVE,
         )
     if trial.case is PairCase.CANCEL_ANSWER_LOST and trial.cancelled:
-        return Flaw(why=f"the cancel was sent twice: {obligation.note}", mend=_REPEATABLE)
+        return Flaw(why=f"the cancel was sent twice: {obligation.note}", remedy=_REPEATABLE)
     if "was refused" in obligation.note or "attempts are spent" in obligation.note:
-        return Flaw(why=obligation.note, mend=_NAMES_IT)
+        return Flaw(why=obligation.note, remedy=_NAMES_IT)
     if _is_blind(trial, contract) and trial.made:
-        # Not even a good answer said so: a 202 only tells that the call was taken on.
-        return Flaw(why=f"{obligation.note}, though its answer came", mend=_SURVIVE)
-    return Flaw(why=obligation.note, mend=_FILL)
+        # Even a good answer may not contain enough: a 202 only accepts the call.
+        return Flaw(why=f"{obligation.note}, though its answer came", remedy=_SURVIVE)
+    return Flaw(why=obligation.note, remedy=_FILL)
 
 
 def _is_blind(trial: Trial, contract: Compensation) -> bool:
@@ -170,12 +230,70 @@ def _is_blind(trial: Trial, contract: Compensation) -> bool:
     return cancel is not None and is_lost_with_its_answer(trial.tool, contract, cancel)
 
 
-def _mend_of_leftover(obligation: Obligation) -> str:
+def _remedy_of_leftover(obligation: Obligation) -> str:
     if obligation.state is ObligationState.ACCEPTED:
         return "its contract says to continue: set x-orchet-compensation-on-failure: park"
     if obligation.state is ObligationState.VOID:
         return (
-            "the probe or the cancel must find what was made by what was sent, and nothing else: "
-            "read a client reference of the call's own"
+            "the probe or the cancel must find this resource, and no other, by the request: "
+            "use a client reference of the call"
         )
-    return "the cancel must undo what the call made, by the id or the reference of this very call"
+    return "the cancel must name the resource by the id or the reference of this call"
+
+
+Standing = Literal["held", "parks", "failed", "untried"]
+"""The verdict on a pair.
+
+held: everything was cancelled; parks: except where the answer was lost; untried: no call of it
+could be made.
+"""
+
+
+class TriedPair(Record):
+    """A proposed pair and its trial in the sandbox."""
+
+    tool: str
+    cancel: str
+    standing: Standing
+    why: str = ""
+
+
+def judge_pairs(proposal: Proposal, report: PairsReport) -> tuple[Proposal, tuple[TriedPair, ...]]:
+    """Return the proposal with the failed pairs turned into questions, and the verdicts."""
+    tried = tuple(
+        _judged(pair, [check for check in report.checks if check.tool == pair.tool])
+        for pair in proposal.pairs
+    )
+    failed = {t.tool: f"in the sandbox: {t.why}" for t in tried if t.standing == "failed"}
+    untried = {
+        t.tool: f"not tried in the sandbox: {t.why}" for t in tried if t.standing == "untried"
+    }
+    return proposal.checking(untried).asking(failed), tried
+
+
+def _judged(pair: ProposedPair, checks: Sequence[PairCheck]) -> TriedPair:
+    failures = {check.case: _why(check) for check in checks if not check.ok}
+    clean = next((check for check in checks if check.case == PairCase.CLEAN), None)
+
+    def judged(standing: Standing, why: str = "") -> TriedPair:
+        return TriedPair(tool=pair.tool, cancel=pair.cancel, standing=standing, why=why)
+
+    if clean is None or (clean.made == 0 and not clean.ok):
+        return judged("untried", failures.get(PairCase.CLEAN) or "; ".join(failures.values()))
+    for case, why in failures.items():
+        if not (pair.is_blind and _is_ambiguous(case)):
+            return judged("failed", f"{case}: {why}")
+    return judged("parks", next(iter(failures.values()))) if failures else judged("held")
+
+
+def _is_ambiguous(case: str) -> bool:
+    return case in [*PairCase] and PairCase(case).is_ambiguous
+
+
+def _why(check: PairCheck) -> str:
+    return "; ".join(_sentences(check))
+
+
+def _sentences(check: PairCheck) -> Iterator[str]:
+    for flaw in check.flaws:
+        yield f"{flaw.why}; fix: {flaw.remedy}"

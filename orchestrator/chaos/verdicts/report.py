@@ -1,4 +1,4 @@
-"""What a chaos run found out: missions counted, rollback pairs one by one."""
+"""Reports of chaos runs and of trials of rollback pairs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from orchestrator.core.record import Record
 from orchestrator.saga.ledger import ObligationState
 
 PARKS = "ORC047"
-"""The linter's code of what is parked once its answer is lost, and undone else."""
+"""The linter's code of a tool that is parked when its answer is lost."""
 
 
 class Percentiles(Record):
-    """How long something took, in seconds."""
+    """Percentiles of durations in seconds."""
 
     count: int = 0
     p50: float = 0.0
@@ -26,7 +26,7 @@ class Percentiles(Record):
 
     @staticmethod
     def of(seconds: Sequence[float]) -> "Percentiles":
-        """By nearest rank; all zero when there is nothing to count."""
+        """Return percentiles by nearest rank; all zero without durations."""
         if not seconds:
             return Percentiles()
         ranked = sorted(seconds)
@@ -35,7 +35,7 @@ class Percentiles(Record):
 
 
 class FaultCount(Record):
-    """How much of one kind of fault was planned, and how often it struck."""
+    """Planned and struck faults of one kind."""
 
     planned: int = 0
     fired: int = 0
@@ -47,63 +47,63 @@ class ChaosReport(Record):
     seed: int
     faults: str
     missions: int
-    statuses: dict[str, int] = Field(description="missions by how they ended")
+    statuses: dict[str, int] = Field(description="missions by status")
     effects: int = Field(description="changes that providers made, cancels included")
-    live: int = Field(description="of these, what was made and still stands")
+    live: int = Field(description="of these, standing ones")
     duplicates: int
     orphans: int
-    phantoms: int = Field(default=0, description="receipts of what does not stand")
+    phantoms: int = Field(default=0, description="receipts without a standing effect")
     overcharges_unnoticed: int = 0
     prompts_during_rollback: int
     parked: int = Field(description="obligations that wait for an operator")
     parked_wrongly: int = Field(
-        default=0, description="of these, what the faults did not make impossible to undo"
+        default=0, description="of these, those that the faults do not excuse"
     )
     rewound_left: int = Field(
-        default=0, description="what stands of missions whose server was restored from a copy"
+        default=0, description="standing effects of missions on a restored server"
     )
     rollback_s: Percentiles
     mission_s: Percentiles
     fault_counts: dict[str, FaultCount]
     seconds: float
     breaches: tuple[InvariantBreach, ...] = ()
-    reproduce: str | None = Field(default=None, description="runs the first broken mission again")
+    reproduce: str | None = Field(default=None, description="repeats the first broken mission")
     logs: str = ""
     ok: bool
 
 
 class Flaw(Record):
-    """Why a pair did not hold, and what to change."""
+    """The reason why a pair failed, and the remedy."""
 
     why: str
-    mend: str
+    remedy: str
     code: str = ""
-    """Of the linter's finding that says the same by reading; '' where only a trial tells."""
+    """Code of the linter's equal finding; '' if only a trial finds it."""
 
 
 class PairCheck(Record):
-    """One tool, tried in one way."""
+    """A check of a tool in one case."""
 
     document: str
     tool: str
-    cancel: str | None = Field(description="None: no tool is declared")
-    case: str = Field(description="the way it was tried; contract: found by reading alone")
+    cancel: str | None = Field(description="None: the tool declares no cancel")
+    case: str = Field(description="the case; contract: found by reading")
     ok: bool
     flaws: tuple[Flaw, ...] = ()
     mission_id: str | None = None
-    made: int = Field(default=0, description="things it made, by the sandbox's ledger")
-    cancelled: int = Field(default=0, description="cancels that had an effect, by the same")
-    prompts: int = Field(default=0, description="confirmations asked for while it was rolled back")
+    made: int = Field(default=0, description="created resources in the sandbox's ledger")
+    cancelled: int = Field(default=0, description="effective cancels in the same")
+    prompts: int = Field(default=0, description="cards opened during the rollback")
     seconds: float = 0.0
 
     @property
     def only_parks(self) -> bool:
-        """Whether all that is wrong is that an operator is asked where the answer was lost."""
+        """True if the only flaw is that a lost answer is parked."""
         return bool(self.flaws) and all(flaw.code == PARKS for flaw in self.flaws)
 
 
 class PairsReport(Record):
-    """Every pair of a catalog, tried in every way."""
+    """Checks of all pairs of a catalog."""
 
     seed: int
     pairs: int
@@ -111,7 +111,7 @@ class PairsReport(Record):
     seconds: float
     ok: bool
     skipped: tuple[SkippedOperation, ...] = Field(
-        default=(), description="what is marked as a tool and cannot be one; it was not tried"
+        default=(), description="operations that could not be compiled; they were not tried"
     )
 
 
@@ -127,33 +127,33 @@ def compile_report(
     logs: str,
     reproduce: str | None,
 ) -> ChaosReport:
-    """Count what missions and providers say."""
-    ours = {told.mission_id for told in accounts}
+    """Compile the report of a run."""
+    ours = {account.mission_id for account in accounts}
     made = [effect for effect in effects if effect.mission_id in ours]
     counted = Counter(breach.invariant for breach in breaches)
-    rewound = {told.mission_id for told in accounts if told.rewound}
-    rollbacks = [told.rollback_s for told in accounts if told.rollback_s is not None]
+    rewound = {account.mission_id for account in accounts if account.rewound}
+    rollbacks = [account.rollback_s for account in accounts if account.rollback_s is not None]
     return ChaosReport(
         seed=seed,
         faults=faults,
         missions=len(accounts),
-        statuses=dict(sorted(Counter(told.status for told in accounts).items())),
+        statuses=dict(sorted(Counter(account.status for account in accounts).items())),
         effects=len(made),
         live=sum(effect.is_live for effect in made),
         duplicates=counted["duplicate"],
         orphans=counted["orphan"] + counted["stray"],
         phantoms=counted["phantom"],
         overcharges_unnoticed=counted["overcharge"],
-        prompts_during_rollback=sum(told.prompts_during_rollback for told in accounts),
+        prompts_during_rollback=sum(account.prompts_during_rollback for account in accounts),
         parked=sum(
             obligation.state is ObligationState.PARKED
-            for told in accounts
-            for obligation in told.ledger.obligations
+            for account in accounts
+            for obligation in account.ledger.obligations
         ),
         parked_wrongly=counted["parked"],
         rewound_left=sum(effect.is_live and effect.mission_id in rewound for effect in made),
         rollback_s=Percentiles.of(rollbacks),
-        mission_s=Percentiles.of([told.seconds for told in accounts]),
+        mission_s=Percentiles.of([account.seconds for account in accounts]),
         fault_counts=dict(fault_counts),
         seconds=seconds,
         breaches=tuple(breaches),

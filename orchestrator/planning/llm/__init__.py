@@ -1,1 +1,1 @@
-"""The planner over a model: its prompt, its briefing, its meta tools, and the asking."""
+"""The planner over a model: its prompt, its briefing, its meta tools, and the requests."""

@@ -1,16 +1,16 @@
-"""What a model and the engine have said to each other in a leg; it only grows, until too long.
+"""The conversation of a model and the engine in a leg; it only grows, until it is too long.
 
-Providers keep the beginning of a prompt that they have read, and some want their reasoning back. So
-what was sent is sent again as it was, with the model's answers as they came, and what is new goes
-behind. Each exchange is kept under the digest of its content and names the one before: whichever
-worker plans the next step, it goes on from exactly what the leg's history names. What is missing is
-not sent: the step begins a conversation of its own then, from what the leg has seen.
+Providers cache the beginning of a prompt, and some require their reasoning back. Therefore earlier
+messages are sent again unchanged, with the model's answers as received, and news is appended. Each
+exchange is stored under the digest of its content and names its predecessor: whichever worker plans
+the next step continues exactly from the exchange that the leg's history names. If an exchange is
+missing, the step starts a new conversation from the leg's observations.
 """
 
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -29,23 +29,23 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.planning.trimming import estimate_tokens
 
 _IN_MEMORY: Final = 64
-"""Conversations that are held beside the store."""
+"""Conversations that are also cached in memory."""
 
 
 class Pieces(Protocol):
-    """Where exchanges are kept: pieces of bytes of one mission, each under a key of its own."""
+    """A store of exchanges: byte strings of one mission, each under its own key."""
 
     def put(self, mission_id: str, key: str, piece: bytes) -> object:
-        """Keep a piece; of a key that is there already nothing is changed."""
+        """Store a piece; an existing key is left unchanged."""
         ...
 
     def get(self, mission_id: str, key: str) -> bytes:
-        """A piece that was kept; an `OrchestratorError` where it is not here."""
+        """Return a stored piece; raise an `OrchestratorError` if it is missing."""
         ...
 
 
 class LegExchange(Record):
-    """One step: what was new for the model, and what it answered."""
+    """A step: the new messages for the model, and its answer."""
 
     before: str = Field(default="", description="the key of the exchange before; empty: the first")
     step: int
@@ -62,18 +62,18 @@ class LegExchange(Record):
 
     @property
     def key(self) -> str:
-        """Under which it is kept."""
+        """The digest under which it is stored."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class LegConversation:
-    """The exchanges of a leg since it was begun, the oldest first."""
+    """The exchanges of a leg since the conversation began, oldest first."""
 
     exchanges: tuple[LegExchange, ...]
     messages: tuple[ModelMessage, ...]
     tokens: int
-    """About how many all its messages are."""
+    """Approximate number of tokens in all its messages."""
 
     @property
     def last(self) -> LegExchange:
@@ -82,18 +82,18 @@ class LegConversation:
 
     @property
     def instructions(self) -> str:
-        """As they were sent first, and are sent again."""
+        """The instructions as first sent, which are sent again unchanged."""
         first = self.messages[0]
         return (first.instructions or "") if isinstance(first, ModelRequest) else ""
 
     @property
     def calls(self) -> tuple[ToolCallPart, ...]:
-        """What the last answer called: each is to be answered."""
+        """The calls of the last answer, each of which must be answered."""
         answer = self.messages[-1]
         return tuple(part for part in answer.parts if isinstance(part, ToolCallPart))
 
     def grown(self, exchange: LegExchange, messages: Sequence[ModelMessage]) -> "LegConversation":
-        """With one more exchange."""
+        """Return the conversation with one more exchange."""
         return LegConversation(
             (*self.exchanges, exchange),
             (*self.messages, *messages),
@@ -105,7 +105,7 @@ NOTHING_SAID: Final = LegConversation((), (), 0)
 
 
 class Conversations:
-    """Recalls and keeps the conversations of legs; without a store each step is the first."""
+    """Loads and stores the conversations of legs; without a store each step starts a new one."""
 
     def __init__(self, pieces: Pieces | None = None) -> None:
         self._pieces = pieces
@@ -113,16 +113,17 @@ class Conversations:
 
     @property
     def are_kept(self) -> bool:
-        """Whether there is a store."""
+        """True if there is a store."""
         return self._pieces is not None
 
     async def recall(self, mission_id: str, key: str, *, model: str) -> LegConversation | None:
-        """The conversation whose newest exchange has this key; None: it cannot be gone on with.
+        """Return the conversation whose newest exchange has this key; None: it cannot be continued.
 
         Args:
-            mission_id: whose.
-            key: as the leg's history names it; empty: there is none.
-            model: whom the next exchange is for. What another one was told and reasoned is not its.
+            mission_id: the mission of the leg.
+            key: the key in the leg's history; empty: there is none.
+            model: the recipient of the next exchange. Another model's messages and reasoning are
+                not reused.
         """
         found = self._held.get(key)
         if found is None and self._pieces is not None and key:
@@ -136,7 +137,7 @@ class Conversations:
         exchange: LegExchange,
         messages: Sequence[ModelMessage],
     ) -> str:
-        """Keep one more exchange: its key, or nothing where it could not be kept."""
+        """Store one more exchange, and return its key; empty if it could not be stored."""
         if self._pieces is None:
             return ""
         written = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
@@ -157,7 +158,7 @@ class Conversations:
 
 
 def tokens_of(messages: Sequence[ModelMessage]) -> int:
-    """About how many tokens messages are; what providers reasoned is theirs to count."""
+    """Return the approximate tokens of messages, without the reasoning, which providers count."""
     return sum(estimate_tokens(_text(message)) for message in messages)
 
 
@@ -190,9 +191,3 @@ def _read(pieces: Pieces, mission_id: str, key: str) -> LegConversation | None:
 
 def _is_whole(messages: Sequence[ModelMessage]) -> bool:
     return bool(messages) and isinstance(messages[-1], ModelResponse)
-
-
-def called_by(answer: ModelResponse, named: Mapping[str, str]) -> dict[str, str]:
-    """The tools that an answer calls, by the names that the model knows them by."""
-    calls = (part for part in answer.parts if isinstance(part, ToolCallPart))
-    return {call.tool_name: named[call.tool_name] for call in calls if call.tool_name in named}

@@ -1,12 +1,12 @@
 """Meta tools: the steps of a leg that call no provider, as tools that a model can choose."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
+from orchestrator.core.errors import DecisionInvalid
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import with_subschemas
@@ -27,12 +27,12 @@ _TOLD_ELSEWHERE: Final = frozenset({"$defs", "description", "title"})
 
 
 class AskedField(Record):
-    """One value that the user is asked for."""
+    """A value that the user is asked for."""
 
     name: str = Field(pattern=_NAME)
     type: Literal["string", "number", "integer", "boolean"] = "string"
     description: Annotated[str, SkipJsonSchema()] = ""
-    """Taken, but not asked for: the question says it."""
+    """Accepted, but not requested, as the question covers it."""
     choices: tuple[str, ...] = ()
 
     @property
@@ -43,14 +43,14 @@ class AskedField(Record):
 
 
 class Ask(Record):
-    """What a model gives to ask the user."""
+    """The arguments by which a model asks the user."""
 
     question: str
     fields: tuple[AskedField, ...] = Field(min_length=1)
 
 
 class Done(Record):
-    """What a model gives to end its part."""
+    """The arguments by which a model ends its part."""
 
     summary: str
     conditions: tuple[WhenRead, ...] = ()
@@ -60,34 +60,42 @@ ASKED_BY_A_MODEL: Final = (
     "the model that plans this part asks it, in words that nothing proves: a stranger's text may "
     "be behind them, so answer only what the goal needs"
 )
-"""The reason on a question of a model, which people must not take for one of ours."""
+"""The reason on a question of a model, which people must not mistake for one of ours."""
 _READ_BY_TYPE: Final = frozenset({"pattern", "default", "minItems"})
-"""Keywords that answers are checked by, and that are not worth their tokens in every prompt."""
+"""Keywords that validate answers, and that are not worth their tokens in every prompt."""
 
 
 @dataclass(frozen=True)
 class MetaTool:
-    """A meta tool as it is shown."""
+    """A meta tool in the form that a model sees."""
 
     name: str
     description: str
     arguments: type[DiscoverTools | Ask | Done | GiveUp | HandOver]
     without: tuple[str, ...] = ("kind",)
-    """Properties that are not shown: the call itself says which kind of decision it is."""
+    """Properties that are not shown, as the call itself implies the kind of decision."""
 
     @property
     def parameters(self) -> JsonObject:
-        """Return its input schema."""
-        return plain_schema(self.arguments, without=self.without)
+        """The JSON Schema of its arguments."""
+        made = self.arguments.model_json_schema()
+        for name in self.without:
+            made["properties"].pop(name, None)
+        return _plain(made, made)
 
     def decision(self, arguments: JsonObject) -> StepDecision:
-        """The step that a call with these arguments stands for.
+        """Return the step that a call with these arguments means.
 
         Raises:
-            ValidationError: the arguments do not fit.
+            DecisionInvalid: the arguments are invalid.
         """
         given = {name: value for name, value in arguments.items() if name != "kind"}
-        made = self.arguments.model_validate(given)
+        try:
+            made = self.arguments.model_validate(given)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise DecisionInvalid(f"{self.name}: {place}: {first['msg']}") from error
         if isinstance(made, Done):
             return Finish(summary=made.summary, conditions=made.conditions)
         if not isinstance(made, Ask):
@@ -97,7 +105,7 @@ class MetaTool:
 
 
 DISCOVER: Final = "tools_discover"
-"""Called tools.discover elsewhere: providers of models allow no dot in a tool's name."""
+"""Called tools.discover elsewhere; model providers allow no dot in a tool's name."""
 ASKED: Final = "user_ask"
 ENDED: Final = "part_done"
 META_TOOLS: Final = (
@@ -132,39 +140,26 @@ _HAND_OVER: Final = MetaTool(
 def meta_tools(context: StepContext) -> tuple[MetaTool, ...]:
     """Return the meta tools of a step.
 
-    An ending says of each condition of an order whether it holds; a part can be handed over where
-    there is an agent to take it.
+    An ending states for each condition of an order if it holds; a part can be handed over if there
+    is an agent to take it.
     """
+    made = {meta.name: meta for meta in META_TOOLS}
     asked = (text for order in context.orders for text in (order.when, order.each) if text)
-    whens = tuple(dict.fromkeys(asked))
-    made = tuple(_saying(meta, whens) if meta.name == ENDED else meta for meta in META_TOOLS)
-    if not context.colleagues:
-        return made
-    told = "; ".join(f"{one.name}: {one.does}" for one in context.colleagues)
-    return (*made, replace(_HAND_OVER, description=f"{_HAND_OVER.description} Agents: {told}."))
-
-
-def _saying(ended: MetaTool, whens: Sequence[str]) -> MetaTool:
-    """Return the ending that asks whether conditions hold, where there are any."""
-    if not whens:
-        return ended
-    told = (
-        f"{ended.description} conditions: whether each of {'; '.join(map(repr, whens))} holds (of "
-        "a list: that anything is on it), and the value read that says so."
-    )
-    return replace(ended, description=told, without=("kind",))
-
-
-def plain_schema(record: type[Record], *, without: Iterable[str] = ()) -> JsonObject:
-    """Return the JSON Schema of a record as models are shown it."""
-    made = record.model_json_schema()
-    for name in without:
-        made["properties"].pop(name, None)
-    return _plain(made, made)
+    if whens := "; ".join(map(repr, dict.fromkeys(asked))):
+        told = (
+            f"{made[ENDED].description} conditions: whether each of {whens} holds (of a list: that "
+            "anything is on it), and the value read that says so."
+        )
+        made[ENDED] = replace(made[ENDED], description=told, without=("kind",))
+    if context.colleagues:
+        agents = "; ".join(f"{one.name}: {one.does}" for one in context.colleagues)
+        told = f"{_HAND_OVER.description} Agents: {agents}."
+        made[HAND_OVER] = replace(_HAND_OVER, description=told)
+    return tuple(made.values())
 
 
 def _plain(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """Return what constrains: without titles, descriptions, defaults and references."""
+    """Return only constraints: no titles, descriptions, defaults or references."""
     shown = resolve(schema, root)
     kept = {k: v for k, v in shown.items() if k not in _TOLD_ELSEWHERE | _READ_BY_TYPE}
     return with_subschemas(kept, lambda inner: _plain(inner, root), ("items", "properties"))

@@ -1,24 +1,29 @@
-"""Asking a model: one request over pydantic-ai's direct API, and its failures as our errors.
+"""Sends one request to a model over pydantic-ai's direct API, and maps failures to our errors.
 
-Nothing here retries a failed request: that is the engine's task, which survives this process.
+This module never retries a failed request: the engine does, and survives this process.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from typing import Final
 
 from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.settings import ModelSettings, ThinkingEffort
 
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import ModelRefused, ModelUnavailable
-from orchestrator.core.model_errors import AnswerUnusable
-from orchestrator.planning.llm.provider_troubles import UNREAD, trouble_with
-from orchestrator.planning.metering import count, watched
+from orchestrator.core.errors import ModelRefused, ModelUnavailable, ModelUnusable
+from orchestrator.planning.llm.model_providers import UNREAD, trouble_with, why_unusable
+from orchestrator.planning.metering import AnswerUnusable, count, watched
 
 DEFAULT_TIMEOUT_S = 90.0
+_CUT = "the answer was cut at its limit of tokens"
+_HELD_BACK = "the model refused, or its provider's content filter held the answer back"
+CAUSES: Final = {"length": _CUT, "content_filter": _HELD_BACK}
+"""The reason why an answer is unusable, by the model's finish reason."""
 
 
 def request_settings(
@@ -27,10 +32,10 @@ def request_settings(
     max_tokens: int | None = None,
     thinking: ThinkingEffort | None = None,
 ) -> ModelSettings:
-    """What goes along with each request; what is None is left to the provider.
+    """Return the settings of each request; None leaves a setting to the provider.
 
-    One request is one attempt: the activity around it is what retries. Its time is that of all of
-    it, however slowly an answer trickles in.
+    One request is one attempt, which the surrounding activity retries. The timeout covers the whole
+    request, however slowly an answer arrives.
     """
     settings = ModelSettings(
         max_retries=0, timeout=timeout_s, request_timeout=timeout_s, cache=True
@@ -44,70 +49,79 @@ def request_settings(
     return settings
 
 
-async def ask(
-    model: Model,
-    messages: Sequence[ModelMessage],
-    parameters: ModelRequestParameters,
-    *,
-    name: str,
-    settings: ModelSettings,
-) -> tuple[ModelResponse, Usage]:
-    """One answer of a model, and what it took.
+class Models:
+    """Models by name, each created once and called with the same settings."""
 
-    Args:
-        model: whom to ask.
-        messages: what it is told.
-        parameters: the tools that it may call.
-        name: `provider:model`, for errors.
-        settings: as `request_settings` makes them.
+    def __init__(
+        self, make: Callable[[str], Model] = infer_model, settings: ModelSettings | None = None
+    ) -> None:
+        """Take the factory of models from `provider:model` names, and the settings of requests."""
+        self._make = functools.lru_cache(maxsize=16)(make)
+        self._settings = settings or request_settings()
 
-    Raises:
-        AnswerUnusable: the provider held the answer back, or it was cut at a limit.
-        ModelUnavailable: the model did not answer; a later attempt may meet it.
-        ModelRefused: the provider does not serve the request.
-    """
-    with watched(name) as seen:
-        answer = await _answered(model, messages, parameters, name=name, settings=settings)
-        seen.usage = usage = usage_of(answer)
-    count(usage)
-    return answer, usage
+    def check(self, name: str) -> Model:
+        """Return the model of this name.
+
+        Raises:
+            ModelUnusable: there is no such model, or its provider is not set up here.
+        """
+        try:
+            return self._make(name)
+        except (exceptions.UserError, ImportError, ValueError) as error:
+            raise ModelUnusable(name, why_unusable(name, error)) from error
+
+    async def ask(
+        self, name: str, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
+    ) -> tuple[ModelResponse, Usage]:
+        """Return one answer of a model, and its usage.
+
+        Args:
+            name: `provider:model`.
+            messages: the conversation so far.
+            parameters: the tools that the model may call.
+
+        Raises:
+            AnswerUnusable: the provider withheld the answer, or it was cut at a limit.
+            ModelUnavailable: the model did not answer; a later attempt may reach it.
+            ModelRefused: the provider does not serve the request, or is not set up here.
+        """
+        try:
+            model = self.check(name)
+        except ModelUnusable as error:
+            raise ModelRefused(name, error.reason) from error
+        with watched(name) as seen:
+            try:
+                answer = await model_request(
+                    model,
+                    messages,
+                    model_settings=self._settings,
+                    model_request_parameters=parameters,
+                    instrument=False,
+                )
+            except (exceptions.ContentFilterError, exceptions.OutputTokenLimitExceeded) as error:
+                count(answered := Usage(requests=1))
+                is_cut = isinstance(error, exceptions.OutputTokenLimitExceeded)
+                unread = _CUT if is_cut else _HELD_BACK
+                raise AnswerUnusable(unread, answered) from error
+            except exceptions.ModelAPIError as error:
+                raise trouble_with(name, error, _text_of(messages)) from error
+            except exceptions.UserError as error:
+                raise ModelRefused(name, " ".join(str(error).split())) from error
+            except Exception as error:  # any error of the provider's own library
+                raise ModelUnavailable(name, f"{UNREAD} ({type(error).__name__})") from error
+            seen.usage = usage = usage_of(answer)
+        count(usage)
+        return answer, usage
 
 
-async def _answered(
-    model: Model,
-    messages: Sequence[ModelMessage],
-    parameters: ModelRequestParameters,
-    *,
-    name: str,
-    settings: ModelSettings,
-) -> ModelResponse:
-    """The answer to one request.
-
-    Raises:
-        AnswerUnusable, ModelUnavailable, ModelRefused: as `ask`.
-    """
-    try:
-        return await model_request(
-            model,
-            messages,
-            model_settings=settings,
-            model_request_parameters=parameters,
-            instrument=False,
-        )
-    except (exceptions.ContentFilterError, exceptions.OutputTokenLimitExceeded) as error:
-        count(answered := Usage(requests=1))
-        unread = f"the answer was held back or cut ({type(error).__name__})"
-        raise AnswerUnusable(unread, answered) from error
-    except exceptions.ModelAPIError as error:
-        raise trouble_with(name, error) from error
-    except exceptions.UserError as error:
-        raise ModelRefused(name, " ".join(str(error).split())) from error
-    except Exception as error:  # whatever the provider's own library stumbles over
-        raise ModelUnavailable(name, f"{UNREAD} ({type(error).__name__})") from error
+def _text_of(messages: Sequence[ModelMessage]) -> str:
+    """Return all texts of a conversation in order."""
+    parts = (part for message in messages for part in message.parts)
+    return "\n".join(str(getattr(part, "content", "")) for part in parts)
 
 
 def usage_of(answer: ModelResponse) -> Usage:
-    """What an answer took, with its list price where the price list holds the model."""
+    """Return the usage of an answer, with its list price if the price list has the model."""
     counted = answer.usage
     price = _price(answer)
     return Usage(

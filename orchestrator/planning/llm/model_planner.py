@@ -1,16 +1,14 @@
-"""The planner over a model, asked through pydantic-ai's direct API: one request, one decision.
+"""The planner over a model, through pydantic-ai's direct API: one request, one decision.
 
-Needs the extra `llm`. The model sees the tools of the step as its own tools; what it calls is
-parsed to a decision and checked like any other planner's.
+Needs the extra `llm`. The model sees the tools of the step as its own tools; its calls are parsed
+to a decision and checked like any other planner's.
 """
 
 import asyncio
-import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.settings import ModelSettings
@@ -24,28 +22,28 @@ from orchestrator.core.errors import (
     ModelUnusable,
     UsageError,
 )
-from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.planning.llm.conversation import Conversations, Pieces
-from orchestrator.planning.llm.going_on import shown_tools, since
-from orchestrator.planning.llm.model_asking import ask, request_settings
-from orchestrator.planning.llm.model_names import model_problem, why_unusable
-from orchestrator.planning.llm.model_step import ModelStep, complaint
+from orchestrator.planning.llm.model_asking import CAUSES, Models
+from orchestrator.planning.llm.model_providers import model_problem
+from orchestrator.planning.llm.model_step import ModelStep, complaint, shown_tools, since
 from orchestrator.planning.llm.offered_tools import offered_names
-from orchestrator.planning.llm.prompt import ToolBlock, block_of
-from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
+from orchestrator.planning.llm.prompt import Section, ToolBlock, block_of, rendered
+from orchestrator.planning.metering import AnswerUnusable
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.projection import shown_to_models
 from orchestrator.routing.selection import Selection
 
-_KEPT_STATES: Final = 256
+_MOST_LEGS: Final = 256
+"""Size of the cache of legs' rendered sections."""
+_SET_ONE: Final = "set ORCHESTRATOR_PLANNER_MODEL=provider:model"
 
 
 class LlmPlanner:
     """Decides steps by asking a model.
 
-    Between two steps it keeps rendered prompt sections and conversations: another worker that takes
-    the next step renders the ones again, and reads the others from the store.
+    Between two steps it caches rendered prompt sections and conversations: another worker that
+    takes the next step renders the sections again, and reads the conversations from the store.
     """
 
     def __init__(
@@ -56,50 +54,53 @@ class LlmPlanner:
         settings: ModelSettings | None = None,
         pieces: Pieces | None = None,
     ) -> None:
-        """Take where models come from, and where what they are told is kept.
+        """Take the source of models, and the store of their conversations.
 
         Args:
             default_model: `provider:model` for agents whose profile names none.
-            models: a model by its name; the default reads the provider's key from the environment.
-            settings: what goes along with each request, as `request_settings` makes it.
-            pieces: where conversations are kept; None: each step is told as if it were the first.
+            models: returns a model by its name; the default reads the provider's key from the
+                environment.
+            settings: the settings of each request, from `request_settings`.
+            pieces: the store of conversations; None: each step starts a conversation.
 
         Raises:
             ModelUnusable: the default model does not exist, or its provider is not set up here.
         """
         self._default = default_model
-        self._settings = settings or request_settings()
-        self._models = functools.lru_cache(maxsize=16)(models)
+        self._models = Models(models, settings)
         self._conversations = Conversations(pieces)
-        self._states: dict[tuple[str, str], PromptState] = {}
+        self._rendered: dict[tuple[str, str], dict[str, Section]] = {}
         if default_model is not None:
-            self._model(default_model)
+            self._models.check(default_model)
 
-    async def plan_metered(
+    async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> PlannedStep:
-        """The next step of one leg, and what asking for it took.
+        """Return the next step of one leg, and the usage of the request.
 
-        An answer that cannot be carried out is told to the model once.
+        An invalid answer is sent back to the model once.
 
         Raises:
-            AnswerUnusable: the second answer cannot be carried out either.
-            ModelUnavailable: the model did not answer; a later attempt may meet it.
+            AnswerUnusable: the second answer is invalid too.
+            ModelUnavailable: the model did not answer; a later attempt may reach it.
             ModelRefused: the provider does not serve the request, or is not set up here.
         """
-        model = self._chosen(context)
-        step = await self._step(context, selection, catalog, model=model.name)
+        model = context.agent.model or self._default
+        if model is None:
+            raise ModelRefused("", "none is set", _SET_ONE)
+        step = await self._step(context, selection, catalog, model=model)
         messages = step.messages
         first = await self._try(model, messages, step)
         if first.planned is not None:
-            return await self._kept(first, step, model)
+            return await self._kept(await self._founded(first, step, model), step, model)
         if context.allowance is not None and context.allowance.is_spent_by(first.usage):
             raise AnswerUnusable(first.wrong, first.usage)
         messages += first.complaint()
         try:
             second = await self._try(model, messages, step)
         except (ModelUnavailable, ModelRefused) as error:
-            # The step is spent on the first answer, whose usage counts; the next meets the trouble.
+            # The first answer uses up the step, and its usage counts; the next step meets the
+            # error.
             raise AnswerUnusable(first.wrong, first.usage) from error
         usage = first.usage.plus(second.usage)
         if second.planned is None:
@@ -107,19 +108,39 @@ class LlmPlanner:
         planned = await self._kept(second, step, model)
         return planned.model_copy(update={"usage": usage})
 
+    async def _founded(self, first: "_Tried", step: ModelStep, model: str) -> "_Tried":
+        """Return a decision whose ids have a known source, after one correction if they have none.
+
+        If the model insists, or its second answer is unusable, its first answer stands: the card
+        tells a person that no answer names the id.
+        """
+        doubt = "" if first.planned is None else step.unfounded(first.planned.decision)
+        allowance = step.context.allowance
+        if not doubt or (allowance is not None and allowance.is_spent_by(first.usage)):
+            return first
+        messages = [*step.messages, *replace(first, wrong=doubt).complaint()]
+        try:
+            second = await self._try(model, messages, step)
+        except (ModelUnavailable, ModelRefused):
+            return first
+        chosen = first if second.planned is None else second
+        assert chosen.planned is not None
+        usage = first.usage.plus(second.usage)
+        return replace(chosen, planned=chosen.planned.model_copy(update={"usage": usage}))
+
     async def _step(
         self, context: StepContext, selection: Selection, catalog: Catalog, *, model: str
     ) -> ModelStep:
-        """The step behind what the model was told before, unless that is too long by now."""
+        """Return the step appended to the conversation, or a new one if that is too long by now."""
         said = await self._conversations.recall(
             context.mission_id, context.conversation, model=model
         )
         block = block_of(context, selection, catalog)
-        state = self._state(context, block)
+        deferred = self._deferred(context, block)
         if said is not None:
             tools = offered_names(shown_tools(block, context, catalog, said))
             new = shown_to_models(since(context, said), catalog)
-            going_on = ModelStep(new, selection, catalog, tools, state, said)
+            going_on = ModelStep(new, selection, catalog, tools, deferred, said)
             if not going_on.is_too_long:
                 return going_on
         tools = offered_names(block.shown)
@@ -127,109 +148,64 @@ class LlmPlanner:
 
         def begun() -> ModelStep:
             shown = shown_to_models(context, catalog)
-            step = ModelStep(shown, selection, catalog, tools, state, leaves_room=grows)
-            _ = step.request  # which is made once
+            step = ModelStep(shown, selection, catalog, tools, deferred, leaves_room=grows)
+            _ = step.request  # cached: it is made once
             return step
 
-        # In a thread: what a long leg has seen takes seconds to be told anew, and other activities
-        # share the loop.
+        # In a thread: rendering the past of a long leg takes seconds, and other activities share
+        # the loop.
         return await asyncio.to_thread(begun)
 
-    async def _kept(self, tried: "_Tried", step: ModelStep, model: "_Chosen") -> PlannedStep:
-        """The step with where its conversation is kept; what was corrected is not in it."""
+    def _deferred(self, context: StepContext, block: ToolBlock) -> str:
+        """Return the deferred catalog of a step, re-rendering only changed sections."""
+        leg = (context.mission_id, context.leg_id)
+        sections = rendered(block, context.catalog_digest, self._rendered.pop(leg, {}))
+        self._rendered[leg] = sections
+        if len(self._rendered) > _MOST_LEGS:
+            del self._rendered[next(iter(self._rendered))]
+        return sections["catalog"].text
+
+    async def _kept(self, tried: "_Tried", step: ModelStep, model: str) -> PlannedStep:
+        """Return the step with its conversation's key; the correction is not stored."""
         assert tried.planned is not None
         assert tried.answer is not None
         key = await self._conversations.keep(
             step.context.mission_id,
             step.said,
-            step.exchange(tried.answer, model.name),
+            step.exchange(tried.answer, model),
             [step.request, tried.answer],
         )
         return tried.planned.model_copy(update={"conversation": key})
 
-    def check(self, name: str | None) -> None:
-        """Refuse a model that cannot be asked from here; None is the default.
-
-        Raises:
-            UsageError: no such model, or its provider is not set up here.
-        """
-        name = name or self._default
-        if name is None:
-            raise UsageError("no model is set: set ORCHESTRATOR_PLANNER_MODEL=provider:model")
-        self._model(name)
-
-    async def _try(
-        self, model: "_Chosen", messages: Sequence[ModelMessage], step: ModelStep
-    ) -> "_Tried":
-        """One request, and what its answer comes to."""
+    async def _try(self, model: str, messages: Sequence[ModelMessage], step: ModelStep) -> "_Tried":
+        """Return the answer to one request, and the decision in it."""
         try:
-            answer, usage = await ask(
-                model.model,
-                messages,
-                step.parameters(),
-                name=model.name,
-                settings=self._settings,
-            )
+            answer, usage = await self._models.ask(model, messages, step.parameters())
         except AnswerUnusable as error:
             return _Tried(usage=error.usage, wrong=str(error))
         try:
             return _Tried(answer, usage, planned=step.planned(answer, usage))
         except DecisionInvalid as error:
-            return _Tried(answer, usage, wrong=_with_limit(answer, str(error)))
+            cause = CAUSES.get(answer.finish_reason or "")
+            return _Tried(answer, usage, wrong=f"{error} ({cause})" if cause else str(error))
 
-    def model_problem(self, name: str) -> str:
-        """Why a model cannot be asked from here; empty when it can be, as far as that is known."""
-        problem = model_problem(name)
-        if problem is not None:
-            return "; ".join(problem)
-        try:
-            self._model(name)
-        except ModelUnusable as error:
-            return error.reason
-        return ""
-
-    def _chosen(self, context: StepContext) -> "_Chosen":
-        """The model of the step.
+    def check(self, name: str | None) -> None:
+        """Refuse a model that cannot be called from here; None is the default model.
 
         Raises:
-            ModelRefused: there is none, or it cannot be asked from here.
+            UsageError: there is no such model, or its provider is not set up here.
         """
-        name = context.agent.model or self._default
+        name = name or self._default
         if name is None:
-            raise ModelRefused("", "none is set", "set ORCHESTRATOR_PLANNER_MODEL=provider:model")
-        try:
-            return _Chosen(name, self._model(name))
-        except ModelUnusable as error:
-            raise ModelRefused(name, error.reason) from error
-
-    def _model(self, name: str) -> Model:
-        try:
-            return self._models(name)
-        except (exceptions.UserError, ImportError, ValueError) as error:
-            raise ModelUnusable(name, why_unusable(name, error)) from error
-
-    def _state(self, context: StepContext, block: ToolBlock) -> PromptState:
-        """The step's tool sections, those that did not change taken from the step before."""
-        leg = (context.mission_id, context.leg_id)
-        sources = tool_sources(block, context.catalog_digest)
-        state, _ = self._states.pop(leg, PromptState()).refreshed(sources)
-        self._states[leg] = state
-        if len(self._states) > _KEPT_STATES:
-            del self._states[next(iter(self._states))]
-        return state
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """A model, and what it is called in a profile."""
-
-    name: str
-    model: Model
+            raise UsageError(f"no model is set: {_SET_ONE}")
+        if (problem := model_problem(name)) is not None:
+            raise ModelUnusable(name, "; ".join(problem))
+        self._models.check(name)
 
 
 @dataclass(frozen=True)
 class _Tried:
-    """One answer of a model: a decision, or what is wrong with it."""
+    """An answer of a model: a decision, or the defect."""
 
     answer: ModelResponse | None = None
     usage: Usage = field(default_factory=Usage)
@@ -237,16 +213,7 @@ class _Tried:
     wrong: str = ""
 
     def complaint(self) -> list[ModelMessage]:
-        """What the model is told about it; an answer that says nothing is not sent back."""
+        """Return the messages that send the answer back to the model; none for an empty answer."""
         answer = self.answer or ModelResponse(parts=[])
         told: list[ModelMessage] = [answer] if answer.parts else []
         return [*told, complaint(answer, self.wrong)]
-
-
-def _with_limit(answer: ModelResponse, wrong: str) -> str:
-    """What is wrong, with the cause where the answer was cut."""
-    return f"{wrong} (the answer was cut at its limit of tokens)" if _is_cut(answer) else wrong
-
-
-def _is_cut(answer: ModelResponse) -> bool:
-    return answer.finish_reason == "length"

@@ -1,30 +1,45 @@
-"""A tool's input schema in the form that providers of models take.
+"""Converts a tool's input schema to the form that model providers accept.
 
-They refuse the whole request where one function's schema has a combination at its top: OpenAI
-`anyOf`, `oneOf`, `allOf`, `not`, `enum` and `const`, Anthropic the first three. What stands there
-is told in words; the call is checked against the schema as the document has it.
+Providers refuse the whole request if one function's schema has a combination at its top: OpenAI
+`anyOf`, `oneOf`, `allOf`, `not`, `enum` and `const`, Anthropic the first three. The combination is
+described in words instead; the call is checked against the document's schema. Providers also refuse
+a property name with other characters than letters, digits, `_`, `.` and `-`, or with more than 64:
+such a name is replaced by another, and converted back in calls.
 """
 
+import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Final
+
+from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import (
     COMPOSITIONS,
     IN_PLACE,
+    KEYWORDS,
     alternatives_of,
     properties_of,
+    required_of,
     subschemas,
+    walk,
+    with_subschemas,
 )
 
 _AT_NO_TOP: Final = frozenset({*IN_PLACE, "const", "enum", "dependentRequired"})
 _SEVERAL: Final = ("anyOf", "oneOf")
+_KEY: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_NO_KEY: Final = re.compile(r"[^a-zA-Z0-9_.-]+")
+_LONGEST_PART: Final = 55
 
 
 def offered_schema(schema: JsonObject) -> JsonObject:
-    """The same object without combinations at its top; its description says what they say."""
+    """Return the schema without combinations at its top; its description states them in words."""
+    if _renamed(schema):
+        schema = _with_wire_keys(schema)
     moved = {name: held for name, held in schema.items() if name in _AT_NO_TOP}
     if not moved and schema.get("type") == "object":
         return schema
@@ -35,8 +50,99 @@ def offered_schema(schema: JsonObject) -> JsonObject:
     return {**shown, "type": "object", "properties": dict(_named(schema, schema))}
 
 
+def wire_key(name: str) -> str:
+    """Return a distinct property name for each name, in a form that every provider accepts."""
+    if _KEY.fullmatch(name):
+        return name
+    mark = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]
+    return f"{_NO_KEY.sub('_', name).strip('_')[:_LONGEST_PART]}_{mark}"
+
+
+def _renamed(schema: JsonObject) -> dict[str, str]:
+    """Return the renamed properties anywhere in a schema, by their offered names."""
+    names = {
+        name for inner in walk(schema) for name in (*properties_of(inner), *required_of(inner))
+    }
+    return {wire_key(name): name for name in names if wire_key(name) != name}
+
+
+def _with_wire_keys(schema: JsonObject) -> JsonObject:
+    changed = with_subschemas(schema, _with_wire_keys, KEYWORDS)
+    for keyword in ("properties", "dependentSchemas", "dependentRequired"):
+        if isinstance(held := changed.get(keyword), dict):
+            changed[keyword] = {wire_key(name): _wired(inner) for name, inner in held.items()}
+    return (
+        {**changed, "required": _wired(changed["required"])} if "required" in changed else changed
+    )
+
+
+def _wired(names: JsonValue) -> JsonValue:
+    """Return a list of names in their offered form; other values unchanged."""
+    if not isinstance(names, list):
+        return names
+    return [wire_key(name) if isinstance(name, str) else name for name in names]
+
+
+_NULLS: Final = ("null", "None", "undefined")
+"""A null of JSON, Python or JavaScript that small models write as text."""
+
+
+def given_arguments(schema: JsonObject, arguments: JsonObject) -> JsonObject:
+    """Return the arguments of a call under the schema's own names and in the form that it allows.
+
+    An object or a list that a model wrote as text is parsed if the schema takes no text; a null,
+    even one written as text, is dropped if it stands for an optional input whose schema does not
+    allow it.
+    """
+    names = _renamed(schema)
+    own = _own_names(arguments, names)
+    return _of_schema(own, schema, schema, names) if isinstance(own, dict) else arguments
+
+
+def _own_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+    if isinstance(value, list):
+        return [_own_names(inner, names) for inner in value] if names else value
+    if not isinstance(value, dict) or not names:
+        return value
+    return {names.get(name, name): _own_names(inner, names) for name, inner in value.items()}
+
+
+def _of_schema(
+    given: JsonObject, schema: JsonObject, root: JsonObject, names: Mapping[str, str]
+) -> JsonObject:
+    known, required = properties_of(schema), required_of(schema)
+    read: JsonObject = {}
+    for name, value in given.items():
+        inner = resolve(known.get(name, {}), root)
+        kinds = _kinds(inner)
+        is_null = value is None or (value in _NULLS and "enum" not in inner)
+        if is_null and name not in required and kinds and "null" not in kinds:
+            continue
+        if isinstance(value, str) and kinds and kinds <= {"object", "array", "null"}:
+            value = _own_names(_from_text(value, kinds), names)
+        read[name] = _of_schema(value, inner, root, names) if isinstance(value, dict) else value
+    return read
+
+
+def _kinds(schema: JsonObject) -> frozenset[str]:
+    """Return the types that a schema states; empty if it states none at its top."""
+    kind = schema.get("type")
+    return frozenset(str(one) for one in (kind if isinstance(kind, list) else [kind]) if one)
+
+
+def _from_text(text: str, kinds: frozenset[str]) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    fits = (isinstance(value, dict) and "object" in kinds) or (
+        isinstance(value, list) and "array" in kinds
+    )
+    return value if fits else text
+
+
 def _named(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """What the members of its combinations name, then what it names itself, which wins."""
+    """Yield the properties of its combinations' members, then its own, which take precedence."""
     for inner in subschemas(schema, COMPOSITIONS):
         if isinstance(inner, dict):
             yield from _named(resolve(inner, root), root)
@@ -44,7 +150,7 @@ def _named(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, JsonObje
 
 
 def _words(moved: JsonObject) -> Iterator[str]:
-    """Alternatives of names in words, all else as JSON Schema."""
+    """Yield alternatives of names in words, everything else as JSON Schema."""
     left = dict(moved)
     for keyword in _SEVERAL:
         named = alternatives_of({keyword: left.get(keyword, [])})

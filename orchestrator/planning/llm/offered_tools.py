@@ -1,22 +1,25 @@
-"""The tools of a step as they are offered, and calls of them as decisions that were checked."""
+"""The offered tools of a step, and calls of them as checked decisions.
+
+A model's spelling of a name is tolerated if exactly one tool matches it.
+"""
 
 import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, OutsideWall
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.done_at_once import bounded, chosen
+from orchestrator.language.words import is_verb
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
-from orchestrator.planning.llm.named_tools import meant_by, wire_name, wire_names
+from orchestrator.planning.llm.offered_schema import given_arguments
 from orchestrator.planning.llm.prompt import reason_input, tool_description, tool_parameters
 from orchestrator.planning.models import (
     HAND_OVER,
@@ -26,25 +29,114 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.one_step import bounded, done_first
 from orchestrator.planning.planner import PlannedStep, check_decision, only_reads
 from orchestrator.planning.trimming import cut_text
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
+Key = TypeVar("Key")
+
+_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+_MARK: Final = re.compile(r"[\[({][^\])}]{0,80}[\])}]?\s*$")
+"""A mark that a model copies after a name: `[confirm]`, `(city)`."""
+_PREFIX: Final = re.compile(r"^(?:.{0,40}[ =])?functions?[.:/]")
+_CONTROL: Final = re.compile(r"<\|[^|]{0,40}\|>")
+_BETWEEN: Final = re.compile(r"[^A-Za-z0-9_-]+|__")
+_NUMBER: Final = re.compile(r":[0-9]{1,3}$")
+"""Texts that models add to a name: `to=functions.`, and the number of the call."""
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_A-Za-z]+")
+_MOST_WORDS: Final = 6
+"""A name with more words is a sentence, which matches no tool unless it is a title."""
 _LONGEST_NAME: Final = 64
+_LONGEST_SAID: Final = 200
 _LONGEST_REASON: Final = 400
 _META_NAMES: Final = (HAND_OVER, *(meta.name for meta in META_TOOLS))
 _COPIED: Final = "left out: the example or default of the document, which nobody asked for"
 
 
+def wire_name(name: str) -> str:
+    """Return a tool's name in a form that every model provider accepts."""
+    return _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
+
+
 def offered_names(tools: Iterable[Tool]) -> dict[str, Tool]:
-    """Return the tools by names that every provider of models takes, none of them a meta tool's."""
-    return wire_names(tools, _META_NAMES)
+    """Return the tools by names that every provider accepts, none of them a meta tool's."""
+    named: dict[str, Tool] = {}
+    for tool in tools:
+        name = base = wire_name(tool.name)
+        number = 1
+        while name in named or name in _META_NAMES:
+            number += 1
+            ending = f"_{number}"
+            name = base[: _LONGEST_NAME - len(ending)] + ending
+        named[name] = tool
+    return named
+
+
+def bare_name(said: str) -> str:
+    """Return a name without the text that models add to it.
+
+    Example: `functions.hotel_book_room<|channel|>commentary` is `hotel_book_room`.
+    """
+    unmarked = (part.strip() for part in _CONTROL.split(said))
+    plain = next((part for part in unmarked if part), "").strip("`'\"")
+    return _NUMBER.sub("", _PREFIX.sub("", plain)).strip()
+
+
+def meant_by(said: str, tools: Mapping[Key, Tool]) -> Key | None:
+    """Return the key of the only tool that a name can mean; None if none or several match.
+
+    Case, marks after the name, surrounding words other than verbs, a missing prefix, another word
+    order, and the title in place of the name are tolerated if exactly one tool fits.
+
+    Example: `book_hotel` means `hotel_book_room` if no other name has both words.
+    """
+    if len(said) > _LONGEST_SAID:
+        return None
+    bare = _MARK.sub("", bare_name(said)).strip()
+    words = _words(bare)
+    if not words:
+        return None
+    read = [(key, tool, _words(tool.name)) for key, tool in tools.items()]
+    parts = {part for part in _BETWEEN.split(bare) if part}
+    for fits in (
+        [key for key, tool, _ in read if tool.name == bare or key == bare],
+        [
+            key
+            for key, tool, _ in read
+            if (named := parts & {tool.name, key}) and not _acts(parts - named)
+        ],
+        [key for key, _, name in read if name == words],
+        [key for key, tool, _ in read if _words(tool.title) == words],
+        [key for key, _, name in read if sorted(name) == sorted(words)],
+        [key for key, _, name in read if len(words) <= _MOST_WORDS and {*words} <= {*name}],
+    ):
+        if fits:
+            return fits[0] if len(fits) == 1 else None
+    return None
+
+
+def _acts(parts: Iterable[str]) -> bool:
+    """Return True if one of these is a verb: `cancel.desk_book` is another tool."""
+    return any(is_verb(word.lower()) for part in parts for word in _WORD.findall(part))
+
+
+def could_mean(said: str, tools: Iterable[Tool]) -> list[Tool]:
+    """Return the tools whose names contain all the words of a short name."""
+    words = {*_words(_MARK.sub("", said[:_LONGEST_SAID]))}
+    return [tool for tool in tools if words and words <= {*_words(tool.name)}]
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a name, lower case, without a plural `s`."""
+    found = (word.casefold() for word in _WORD.findall(text))
+    return [word.removesuffix("s") if len(word) > 3 else word for word in found]
 
 
 @dataclass(frozen=True)
 class OfferedTools:
-    """What may be called at a step, by the names under which it is offered."""
+    """The tools that may be called at a step, by their offered names."""
 
     context: StepContext
     selection: Selection
@@ -53,7 +145,7 @@ class OfferedTools:
     meta: tuple[MetaTool, ...] = META_TOOLS
 
     def listed(self) -> Iterator[tuple[str, str, JsonObject]]:
-        """Name, description and input schema of each."""
+        """Yield the name, the description and the input schema of each."""
         for meta in self.meta:
             yield meta.name, meta.description, meta.parameters
         for name, tool in self.tools.items():
@@ -62,19 +154,19 @@ class OfferedTools:
     def planned(
         self, calls: Sequence[tuple[str, JsonObject | None]], said: str, usage: Usage
     ) -> PlannedStep:
-        """Return the calls of one answer as a decision that was checked, and what it leaves out.
+        """Return the calls of one answer as a checked decision, and the dropped calls.
 
-        A call outside the agent's wall is no mistake to be corrected here: the engine refuses it,
-        and keeps a record of that, before anybody decides again. One mistake among several calls is
-        told with the results of the others.
+        A call outside the agent's wall is not corrected here: the engine refuses it, and records
+        that, before the next decision. One invalid call among several is reported with the results
+        of the others.
 
         Args:
-            calls: names as they were offered, and arguments; None where they are no JSON object.
+            calls: offered names and arguments; None if the arguments are no JSON object.
             said: the text of the answer, which is the reason of calls that give none.
-            usage: what the answer took.
+            usage: the usage of the answer.
 
         Raises:
-            DecisionInvalid: no call, or none that can be carried out.
+            DecisionInvalid: there is no call, or none that can be carried out.
         """
         if not calls:
             raise DecisionInvalid("the answer calls no tool; call exactly one")
@@ -87,7 +179,7 @@ class OfferedTools:
                 wrong[at] = error
         if not wanted:
             raise wrong[0]
-        decision, waits = chosen([*wanted.values()], self._only_reads)
+        decision, waits = done_first([*wanted.values()], self._only_reads)
         why = {at: f"it cannot be carried out: {error}" for at, error in wrong.items()}
         why |= {[*wanted][at]: told for at, told in waits.items()}
         dropped = [_dropped(calls[at][0], wanted.get(at), why[at]) for at in sorted(why)]
@@ -110,17 +202,17 @@ class OfferedTools:
         tool = self.catalog.tools.get(decision.tool) if isinstance(decision, CallTool) else None
         if tool is None or not isinstance(decision, CallTool) or not tool.is_side_effect:
             return decision, []
-        copied = copied_inputs(tool, decision.arguments, self.context)
-        if not copied:
+        if not (copied := copied_inputs(tool, decision.arguments, self.context)):
             return decision, []
         kept = {n: held for n, held in decision.arguments.items() if n not in copied}
         note = Dropped(tool=tool.name, arguments=copied, why=_COPIED)
         return decision.model_copy(update={"arguments": kept}), [note]
 
     def _parsed(self, name: str, arguments: JsonObject, said: str) -> StepDecision:
-        meta = next((meta for meta in self.meta if meta.name == wire_name(name.strip())), None)
+        said_name = wire_name(bare_name(name))
+        meta = next((meta for meta in self.meta if meta.name == said_name), None)
         if meta is not None:
-            return self._of_conditions(_meta_decision(meta, arguments))
+            return self._of_conditions(meta.decision(arguments))
         meant = meant_by(name, self.tools)
         tool = self.tools[meant] if meant is not None else self._outside(name)
         if tool is None:
@@ -130,11 +222,12 @@ class OfferedTools:
             )
         reason = reason_input(tool)
         given = {key: value for key, value in arguments.items() if key != reason}
+        given = given_arguments(tool.input_schema, given)
         told = " ".join(str(arguments.get(reason) or said).split())
         return CallTool(tool=tool.name, arguments=given, reason=cut_text(told, _LONGEST_REASON))
 
     def _of_conditions(self, decision: StepDecision) -> StepDecision:
-        """Return an ending whose one condition is that of the one order that has any."""
+        """Return an ending whose one condition is matched with the only order that has any."""
         whens = {order.when or order.each for order in self.context.orders if order.is_conditional}
         if not isinstance(decision, Finish) or len(whens) != 1 or len(decision.conditions) != 1:
             return decision
@@ -142,18 +235,18 @@ class OfferedTools:
         return decision.model_copy(update={"conditions": (read,)})
 
     def _outside(self, name: str) -> Tool | None:
-        """The tool of that name, if it is one that the agent may not touch."""
+        """Return the tool of that name if the agent may not use it."""
         tool = self.catalog.tools.get(name)
         return None if tool is None or is_inside(tool, (self.context.agent.wall,)) else tool
 
 
 def copied_inputs(tool: Tool, arguments: JsonObject, context: StepContext) -> JsonObject:
-    """Return the optional arguments that are the document's examples or defaults and nobody said.
+    """Return optional arguments that copy the document's examples or defaults without a source.
 
     Args:
-        tool: whose inputs they are.
-        arguments: of one call.
-        context: whose goal, inputs, facts and answers may say a value.
+        tool: the tool of the call.
+        arguments: the arguments of one call.
+        context: its goal, inputs, facts and answers are possible sources of a value.
     """
     optional = (name for name in arguments if name not in tool.required_inputs)
     likely = {
@@ -168,7 +261,7 @@ def copied_inputs(tool: Tool, arguments: JsonObject, context: StepContext) -> Js
 
 
 def _shown_values(schema: JsonObject) -> list[JsonValue]:
-    """Return the values that a document shows for an input."""
+    """Return the example and default values of an input in the document."""
     examples = schema.get("examples")
     shown = [schema[name] for name in ("default", "example") if name in schema]
     return [*shown, *(examples if isinstance(examples, list) else [])]
@@ -183,23 +276,14 @@ def _said_in(context: StepContext) -> str:
 
 
 def _stands_in(value: JsonValue, said: str) -> bool:
-    """Return True if a text says a value; a number counts only where it stands alone."""
+    """Return True if a text contains a value; a number counts only as a separate word."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     found = re.escape(text.casefold())
     return re.search(rf"(?<![\d.]){found}(?!\d)", said) is not None
 
 
-def _meta_decision(meta: MetaTool, arguments: JsonObject) -> StepDecision:
-    try:
-        return meta.decision(arguments)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DecisionInvalid(f"{meta.name}: {place}: {first['msg']}") from error
-
-
 def _dropped(name: str, wanted: StepDecision | None, why: str) -> Dropped:
-    """What is told of a call that is not carried out; arguments that were not checked are not."""
+    """Return the report of a dropped call, without unchecked arguments."""
     if isinstance(wanted, CallTool):
         return Dropped(tool=wanted.tool, arguments=wanted.arguments, why=why)
     return Dropped(tool=cut_text(name, _LONGEST_NAME), why=why)

@@ -1,16 +1,17 @@
-"""A plan as a model writes it: legs that quote the goal and name their orders, read forgivingly."""
+"""Parses a model's draft plan leniently: legs that quote the goal and name their orders."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.plan_origin import LegNeed
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.planning.llm.named_tools import could_mean, meant_by
+from orchestrator.language.values import find_values
+from orchestrator.planning.llm.offered_tools import could_mean, meant_by
 from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.planning.walls import is_inside
 from orchestrator.saga.orders import Order
@@ -18,27 +19,30 @@ from orchestrator.saga.orders import Order
 MOST_LEGS: Final = 24
 PLAN_TOOL: Final = "plan_mission"
 GENERALIST: Final = "generalist"
-"""The agent without a preference, where there are no profiles."""
+"""The agent without a preference, used when there are no profiles."""
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff"
-"""Kana and ideographs, of which each character is looked at as a word."""
+"""Kana and ideographs, each of which is treated as a word."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['\u2019.&@-][^\W_{_UNSPACED}]+)*")
 _PARTS: Final = re.compile(r"[^\W_]+")
 _NOT_IN_AN_ID: Final = re.compile(r"[^a-z0-9]+")
 _MOST_NAMED: Final = 40
-"""Tools that a refusal of a name lists."""
+"""Maximum number of tools that the refusal of a name lists."""
 _JOINING_WORDS: Final = (
     "and then also please und dann auch bitte y e luego también et puis aussi "
     "と を に で は が の も へ して から そして"
 )
 _JOINING: Final = frozenset(_JOINING_WORDS.split())
-"""Words between quotes that ask for nothing; in other languages they cost a correction."""
+"""Words between quotes that request nothing; in other languages they cost a correction."""
 
+_SOME_DAY: Final = datetime(2000, 1, 3)
+_SAYING: Final = re.compile(r"[^\W\d_TZ]")
+"""A letter that does not belong to an ISO 8601 moment."""
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]
 Span = tuple[int, int]
 
 
 class DraftOrder(Record):
-    """A consequence that a leg is to have."""
+    """A consequence that a leg must have."""
 
     tool: Words
     count: int = Field(default=1, ge=1, le=1_000)
@@ -46,64 +50,54 @@ class DraftOrder(Record):
     when: str = Field(default="", max_length=400)
 
 
-class DraftNeed(Record):
-    """A leg that must have ended first."""
-
-    leg: str
-    what: str = ""
-
-
-def _as_need(given: JsonValue) -> JsonValue:
-    return given if isinstance(given, dict) else {"leg": str(given)}
+def _as_id(given: JsonValue) -> JsonValue:
+    """Return the id of a leg, even if it is a number, or nested in an object."""
+    said = given.get("leg") if isinstance(given, dict) else given
+    return str(said) if isinstance(said, int) else said
 
 
-def _as_text(given: JsonValue) -> JsonValue:
-    return str(given) if isinstance(given, int) else given
-
-
-Need = Annotated[DraftNeed, BeforeValidator(_as_need)]
-Orders = tuple[DraftOrder, ...]
+LegId = Annotated[str, BeforeValidator(_as_id)]
 
 
 class DraftLeg(Record):
-    """One part of the mission."""
+    """A part of the mission."""
 
-    id: Annotated[str, BeforeValidator(_as_text)] = Field(default="", max_length=60)
-    serves: tuple[Words, ...] = Field(min_length=1)
+    id: LegId = Field(default="", max_length=60)
+    quotes: tuple[Words, ...] = Field(min_length=1)
     goal: str = Field(default="", max_length=2_000)
     agent: str = ""
-    orders: Orders = ()
-    needs: tuple[Need, ...] = ()
+    orders: tuple[DraftOrder, ...] = ()
+    needs: tuple[LegId, ...] = ()
 
 
 class DraftPlan(Record):
-    """The arguments by which a model splits a goal."""
+    """The arguments with which a model splits a goal."""
 
     legs: tuple[DraftLeg, ...] = Field(min_length=1, max_length=MOST_LEGS)
     asides: tuple[Words, ...] = ()
 
 
 def draft_parameters(agents: Sequence[str]) -> JsonObject:
-    """Return the input schema of the tool by which a model gives a plan; the rules explain it."""
+    """Return the input schema of the tool for submitting a plan; the rules explain it."""
     text: JsonObject = {"type": "string"}
     texts: JsonObject = {"type": "array", "items": text}
     count: JsonObject = {"type": "integer", "minimum": 1}
     order: JsonObject = {"tool": text, "count": count, "each": text, "when": text}
+    # Legs get no id of their own: small models name a leg after a tool, and then order that.
     leg: JsonObject = {
-        "id": text,
-        "serves": {**texts, "minItems": 1},
+        "quotes": {**texts, "minItems": 1},
         "goal": text,
         "orders": {"type": "array", "items": _object(order, "tool")},
-        "needs": texts,
+        "agent": {"enum": [*agents]},
+        "needs": {"type": "array", "items": count},
     }
-    leg["agent"] = {"enum": [*agents]}
-    items = _object(leg, "id", "serves", "orders", "agent")
+    items = _object(leg, "quotes", "agent")
     legs: JsonObject = {"type": "array", "items": items, "minItems": 1}
     return _object({"legs": legs, "asides": texts}, "legs")
 
 
 def agent_names(agents: Sequence[AgentProfile], catalog: Catalog) -> tuple[str, ...]:
-    """Return the agents that a plan may name; without profiles, one for each domain and for all."""
+    """Return the agents that a plan may name; without profiles, one per domain and a generalist."""
     if agents:
         return tuple(agent.name for agent in agents)
     return (*sorted({t.domain for t in catalog.tools.values() if t.domain}), GENERALIST)
@@ -114,7 +108,7 @@ def _object(properties: Mapping[str, JsonValue], *required: str) -> JsonObject:
 
 
 class DraftRefused(ValueError):
-    """A draft that gives no plan: each finding says what is wrong and what would do."""
+    """A draft without a valid plan: each finding states a defect and its fix."""
 
     def __init__(self, *findings: str) -> None:
         super().__init__("; ".join(findings))
@@ -126,8 +120,8 @@ class DraftReading:
 
     Args:
         draft: as the model wrote it.
-        goal: the mission's, which quotes are looked up in.
-        context: the lines next to the goal (time, inputs), which are no part of it.
+        goal: the mission's goal, in which quotes are looked up.
+        context: the lines next to the goal (time, inputs), which do not belong to it.
     """
 
     def __init__(
@@ -146,13 +140,13 @@ class DraftReading:
         self._drafts = [one for one in map(self._of_the_goal, draft.legs) if one is not None]
 
     def legs(self) -> tuple[LegPlan, ...]:
-        """Return the legs of the plan, those that plan the same words twice as one.
+        """Return the legs of the plan, merging those that plan the same words twice.
 
         Raises:
-            DraftRefused: the draft names tools or agents that there are not, or quotes nothing.
+            DraftRefused: the draft names unknown tools or agents, or quotes nothing.
         """
         if not self._drafts:
-            raise DraftRefused("no leg quotes the goal; `serves` takes its very words")
+            raise DraftRefused("no leg quotes the goal; `quotes` takes its very words")
         findings: list[str] = []
         made: list[LegPlan] = []
         for number, draft in enumerate(self._drafts, start=1):
@@ -160,12 +154,26 @@ class DraftReading:
                 made.append(self._leg(draft, number))
             except DraftRefused as refused:
                 findings += refused.findings
+        findings += self._same_words(made)
         if findings:
             raise DraftRefused(*findings)
         return self._joined(made)
 
+    def _same_words(self, legs: Sequence[LegPlan]) -> Iterator[str]:
+        """Yield the legs whose orders differ from an earlier leg's for the very same words."""
+        ordering = [leg for leg in legs if leg.orders]
+        for number, leg in enumerate(ordering):
+            for other in ordering[:number]:
+                tools = [order.tools[0] for one in (other, leg) for order in one.orders]
+                is_other = {*tools[: len(other.orders)]}.isdisjoint(tools[len(other.orders) :])
+                if is_other and self._words_of(leg) == self._words_of(other):
+                    yield (
+                        f"two legs quote the same words for {' and '.join(tools)}; quote in each "
+                        "only the words that ask for it, or leave out what nothing asks for"
+                    )
+
     def uncovered(self, legs: Iterable[LegPlan]) -> tuple[str, ...]:
-        """Return the stretches of the goal that no leg and no aside quotes."""
+        """Return the parts of the goal that no leg and no aside quotes."""
         quotes = [*self._asides]
         for leg in legs:
             quotes += leg.serves
@@ -176,65 +184,64 @@ class DraftReading:
         return tuple(_stretches(self._goal, taken))
 
     def _of_the_goal(self, draft: DraftLeg) -> DraftLeg | None:
-        """Return the leg without quotes that are not of the goal; None where no quote is left."""
+        """Return the leg without quotes that are not in the goal; None if no quote remains."""
         kept: list[str] = []
-        for quote in draft.serves:
+        for quote in draft.quotes:
             if any(spans_of(quote, self._goal)):
                 kept.append(quote)
             elif not any(spans_of(quote, self._context)):
                 self.misquoted.append(quote)
-        return draft.model_copy(update={"serves": tuple(kept)}) if kept else None
+        return draft.model_copy(update={"quotes": tuple(kept)}) if kept else None
 
     def _leg(self, draft: DraftLeg, number: int) -> LegPlan:
         orders = tuple(self._orders(draft))
         agent = self._agent(draft, orders)
         self._check_reach(draft, orders, agent)
-        said = " ".join(draft.serves)
+        said, own = " ".join(draft.quotes), self._id_of(draft, number)
+        needed = dict.fromkeys(map(self._needed, draft.needs))
         return LegPlan(
-            leg_id=self._id_of(draft, number),
+            leg_id=own,
             goal=" ".join((draft.goal.strip() or said).split()),
             agent=agent,
-            depends_on=tuple(dict.fromkeys(self._needed(need) for need in draft.needs)),
+            depends_on=tuple(one for one in needed if one != own),
             orders=orders,
-            serves=draft.serves,
-            needs=tuple(
-                LegNeed(leg_id=self._needed(need), what=need.what)
-                for need in draft.needs
-                if need.what
-            ),
+            serves=draft.quotes,
         )
 
     def _id_of(self, draft: DraftLeg, number: int) -> str:
         said = _NOT_IN_AN_ID.sub("-", draft.id.casefold()).strip("-")[:40]
         if said:
             return said
-        tool = draft.orders[0].tool if draft.orders else draft.serves[0]
+        tool = draft.orders[0].tool if draft.orders else draft.quotes[0]
         name = _NOT_IN_AN_ID.sub("-", tool.casefold()).strip("-")[:24].strip("-")
         return f"{number}-{name}" if name else str(number)
 
-    def _needed(self, need: DraftNeed) -> str:
-        """Return the id of a leg that another one needs, also where its number alone is said."""
+    def _needed(self, need: str) -> str:
+        """Return the id of a leg that another depends on, even if only its number is given."""
         ids = [self._id_of(draft, n) for n, draft in enumerate(self._drafts, start=1)]
-        said = _NOT_IN_AN_ID.sub("-", need.leg.casefold()).strip("-")
+        said = _NOT_IN_AN_ID.sub("-", need.casefold()).strip("-")
         if said in ids:
             return said
         fits = [one for one in ids if one.startswith(f"{said}-")]
         if not fits and said.isdecimal() and 0 < int(said) <= len(ids):
             fits = [ids[int(said) - 1]]
-        return fits[0] if len(fits) == 1 else need.leg
+        return fits[0] if len(fits) == 1 else need
 
     def _orders(self, draft: DraftLeg) -> Iterator[Order]:
-        """Yield the orders of a leg: those that name a tool that only reads are none."""
+        """Yield the orders of a leg, except orders for tools that only read."""
         found: dict[tuple[str, str, str], Order] = {}
-        for number, said in enumerate(draft.orders):
-            tool = self._tool(draft, said.tool)
+        for number, given in enumerate(draft.orders):
+            tool = self._tool(draft, given.tool)
             if tool is None:
                 continue
-            is_each_quoted = len(draft.serves) == len(draft.orders)
-            clause = draft.serves[number] if is_each_quoted else " ".join(draft.serves)
+            said = given.model_copy(
+                update={"each": self._of_goal(given.each), "when": self._of_goal(given.when)}
+            )
+            is_each_quoted = len(draft.quotes) == len(draft.orders)
+            clause = draft.quotes[number] if is_each_quoted else " ".join(draft.quotes)
             key = (tool.name, said.each, said.when)
             if (same := found.get(key)) is not None:
-                # Two orders of one tool are two effects only where each has words of its own.
+                # Two orders of one tool are two effects only if each has its own words.
                 more = said.count if is_each_quoted and clause not in same.clause else 0
                 clause = f"{same.clause} {clause}" if more else same.clause
                 count = same.count + more
@@ -245,11 +252,18 @@ class DraftReading:
             )
         yield from found.values()
 
+    def _of_goal(self, text: str) -> str:
+        """Return the words of an order; empty for a line of the context ("now") or mere values."""
+        is_context = any(spans_of(text, self._context)) and not any(spans_of(text, self._goal))
+        values = find_values(text, now=_SOME_DAY)
+        is_value = bool(values) and len(values[0].text) == len(text.strip())
+        return text if _SAYING.search(text) and not (is_context or is_value) else ""
+
     def _tool(self, draft: DraftLeg, said: str) -> Tool | None:
-        """Return the tool that an order names; None where it only reads.
+        """Return the tool that an order names; None if it only reads.
 
         Raises:
-            DraftRefused: the name means no tool, or several.
+            DraftRefused: the name matches no tool, or several.
         """
         tools = self._catalog.tools
         changing = {name: tool for name, tool in tools.items() if tool.is_side_effect}
@@ -261,7 +275,7 @@ class DraftReading:
             return None
         names = [tool.name for tool in likely if tool.is_side_effect] or [*changing]
         raise DraftRefused(
-            f"{draft.id or draft.serves[0]!r} orders {said[:80]!r}, which is the name of no tool; "
+            f"{draft.id or draft.quotes[0]!r} orders {said[:80]!r}, which is the name of no tool; "
             f"write one of: {', '.join(names[:_MOST_NAMED])}"
         )
 
@@ -276,12 +290,17 @@ class DraftReading:
         raise DraftRefused(f"leg {draft.id} is for the agent {draft.agent!r}; there are: {names}")
 
     def _of_domain(self, draft: DraftLeg, orders: Sequence[Order]) -> AgentProfile:
-        """Return the agent of the domain that the orders are of, or else of the one it names."""
+        """Return the agent of the orders' domain, or else the named agent."""
         domains = {self._catalog.tool(order.tools[0]).domain for order in orders}
-        if not domains:
-            said = draft.agent.casefold().strip()
-            known = {tool.domain for tool in self._catalog.tools.values()}
-            domains = {domain for domain in known if domain.casefold() == said}
+        said = draft.agent.casefold().strip()
+        known = {tool.domain for tool in self._catalog.tools.values()}
+        named = {domain for domain in known if domain.casefold() == said}
+        if domains and named and named.isdisjoint(domains):
+            raise DraftRefused(
+                f"leg {draft.id or draft.quotes[0]!r} is for the agent {draft.agent} and orders "
+                f"{orders[0].tools[0]}, which is of {', '.join(sorted(domains))}; which is meant?"
+            )
+        domains = domains or named
         if len(domains) == 1 and (domain := domains.pop()):
             return AgentProfile(name=domain, prefers=(domain,))
         return AgentProfile(name=GENERALIST)
@@ -319,7 +338,7 @@ class DraftReading:
     def _without_known_orders(
         self, leg: LegPlan, kept: Sequence[LegPlan]
     ) -> tuple[LegPlan, LegPlan | None]:
-        """Return the leg without orders that an earlier one has; and that one, if all are."""
+        """Return the leg without orders of an earlier leg; and that leg, if all were its orders."""
         twins = [other for other in kept if self._quotes_alike(leg, other)]
         known = {order.tools for other in twins for order in other.orders}
         fresh = tuple(order for order in leg.orders if order.tools not in known)
@@ -334,13 +353,13 @@ class DraftReading:
         return first <= second or second <= first
 
     def _words_of(self, leg: LegPlan) -> set[int]:
-        """Return where in the goal the words stand that a leg quotes."""
+        """Return the positions in the goal of the words that a leg quotes."""
         spans = [span for quote in leg.serves for span in spans_of(quote, self._goal)]
         return {word.start() for word in _WORD.finditer(self._goal) if _is_in(word.span(), spans)}
 
 
 def spans_of(quote: str, text: str) -> Iterator[Span]:
-    """Yield where a text says a quote, whatever its spaces, punctuation and capitals."""
+    """Yield the spans of a quote in a text, ignoring spaces, punctuation and case."""
     words = _PARTS.findall(quote)
     if words:
         pattern = r"[\W_]+".join(map(re.escape, words))
@@ -352,7 +371,7 @@ def _is_in(span: Span, spans: Sequence[Span]) -> bool:
 
 
 def _stretches(goal: str, taken: bytearray) -> Iterator[str]:
-    """Yield the runs of words that nobody quotes, without joining words at their ends."""
+    """Yield the runs of words that nobody quotes, except connectives at their ends."""
     run: list[Span] = []
     for word in _WORD.finditer(goal):
         if any(taken[word.start() : word.end()]):
@@ -373,28 +392,18 @@ def _said(run: Sequence[Span], goal: str) -> Iterator[str]:
 
 
 def _both(twin: LegPlan, leg: LegPlan) -> LegPlan:
-    """Return an earlier leg with what a later one for the same words says otherwise."""
+    """Return an earlier leg, extended with the differences of a later leg for the same words."""
     quotes = tuple(dict.fromkeys((*twin.serves, *leg.serves)))
     is_said = leg.goal.casefold() in twin.goal.casefold()
     changes = {
         "goal": twin.goal if is_said else f"{twin.goal}; {leg.goal}",
         "serves": quotes,
         "depends_on": tuple(dict.fromkeys((*twin.depends_on, *leg.depends_on))),
-        "needs": (*twin.needs, *leg.needs),
     }
     return twin.model_copy(update=changes)
 
 
 def _renamed(leg: LegPlan, instead: Mapping[str, str]) -> LegPlan:
-    """Return a leg that depends on the legs that others were joined to."""
-    after = (instead.get(one, one) for one in leg.depends_on)
-    needs = (
-        need.model_copy(update={"leg_id": instead.get(need.leg_id, need.leg_id)})
-        for need in leg.needs
-    )
-    return leg.model_copy(
-        update={
-            "depends_on": tuple(dict.fromkeys(one for one in after if one != leg.leg_id)),
-            "needs": tuple(need for need in needs if need.leg_id != leg.leg_id),
-        }
-    )
+    """Return a leg with dependencies on the merged legs."""
+    after = dict.fromkeys(instead.get(one, one) for one in leg.depends_on)
+    return leg.model_copy(update={"depends_on": tuple(one for one in after if one != leg.leg_id)})

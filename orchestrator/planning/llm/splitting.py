@@ -1,10 +1,10 @@
-"""Splitting a goal by a model: one answer is one plan, checked, and corrected where it fails.
+"""Splits a goal by a model: one answer is one plan, checked, and corrected if invalid.
 
-The model sees the goal, the agents and the tools that change something; it calls nothing. Nothing
-here reads the words of a goal: the plan quotes them, and what it leaves out stands on it.
+The model sees the goal, the agents and the tools that change something; it calls nothing. This
+module does not interpret the words of a goal: the plan quotes them, and shows the words that it
+leaves out.
 """
 
-import functools
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from pydantic import ValidationError
-from pydantic_ai import exceptions
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -27,12 +26,11 @@ from pydantic_ai.tools import ToolDefinition
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import ModelRefused, PlanInvalid
-from orchestrator.core.model_errors import AnswerUnusable
+from orchestrator.core.errors import PlanInvalid
 from orchestrator.core.pii import as_written
 from orchestrator.core.plan_origin import PlanOrigin
-from orchestrator.planning.llm.model_asking import ask, request_settings
-from orchestrator.planning.llm.model_names import why_unusable
+from orchestrator.planning.llm.briefing import as_line, of_provider
+from orchestrator.planning.llm.model_asking import Models
 from orchestrator.planning.llm.model_step import complaint
 from orchestrator.planning.llm.plan_draft import (
     PLAN_TOOL,
@@ -42,8 +40,8 @@ from orchestrator.planning.llm.plan_draft import (
     agent_names,
     draft_parameters,
 )
-from orchestrator.planning.llm.prompt import section
-from orchestrator.planning.llm.tool_output import as_line, of_provider
+from orchestrator.planning.llm.prompt import domain_label, section
+from orchestrator.planning.metering import AnswerUnusable
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.planner import check_plan
 from orchestrator.planning.trimming import cut_text, estimate_tokens
@@ -52,36 +50,32 @@ from orchestrator.planning.walls import is_inside
 RULES: Final = (
     "You split a goal into legs; an agent carries out each of them later, step by step. Call "
     f"{PLAN_TOOL} once.\n"
-    "serves: quotes of the goal, word for word and in its language. The legs together quote every "
-    "word that asks for something; asides quote the rest. No two legs quote the same request.\n"
-    "orders: the tools listed here whose effect the leg is to have; [] for a leg that only reads. "
-    "count: how many effects, 1 if left out. each: the goal's words for a list that is read first, "
-    "where there is one effect for each thing of it. when: the goal's words that an order depends "
-    "on; its leg checks them itself.\n"
+    "quotes: words of the goal as they stand, in its language. The legs together quote every word "
+    "that asks for something; asides quote the rest. No two legs quote the same request.\n"
     "goal: in English, only where the quotes are not, or do not say all; no value that the goal "
     "does not state.\n"
+    "orders: only what the goal asks to book, send, pay or change, each by a tool listed here. A "
+    "question orders nothing: leave them out. count: how many effects, 1 if left out. each: the "
+    "goal's words for a list that is read first, where there is one effect for each thing of it. "
+    "when: the goal's words that an order depends on; its leg checks them itself.\n"
     "agent: the one whose tools it uses.\n"
-    "needs: ids of the legs without whose result this one cannot begin.\n"
+    "needs: numbers of the legs, from 1, without whose result this one cannot begin.\n"
     "As few legs as there are separate requests: what is looked up on the way is no leg. Do what "
-    "the goal asks and nothing else."
+    "the goal asks and nothing else.\n"
+    'For the goal "What is open? Cancel order 7.", legs: '
+    '[{"quotes": ["What is open?"], "agent": ...}, '
+    '{"quotes": ["Cancel order 7."], "orders": [{"tool": ...}], "agent": ...}]'
 )
+TOOLS_TITLE: Final = "# Tools for orders (those that only look something up need none)"
 PLAN_DESCRIPTION: Final = "The legs of the mission."
 MOST_CORRECTIONS: Final = 2
 _MOST_TOOL_TOKENS: Final = 500
-"""What the names of tools may take, as `estimate_tokens` counts."""
+"""Maximum tokens for the names of tools, by `estimate_tokens`."""
 _LONGEST_LINE: Final = 300
 _LONGEST_FINDING: Final = 1_200
 
 Ranking = Callable[[str, Catalog], Sequence[str]]
-"""Names of tools for a goal, the likeliest first: which of many a model is shown."""
-
-
-@dataclass(frozen=True)
-class ModelTry:
-    """The plan that a model gave, or why there is none."""
-
-    plan: MissionPlan | None
-    origin: PlanOrigin
+"""Returns names of tools for a goal, likeliest first, to select those that a model is shown."""
 
 
 class ModelSplitter:
@@ -93,83 +87,63 @@ class ModelSplitter:
         settings: ModelSettings | None = None,
         ranking: Ranking | None = None,
     ) -> None:
-        """Take where models come from.
+        """Take the source of models.
 
         Args:
-            models: a model by its name.
-            settings: sent with each request, as `request_settings` makes them.
-            ranking: which tools of a large catalog are shown; None: the first ones.
+            models: returns a model by its name.
+            settings: sent with each request, from `request_settings`.
+            ranking: selects the tools of a large catalog to show; None: the first ones.
         """
-        self._settings = settings or request_settings()
-        self._models = functools.lru_cache(maxsize=16)(models)
+        self._models = Models(models, settings)
         self._ranking = ranking
 
     async def split(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], model: str
-    ) -> ModelTry:
-        """Return the plan of a model, corrected at most twice.
+    ) -> MissionPlan | PlanOrigin:
+        """Return a model's plan, corrected at most twice, or why there is none.
 
-        Text of the goal that no leg quotes costs one correction; then it stands on the plan.
+        Text of the goal that no leg quotes costs one correction; afterwards the plan shows it.
 
         Raises:
-            ModelUnavailable: the model did not answer; a later attempt may meet it.
+            ModelUnavailable: the model did not answer; a later attempt may reach it.
             ModelRefused: the provider does not serve the request, or is not set up here.
         """
         messages: list[ModelMessage] = [split_request(brief, catalog, agents, self._ranking)]
-        usage, refused, held = Usage(), list[tuple[str, ...]](), list[MissionPlan]()
+        parameters = split_parameters(catalog, agents)
+        origin = PlanOrigin(model=model)
+        incomplete: MissionPlan | None = None
         while True:
-            answer, more = await self._answer(model, messages, catalog, agents)
-            usage = usage.plus(more)
+            answer, usage = await self._answer(model, messages, parameters)
+            origin = origin.model_copy(update={"usage": origin.usage.plus(usage)})
             read = read_answer(answer, brief, catalog, agents)
-            if read.plan is not None and (held or not read.findings):
-                return _made(read.plan, model, usage, refused)
-            if read.plan is None and held:
-                return _made(held[0], model, usage, refused)
-            refused.append(tuple(cut_text(one, _LONGEST_FINDING) for one in read.findings))
-            held += [read.plan] if read.plan is not None else []
-            why = _why_not_again(model, refused, usage, brief)
-            if why and held:
-                return _made(held[0], model, usage, refused)
-            if why:
-                origin = PlanOrigin(
-                    model=model, usage=usage, corrected=tuple(refused), fallback=why
-                )
-                return ModelTry(None, origin)
+            if read.plan is not None and (incomplete is not None or not read.findings):
+                return _made(read.plan, origin)
+            if incomplete is not None:
+                return _made(incomplete, origin)
+            incomplete = read.plan
+            findings = tuple(cut_text(one, _LONGEST_FINDING) for one in read.findings)
+            origin = origin.model_copy(update={"corrected": (*origin.corrected, findings)})
+            if why := _why_not_again(origin, brief):
+                fallen = origin.model_copy(update={"fallback": why})
+                return fallen if incomplete is None else _made(incomplete, origin)
             if answer is not None:
-                messages += [answer, complaint(answer, "; ".join(refused[-1]))]
+                messages += [answer, complaint(answer, "; ".join(findings))]
 
     async def _answer(
-        self,
-        name: str,
-        messages: Sequence[ModelMessage],
-        catalog: Catalog,
-        agents: Sequence[AgentProfile],
+        self, model: str, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     ) -> tuple[ModelResponse | None, Usage]:
-        """Return an answer and its usage; None: it was held back or cut."""
+        """Return an answer and its usage; None: the provider withheld or cut the answer."""
         try:
-            return await ask(
-                self._model(name),
-                messages,
-                split_parameters(catalog, agents),
-                name=name,
-                settings=self._settings,
-            )
+            return await self._models.ask(model, messages, parameters)
         except AnswerUnusable as error:
             return None, error.usage
-
-    def _model(self, name: str) -> Model:
-        try:
-            return self._models(name)
-        except (exceptions.UserError, ImportError) as error:
-            reason = why_unusable(name, error)
-            raise ModelRefused(name, f"it cannot be used here: {reason}") from error
 
 
 @dataclass(frozen=True)
 class ReadAnswer:
-    """The plan that an answer gives, and what is wrong with it.
+    """The plan in an answer, and its defects.
 
-    A plan with findings can be run, but leaves words of its goal out.
+    A plan with findings can run, but omits words of its goal.
     """
 
     plan: MissionPlan | None
@@ -182,7 +156,7 @@ def read_answer(
     catalog: Catalog,
     agents: Sequence[AgentProfile],
 ) -> ReadAnswer:
-    """Return the plan that an answer of a model gives."""
+    """Return the plan in a model's answer."""
     if answer is None:
         return ReadAnswer(None, ("the answer was held back or cut; give fewer words",))
     calls = [part for part in answer.parts if isinstance(part, ToolCallPart)]
@@ -217,11 +191,11 @@ def split_request(
     agents: Sequence[AgentProfile],
     ranking: Ranking | None = None,
 ) -> ModelRequest:
-    """Return the request for a plan, its stable part first: rules, agents, tools; then the goal."""
+    """Return the request for a plan, stable part first: rules, agents, tools; then the goal."""
     parts = (
         RULES,
         section("# Agents", map(_agent_line, agents)),
-        section("# Tools for orders", _tool_lines(brief, catalog, agents, ranking)),
+        section(TOOLS_TITLE, _tool_lines(brief, catalog, agents, ranking)),
     )
     tried = [
         of_provider("an earlier plan", as_line(told, _LONGEST_LINE)) for told in brief.failed_before
@@ -235,7 +209,7 @@ def split_request(
 
 
 def split_parameters(catalog: Catalog, agents: Sequence[AgentProfile]) -> ModelRequestParameters:
-    """Return the one tool of a split; no answer but a call of it."""
+    """Return the only tool of a split, which every answer must call."""
     tool = ToolDefinition(
         name=PLAN_TOOL,
         description=PLAN_DESCRIPTION,
@@ -254,7 +228,7 @@ def _context_of(brief: GoalBrief) -> str:
 def _tool_lines(
     brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], ranking: Ranking | None
 ) -> list[str]:
-    """Return the tools that change something, by domain; of many the likeliest."""
+    """Return the tools that change something, by domain; of many, the likeliest."""
     if brief.read_only:
         return ["none: the mission may change nothing"]
     walls = [agent.wall for agent in agents]
@@ -283,12 +257,11 @@ def _by_domain(tools: Sequence[Tool]) -> Iterator[str]:
     for tool in tools:
         named[tool.domain].append(tool.name)
     for domain, names in sorted(named.items()):
-        label = cut_text(" ".join(domain.split()) or "other", 64)
-        yield f"{label}: {', '.join(sorted(names))}"
+        yield f"{domain_label(domain)}: {', '.join(sorted(names))}"
 
 
 def _agent_line(agent: AgentProfile) -> str:
-    """Return an agent as a model reads it: what it may use, and its instructions."""
+    """Return an agent as a model sees it: its allowed tools and its instructions."""
     able = [*agent.domains, *agent.tools]
     may = "any tool" if agent.wall.is_open else f"only {', '.join(able)}"
     first = f", first those of {', '.join(agent.prefers)}" if agent.prefers else ""
@@ -301,19 +274,15 @@ def _places(error: ValidationError) -> Iterator[str]:
         yield f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
 
 
-def _why_not_again(
-    model: str, refused: Sequence[tuple[str, ...]], usage: Usage, brief: GoalBrief
-) -> str:
-    """Return why the model is not asked to correct its plan; empty: it is."""
-    if len(refused) > MOST_CORRECTIONS:
-        return f"the plan of {model} did not hold after {MOST_CORRECTIONS} corrections"
-    if brief.allowance is not None and brief.allowance.is_spent_by(usage):
-        return f"the plan of {model} did not hold, and the mission's limits let nobody correct it"
+def _why_not_again(origin: PlanOrigin, brief: GoalBrief) -> str:
+    """Return why the model is not asked for a correction; empty: it is."""
+    did_not = f"the plan of {origin.model} did not hold"
+    if len(origin.corrected) > MOST_CORRECTIONS:
+        return f"{did_not} after {MOST_CORRECTIONS} corrections"
+    if brief.allowance is not None and brief.allowance.is_spent_by(origin.usage):
+        return f"{did_not}, and the mission's limits let nobody correct it"
     return ""
 
 
-def _made(
-    plan: MissionPlan, model: str, usage: Usage, refused: Sequence[tuple[str, ...]]
-) -> ModelTry:
-    origin = PlanOrigin(planner="model", model=model, usage=usage, corrected=tuple(refused))
-    return ModelTry(plan.model_copy(update={"made_by": origin}), origin)
+def _made(plan: MissionPlan, origin: PlanOrigin) -> MissionPlan:
+    return plan.model_copy(update={"made_by": origin.model_copy(update={"planner": "model"})})

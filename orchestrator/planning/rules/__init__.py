@@ -1,1 +1,1 @@
-"""Plain goals by rules: split, route, fill, chain, choose, account, match, answer."""
+"""Plans simple goals by rules: split, route, fill, chain, choose, account, match, answer."""

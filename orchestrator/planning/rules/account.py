@@ -1,22 +1,34 @@
-"""Every content word and value of a clause is used by something, or named as left over."""
+"""Accounts for every content word and value of a clause: used by something, or left over."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language import lexicon
+from orchestrator.language.days import ValueKind
 from orchestrator.language.triggers import Trigger, find_triggers
-from orchestrator.language.words import stem
-from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, Word, is_stop
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import is_verb, stem
+from orchestrator.planning.rules.clause import (
+    ARTICLES,
+    CALLED,
+    LEADS,
+    Candidate,
+    Clause,
+    Word,
+    is_stop,
+)
 from orchestrator.planning.rules.fill import Span
-from orchestrator.planning.rules.tool_words import verbs_meant, vocabulary
+from orchestrator.planning.rules.parameters import Bound
+from orchestrator.planning.rules.tool_words import unvalued_words, verbs_meant, vocabulary
 
+_LISTS: Final = WordLists("rules")
 Order = Literal["least", "most"]
 _ALL: Final = frozenset({"all", "every", "each", "both"})
-_BY: Final = (
+_BY: Final[tuple[tuple[frozenset[str], str, Order], ...]] = (
     (lexicon.CHEAPEST, "price", "least"),
     (lexicon.BEST_RATED, "rating", "most"),
     (lexicon.NEWEST, "time", "most"),
@@ -27,7 +39,7 @@ _BY: Final = (
     (frozenset({"smallest"}), "size", "least"),
     (frozenset({"dearest", "priciest"}), "price", "most"),
 )
-_ARTICLES: Final = frozenset({"a", "an", "the", "my", "our", "to", "with", "for"})
+_BEHIND_AND: Final = ARTICLES | {"to", "with", "for"}
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
 _SIDES: Final = frozenset(
@@ -39,54 +51,12 @@ _NAMING: Final = frozenset(
 _NAMING_OFFERS: Final = frozenset(["at", "by", "of", "in", "called", "named", "with"])
 _NAMING_THINGS: Final = _NAMING - {"for"}
 _MOST_WORDS: Final = 4
-_POLITE_STEMS: Final = frozenset(
-    stem(word)
-    for word in [
-        "please",
-        "kindly",
-        "thanks",
-        "thank",
-        "you",
-        "hi",
-        "hello",
-        "hey",
-        "dear",
-        "want",
-        "need",
-        "like",
-        "let",
-        "go",
-        "ahead",
-        "get",
-        "give",
-        "show",
-        "tell",
-        "me",
-        "us",
-        "there",
-        "today",
-        "now",
-        "just",
-        "also",
-        "then",
-        "some",
-        "any",
-        "one",
-        "so",
-        "well",
-        "ok",
-        "okay",
-        "something",
-        "anything",
-        "thing",
-        "right",
-    ]
-)
+_POLITE_STEMS: Final = frozenset(map(stem, _LISTS.words("unsaying")))
 
 
 @dataclass(frozen=True)
 class Superlative:
-    """One superlative: by which measure, and from which end."""
+    """A superlative: its measure, and the wanted end."""
 
     by: str
     order: Order
@@ -95,19 +65,20 @@ class Superlative:
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit on what is taken: a price, or a time of the day or a day."""
+    """A limit on the candidates for a choice: a price, a time of day or a day."""
 
     kind: str
-    order: Literal["max", "min"]
+    order: Bound
     value: JsonValue
     span: Span
+    text: str
     field: str = ""
-    """The stem of the word that says of what the time is: "arriving before 10 am"."""
+    """The stem of the word that the time belongs to: "arriving before 10 am"."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Words of the clause next to each other that nothing uses, with what stands before them."""
+    """Adjacent unused words of the clause, with the word before them."""
 
     text: str
     span: Span
@@ -117,28 +88,24 @@ class Run:
 
     @property
     def is_value(self) -> bool:
-        """Return whether it is a typed value rather than plain words."""
+        """True if the run is a typed value rather than plain words."""
         return self.value is not None
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a clause says beyond the inputs of the tools that are called for it."""
+    """The words of a clause beyond the inputs of the tools that are called for it."""
 
     superlative: Superlative | None
     limits: tuple[Limit, ...]
     is_all: str
-    """The words that ask for every thing of a list: "all open invoices"; '' for none."""
+    """The words that request every item of a list: "all open invoices"; '' if there are none."""
     count: int | None
-    """How many things of a list are asked for; None where no number says so."""
+    """The requested number of list items; None without a number."""
     filters: tuple[Run, ...]
-    """What the thing that is taken must say of itself."""
+    """Words that the chosen item must contain."""
     left_over: tuple[Run, ...]
     triggers: tuple[Trigger, ...]
-
-    def without_filters(self) -> "Account":
-        """Return the same account, what was filtered already left out."""
-        return replace(self, filters=(), count=None)
 
 
 def account_of(
@@ -152,129 +119,100 @@ def account_of(
     identified: bool = False,
     resolved: Iterable[str] = (),
 ) -> Account:
-    """Return what of a clause neither an input nor a tool's own words use.
+    """Return the words and values of a clause that neither an input nor a tool's own words use.
 
-    Args:
-        clause: what is asked for.
-        target: the tool that does it.
-        tools: the target and the tools that feed it.
-        used: the spans that inputs took.
-        chooses: whether a thing is chosen from a list on the way.
-        offers: whether that list holds what can be had, and not what is there already.
-        identified: whether an id that was said tells which thing is meant.
-        resolved: kinds of triggers that the caller has resolved.
+    `tools` are the target and its feeding tools; `chooses` is True if an item is chosen from a list
+    on the way, and `offers` if that list shows available things; `identified` is True if an id says
+    which item is meant.
     """
-    reading = _Reading(clause, target, tools, [*used], chooses=chooses, offers=offers)
-    reading.identified = identified
+    reading = _Reading(clause, target, vocabulary(tools), [*used], chooses, offers, identified)
     return reading.account(frozenset(resolved))
 
 
+@dataclass
 class _Reading:
-    def __init__(
-        self,
-        clause: Clause,
-        target: Tool,
-        tools: Sequence[Tool],
-        used: list[Span],
-        *,
-        chooses: bool,
-        offers: bool,
-    ) -> None:
-        self.clause = clause
-        self.target = target
-        self.used = used
-        self.chooses = chooses
-        self.offers = offers
-        self.identified = False
-        self.found_limits: tuple[Limit, ...] = ()
-        self.bounds = [c.around for c in clause.of_kind("amount") if c.around in used]
-        self.words = vocabulary(tools)
+    clause: Clause
+    target: Tool
+    words: frozenset[str]
+    """Words of the tools."""
+    used: list[Span]
+    chooses: bool
+    offers: bool
+    identified: bool
 
     def account(self, resolved: frozenset[str]) -> Account:
-        """Return the account; what refers back and is resolved is used, with its noun."""
+        """Return the account; resolved references and their nouns count as used."""
+        bounds = [c.around for c in self.clause.of_kind("amount") if c.around in self.used]
         values = [value for value in self.clause.values if value.kind != "name"]
-        found = find_triggers(self.clause.text, values=values)
-        for trigger in found:
+        triggers = []
+        for trigger in find_triggers(self.clause.text, values=values):
             if trigger.kind in resolved:
                 behind = [w for w in self.clause.words if w.start == trigger.end + 1]
                 self.used.append((trigger.start, behind[0].end if behind else trigger.end))
-        limits = self.found_limits = tuple(self._limits())
+            else:
+                triggers.append(trigger)
+        limits = tuple(self._limits())
         superlative = self._superlative()
         is_all = self._all()
         count = self._count()
         runs = self._runs()
         filters = tuple(run for run in runs if self._may_filter(run))
-        triggers = [t for t in found if not self._covered(t) and t.kind not in resolved]
+        within = [*bounds, *(limit.span for limit in limits)]
+        asked = tuple(one for one in triggers if not self._covered(one, within))
         left = tuple(run for run in runs if run not in filters)
         left += tuple(one for run in filters if (one := self._joined_to(run)) is not None)
-        return Account(superlative, limits, is_all, count, filters, left, tuple(triggers))
+        return Account(superlative, limits, is_all, count, filters, left, asked)
 
     def _joined_to(self, run: Run) -> Run | None:
-        """Return what "and" joins to words that tell one thing: another thing, that nothing takes.
+        """Return a second thing that "and" joins to identifying words, and that nothing uses.
 
-        "The team and the travel channel" are two, also where a tool speaks of teams itself.
+        "The team and the travel channel" are two things, even if a tool itself mentions teams.
         """
-        before = [word for word in self.clause.words if word.end <= run.span[0]]
-        while before and before[-1].lower in _ARTICLES:
-            before.pop()
-        if len(before) < 2 or before[-1].lower not in ("and", "or"):
+        joint = self.clause.before(run.span[0], skipping=_BEHIND_AND)
+        if joint is None or joint.lower not in ("and", "or"):
             return None
-        other = before[-2]
-        if is_stop(other) or self._is_covered(other):
+        other = self.clause.before(joint.start)
+        if other is None or is_stop(other) or self._is_covered(other):
             return None
         return Run(other.text, (other.start, other.end), (other.stem,), "")
 
-    def _covered(self, trigger: Trigger) -> bool:
-        """Return whether a trigger word stands in a text that is passed on as it is."""
-        passed = [
-            c for c in self.clause.of_kind("quoted", "text", "trimmed") if c.span in self.used
-        ]
-        if trigger.kind == "correction":
-            passed = [c for c in passed if c.kind == "quoted"]
-        texts = [(c.start, c.end) for c in passed]
-        limits = [one.span for one in self.found_limits]
-        spans = [*texts, *limits, *self.bounds]
+    def _covered(self, trigger: Trigger, within: Iterable[Span]) -> bool:
+        """Return True if a trigger word is part of a limit, or of a text that is passed on."""
+        kinds = ("quoted",) if trigger.kind == "correction" else ("quoted", "text", "trimmed")
+        passed = [(c.start, c.end) for c in self.clause.of_kind(*kinds) if c.span in self.used]
+        spans = [*passed, *within]
         return any(start <= trigger.start and trigger.end <= end for start, end in spans)
-
-    def _free(self, candidate: Candidate) -> bool:
-        return not candidate.overlaps(self.used)
 
     def _limits(self) -> Iterable[Limit]:
         if not self.chooses:
             return
-        for one in [*self.clause.of_kind("amount", "time", "date", "number")]:
-            if not self._free(one):
+        # A moment limits offers by its time only, and listed items by its day as well.
+        is_effect = self.target.is_side_effect
+        moments = ("time", "date") if not is_effect else ("time",) if self.offers else ()
+        for one in self.clause.of_kind("amount", "time", "date"):
+            if one.overlaps(self.used):
                 continue
             bound = self.clause.bound_of(one) if one.kind == "amount" else None
             if bound is not None:
                 yield self._limit(one, "price", *bound)
-            elif one.cue in _AFTER | _BEFORE and self._limits_moments(one):
-                kind = "min" if one.cue in _AFTER else "max"
-                yield self._limit(one, one.kind, kind, one.cue_start)
+            elif one.cue in _AFTER | _BEFORE and one.kind in moments:
+                order: Bound = "min" if one.cue in _AFTER else "max"
+                yield self._limit(one, one.kind, order, one.cue_start)
 
-    def _limits_moments(self, one: Candidate) -> bool:
-        """Return whether a moment limits what is taken: a time of what is offered, or of a list."""
-        if self.target.is_side_effect:
-            return one.kind == "time" and self.offers
-        return one.kind in ("time", "date")
-
-    def _limit(self, one: Candidate, kind: str, order: str, start: int) -> Limit:
-        before = [word for word in self.clause.words if word.end <= start]
-        named = before[-1].stem if before and before[-1].lower in _SIDES else ""
-        span = (before[-1].start if named else start, one.end)
+    def _limit(self, one: Candidate, kind: str, order: Bound, start: int) -> Limit:
+        before = self.clause.before(start)
+        side = before if before and before.lower in _SIDES else None
+        span = (side.start if side else start, one.end)
         self.used.append(span)
-        return Limit(kind, "max" if order == "max" else "min", one.value, span, named)
+        text = self.clause.text[slice(*span)]
+        return Limit(kind, order, one.value, span, text, side.stem if side else "")
 
     def _superlative(self) -> Superlative | None:
-        if not self.chooses:
-            return None
-        for word in self.clause.words:
+        for word in self.clause.words if self.chooses else ():
             for words, by, order in _BY:
                 if word.lower in words and not self._is_covered(word):
                     self.used.append((word.start, word.end))
-                    return Superlative(
-                        by, "least" if order == "least" else "most", (word.start, word.end)
-                    )
+                    return Superlative(by, order, (word.start, word.end))
         return None
 
     def _all(self) -> str:
@@ -291,7 +229,7 @@ class _Reading:
         objects = self.clause.of_kind("object")
         for one in self.clause.of_kind("number"):
             starts = any(0 < c.start - one.end <= 2 for c in objects)
-            if not self._free(one) or not isinstance(one.value, int):
+            if one.overlaps(self.used) or not isinstance(one.value, int):
                 continue
             if one.after in self.words or starts:
                 self.used.append((one.start, one.end))
@@ -302,7 +240,7 @@ class _Reading:
         return any(start < word.end and word.start < end for start, end in self.used)
 
     def _runs(self) -> list[Run]:
-        """The words and values that nothing uses, those next to each other together."""
+        """Return the unused words and values, adjacent ones grouped."""
         found: list[Run] = []
         values = {v.start: v for v in self.clause.candidates if v.kind in _TYPED}
         group: list[Word] = []
@@ -343,69 +281,43 @@ class _Reading:
         is_first = number <= self.clause.verb_index + 1
         if is_first and verbs_meant(word.lower, self.target):
             return True
+        if number == self.clause.verb_index and is_verb(word.lower) and self.target.is_side_effect:
+            return word.stem in unvalued_words(self.target)  # its own verb, not a look-up's
         return word.stem in self.words or word.stem in _POLITE_STEMS
 
     def _may_filter(self, run: Run) -> bool:
-        """Return whether the thing that is taken can be told by these words.
+        """Return True if these words can identify the chosen item.
 
-        Of what is there already, a value may tell it, and words that stand with its noun; of what
-        is offered, a name. Where an id tells it, no plain word is needed.
+        An existing item may be identified by a value, and by words next to its noun; an offer by a
+        name. If an id identifies the item, no plain word is needed.
         """
         if not self.chooses:
             return False
         if run.value is not None and run.value.kind not in ("name", "quoted"):
             return not self.offers
+        objects = self.clause.of_kind("object")[-1:]
+        with_object = any(o.start <= run.span[0] and run.span[1] <= o.end for o in objects)
         cues = _NAMING_OFFERS if self.offers else _NAMING_THINGS
         if not self.offers and self.target.effect is Effect.CANCEL:
             cues |= {"for"}
-        is_named = run.cue in cues or self._stands_with_object(run) or self._stands_at_noun(run)
-        if run.value is None:
-            short = len(run.stems) <= _MOST_WORDS
-            return (
-                is_named
-                and short
-                and not self.identified
-                and (not self.offers or self._stands_with_object(run))
-            )
-        return is_named
+        if not (run.cue in cues or with_object or self._stands_at_noun(run)):
+            return False
+        is_plain = len(run.stems) <= _MOST_WORDS and not self.identified
+        return run.value is not None or (is_plain and (with_object or not self.offers))
 
     def _stands_at_noun(self, run: Run) -> bool:
-        """Return whether words stand right before or behind a noun of the tools."""
-        if self.offers:
-            return False
-        text = self.clause.text
-        before = [w for w in self.clause.words if w.end <= run.span[0]][-1:]
-        after = [w for w in self.clause.words if w.start >= run.span[1]][:1]
-        is_behind = any(
-            w.stem in self.words and not text[w.end : run.span[0]].strip(" \"'\u201c")
-            for w in before
-        )
-        is_before = any(
-            w.stem in self.words and not text[run.span[1] : w.start].strip() for w in after
-        )
-        return is_before or (is_behind and run.value is not None)
-
-    def _stands_with_object(self, run: Run) -> bool:
-        objects = [one for one in self.clause.of_kind("object")]
-        narrow = objects[-1:] if objects else []
-        return any(one.start <= run.span[0] and run.span[1] <= one.end for one in narrow)
+        """Return True if words are adjacent to a noun of the tools."""
+        (start, end), text = run.span, self.clause.text
+        nouns = [w for w in self.clause.words if w.stem in self.words]
+        before = any(w.end <= start and not text[w.end : start].strip(" \"'\u201c") for w in nouns)
+        after = any(w.start >= end and not text[end : w.start].strip() for w in nouns)
+        return not self.offers and (after or (before and run.value is not None))
 
 
-_TYPED: Final = (
-    "date",
-    "time",
-    "duration",
-    "amount",
-    "number",
-    "id",
-    "email",
-    "url",
-    "quoted",
-    "name",
-)
+_TYPED: Final = get_args(ValueKind)
 _KEPT: Final = frozenset({"not", "no", "without", "never", "except"})
 
 
 def _is_plain(candidate: Candidate) -> bool:
-    """Return whether what was read as a name is written as any other word."""
+    """Return True if a supposed name is written like an ordinary word."""
     return candidate.kind == "name" and candidate.text.islower()

@@ -1,4 +1,4 @@
-"""The calls that lead to a tool: what is missing is searched for backward, by schema."""
+"""Finds the calls that lead to a tool, by searching backward by schema for missing inputs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from orchestrator.planning.rules.clause import Clause
 from orchestrator.planning.rules.fill import Draft, Leaf, Span, fill, leaves_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.tool_words import id_nouns, nouns_of
+from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, nouns_of
 from orchestrator.planning.walls import is_inside
 
 _MAX_DEPTH: Final = 3
@@ -28,19 +28,19 @@ _SEARCHED_BY: Final = frozenset({*DAYS, Kind.PLACE, Kind.TIME, Kind.AMOUNT, Kind
 
 @dataclass
 class Chain:
-    """The call of one tool, and the chains that ask for what only answers supply."""
+    """The call of one tool, and the chains that supply the inputs which only answers contain."""
 
     draft: Draft
     feeders: dict[tuple[str | int, ...], list["Chain"]] = field(default_factory=dict)
 
     @property
     def tool(self) -> Tool:
-        """The tool at its end."""
+        """The last tool of the chain."""
         return self.draft.tool
 
     @property
     def drafts(self) -> list[Draft]:
-        """The drafts of the tool and of all that feeds it, as far as it is asked first."""
+        """The drafts of the tool and of all its feeding tools, as far as they are called first."""
         found = [self.draft]
         for chains in self.feeders.values():
             found += [one for chain in chains[:1] for one in chain.drafts if one not in found]
@@ -48,38 +48,27 @@ class Chain:
 
     @property
     def unsaid(self) -> list[tuple[Tool, Leaf]]:
-        """The inputs that nothing supplies, of the tool and of what feeds it."""
+        """The inputs that nothing supplies, of the tool and of its feeding tools."""
         own = [(self.tool, leaf) for leaf in self.draft.missing if leaf.path not in self.feeders]
         fed = [pair for chains in self.feeders.values() for pair in chains[0].unsaid]
         return [*own, *fed]
 
     @property
-    def chooses(self) -> bool:
-        """Return whether a thing is chosen from an answer on the way."""
-        return bool(self.feeders)
-
-    @property
     def offers(self) -> bool:
-        """Return whether what it is chosen from can be had, and is not there already."""
+        """True if the choice is among available things rather than existing ones."""
         first = [chains[0] for chains in self.feeders.values()]
         return any(is_offering(chain.tool, self.tool) for chain in first)
 
 
-@read_once
-def _searches(tool: Tool) -> bool:
-    required = [p for p in tool_parameters(tool) if p.required]
-    return any(p.kind in _SEARCHED_BY for p in required)
-
-
 def is_offering(producer: Tool, consumer: Tool) -> bool:
-    """Return whether a tool answers with what can be had, by day, place or price."""
+    """Return True if a tool answers with available things, by day, place or price."""
     if consumer.effect is Effect.CANCEL or consumer.effect is Effect.READ:
         return False
-    return _searches(producer)
+    return any(p.required and p.kind in _SEARCHED_BY for p in tool_parameters(producer))
 
 
 def feeds_effect(search: Tool, catalog: Catalog) -> bool:
-    """Return whether what a search finds is what a consequence of its document is made of."""
+    """Return True if the results of a search are inputs of a consequence in the same document."""
     for tool in catalog.tools.values():
         if tool.is_side_effect and tool.document == search.document and is_offering(search, tool):
             needed = (leaf for leaf in leaves_of(tool) if leaf.required and leaf.parameter.is_id)
@@ -98,27 +87,27 @@ def link(
     trail: tuple[str, ...] = (),
     taken: Sequence[Span] = (),
 ) -> Chain:
-    """Return the chain of calls that leads to a tool, as far as the clause and inputs go."""
+    """Return the chain of calls that leads to a tool, as far as the clause and inputs allow."""
     draft = fill(tool, clause, inputs, taken=taken)
     chain = Chain(draft)
     if len(trail) > _MAX_DEPTH:
         return chain
     wanted = [leaf for leaf in needs_of(draft) if is_produced(leaf.parameter)]
     for leaf in wanted:
-        blocked = [
-            *taken,
-            *(s for path in draft.said if path != leaf.path for s in _span(draft, path)),
-        ]
-        known = {**inputs, **_same_names(draft, leaf)}
+        others = {path: one for path, one in draft.said.items() if path != leaf.path}
+        blocked = [*taken, *(one.span for one in others.values())]
+        # A feeder may have inputs of the same names.
+        known = {**inputs, **{str(p[0]): draft.found[p] for p in others if len(p) == 1}}
         found = [
             link(one, clause, known, catalog, walls, trail=(*trail, tool.name), taken=blocked)
             for one in producers(leaf, tool, catalog, walls, trail)
         ]
         said = draft.said.get(leaf.path)
-        found = [one for one in found if said is None or not _takes_as_id(one.draft, said.span)]
+        if said is not None:  # then it is no id for a feeding tool
+            found = [one for one in found if said.span not in one.draft.ids_said]
         looks_up = leaf.path in draft.found
         if looks_up:
-            nouns = id_nouns(tool, leaf.parameter.name, leaf.parameter.words) or nouns_of(tool)
+            nouns = id_nouns(tool, leaf.parameter) or nouns_of(tool)
             found = [
                 one
                 for one in found
@@ -129,43 +118,14 @@ def link(
         found.sort(key=lambda one: len(one.unsaid))
         if found:
             chain.feeders[leaf.path] = found
-            if looks_up:
-                _as_filter(draft, leaf)
+            is_one = draft.several is None or draft.several[0] != leaf.path
+            if said is not None and looks_up and is_one and said.span in draft.used:
+                draft.used.remove(said.span)  # the given words choose from the list
     return chain
 
 
-def _same_names(draft: Draft, leaf: Leaf) -> dict[str, JsonValue]:
-    """What the consumer was told of inputs that a feeder may have under the same name."""
-    return {
-        str(path[0]): draft.found[path]
-        for path in draft.said
-        if len(path) == 1 and path != leaf.path
-    }
-
-
-def _takes_as_id(draft: Draft, span: Span) -> bool:
-    """Return whether a feeder takes for an id of its own what was said of another thing."""
-    return any(
-        leaf.parameter.is_id and leaf.path in draft.said and draft.said[leaf.path].span == span
-        for leaf in draft.leaves
-    )
-
-
-def _as_filter(draft: Draft, leaf: Leaf) -> None:
-    """Leave what was said of an id to the choice from the list that has the thing."""
-    said = draft.said.get(leaf.path)
-    is_one_of_several = draft.several is not None and draft.several[0] == leaf.path
-    if said is not None and said.span in draft.used and not is_one_of_several:
-        draft.used.remove(said.span)
-
-
-def _span(draft: Draft, path: tuple[str | int, ...]) -> list[Span]:
-    said = draft.said.get(path)
-    return [said.span] if said is not None else []
-
-
 def needs_of(draft: Draft) -> list[Leaf]:
-    """Return the inputs that are to be looked up: missing ones, and ids that were said."""
+    """Return the inputs to look up: missing ones, and ids that the clause names."""
     said = [
         leaf
         for leaf in draft.leaves
@@ -182,14 +142,14 @@ def needs_of(draft: Draft) -> list[Leaf]:
 
 
 def _is_looked_up(parameter: Parameter, tool: Tool) -> bool:
-    """Return whether what was said of an id is first looked for in a list of such things."""
+    """Return True if the words given for an id are first looked up in a list of such items."""
     wanted = parameter.element or parameter
-    in_path = f"{{{parameter.name}}}" in tool.path
+    in_path = is_in_path(tool, parameter.name)
     return wanted.is_id and (in_path or wanted.words[-1:] in (("id",), ("uuid",), ("ids",)))
 
 
 def is_produced(parameter: Parameter) -> bool:
-    """Return whether an answer rather than a person supplies an input."""
+    """Return True if an answer, rather than a person, supplies an input."""
     wanted = parameter.element or parameter
     if wanted.kind in (Kind.IDENTIFIER, Kind.FILE):
         return True
@@ -204,7 +164,7 @@ def is_produced(parameter: Parameter) -> bool:
 def producers(
     leaf: Leaf, consumer: Tool, catalog: Catalog, walls: Sequence[Wall], trail: tuple[str, ...]
 ) -> list[Tool]:
-    """Return the reads that answer with an input's value and do not need it, the nearest first."""
+    """Return the reads that answer with an input's value and do not need it, nearest first."""
     kept = _kept_producers(catalog)
     key = (consumer.name, leaf.path)
     if key not in kept:
@@ -215,26 +175,22 @@ def producers(
 
 @read_once
 def _kept_producers(catalog: Catalog) -> dict[tuple[str, tuple[str | int, ...]], list[Tool]]:
-    """The producers of each input of a catalog, as far as they were looked for."""
+    """Return the cached producers of each input of a catalog."""
     return {}
 
 
 def _producers(leaf: Leaf, consumer: Tool, catalog: Catalog) -> list[Tool]:
     parameter = leaf.parameter
-    wanted = parameter.element or parameter
-    nouns = id_nouns(consumer, parameter.name, parameter.words)
+    is_file = (parameter.element or parameter).kind is Kind.FILE
+    nouns = id_nouns(consumer, parameter)
     found: list[tuple[tuple[object, ...], Tool]] = []
     for tool in catalog.tools.values():
+        needed = {*tool.required_inputs}
         if tool.effect is not Effect.READ or tool.name == consumer.name:
             continue
-        if {*tool.required_inputs} & ({*tool.reference_inputs} | _references(catalog)):
+        if needed & ({*tool.reference_inputs} | _references(catalog) | parameter.names):
             continue
-        if parameter.names & {*tool.required_inputs}:
-            continue
-        if wanted.kind is Kind.FILE:
-            holds, exact = answers_file(tool), True
-        else:
-            holds, exact = _holds(tool, parameter, consumer)
+        holds, exact = (answers_file(tool), True) if is_file else _holds(tool, parameter, consumer)
         if not holds:
             continue
         order = (
@@ -243,15 +199,14 @@ def _producers(leaf: Leaf, consumer: Tool, catalog: Catalog) -> list[Tool]:
             tool.domain != consumer.domain,
             not is_listing(tool),
             -len(nouns & nouns_of(tool)),
-            len(tool.required_inputs),
+            len(needed),
         )
         found.append((order, tool))
-    found.sort(key=lambda pair: pair[0])
-    return [tool for _, tool in found]
+    return [tool for _, tool in sorted(found, key=lambda pair: pair[0])]
 
 
 def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool]:
-    """Return whether an answer holds the value, and whether under a name that says whose it is."""
+    """Return two flags: the answer holds the value, and under a name that says what it is of."""
     names, fields = parameter.names, answer_fields(tool)
     own = id_names(thing_with_id(tool))
     specific = frozenset(
@@ -271,16 +226,10 @@ def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool
 
 
 def _lists_the_path(tool: Tool, parameter: Parameter, consumer: Tool) -> bool:
-    own = f"{{{parameter.name}}}"
-    if own not in consumer.path:
-        return False
-    return tool.path.rstrip("/") == consumer.path.partition(f"/{own}")[0].rstrip("/")
-
-
-def _references(catalog: Catalog) -> frozenset[str]:
-    return _own_references(catalog)
+    before, own, _ = consumer.path.partition(f"/{{{parameter.name}}}")
+    return bool(own) and tool.path.rstrip("/") == before.rstrip("/")
 
 
 @read_once
-def _own_references(catalog: Catalog) -> frozenset[str]:
+def _references(catalog: Catalog) -> frozenset[str]:
     return frozenset(n for tool in catalog.tools.values() for n in tool.reference_inputs)

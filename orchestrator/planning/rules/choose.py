@@ -1,11 +1,11 @@
-"""The choice among found things: equality, one superlative, limits, all, a count, or a question."""
+"""Chooses among found items: by equality, one superlative, limits, all, a count, or a question."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -13,11 +13,15 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.planning.models import AskUser
 from orchestrator.planning.rules.account import Account, Limit, Run, Superlative
+from orchestrator.planning.rules.fill import Draft
 from orchestrator.planning.rules.items import Item, flat_fields
+from orchestrator.planning.rules.parameters import Kind
 
 MOST_CHOICES: Final = 8
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_EXACT: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d{2}:\d{2}(:\d{2})?")
 _CLOCK: Final = re.compile(r"(?:^|T)(\d{2}:\d{2})")
 _MEASURES: Final[Mapping[str, frozenset[str]]] = {
     "rating": lexicon.RATING,
@@ -30,14 +34,14 @@ _MEASURES: Final[Mapping[str, frozenset[str]]] = {
 
 @dataclass(frozen=True)
 class Choice:
-    """What is taken of the things that were found, or why a person or nobody can say."""
+    """The items chosen from those found, or the reason why a person must choose."""
 
     items: tuple[Item, ...] = ()
     asks: tuple[Item, ...] = ()
     why: str = ""
-    """Why a person is asked to choose among `asks`, or, without any, why nothing fits."""
+    """Why a person is asked to choose among `asks`; or, if that is empty, why nothing fits."""
     note: str = ""
-    """Why these were taken, for the reader of the call."""
+    """The reason for this choice, for the reader of the call."""
 
 
 def choose(
@@ -50,21 +54,16 @@ def choose(
     most: int,
     said: frozenset[str] = frozenset(),
 ) -> Choice:
-    """Return the things that are meant.
+    """Return the items that the clause means, to call `consumer` with; `asked` is the search.
 
-    Args:
-        items: that were found, in the answer's order.
-        account: of the clause.
-        consumer: the tool that is called with what is taken.
-        asked: the arguments by which they were found.
-        offers: whether they can be had, so that any that fits may be taken.
-        most: how many things one request may be carried out for.
-        said: the stems of the clause's words.
+    If the items are offers, any that fits may be taken; `said` are the stems of the clause's words.
     """
     usable = [one for one in items if not _is_gone(one, consumer, account)] or [*items]
     usable = [one for one in usable if _agrees(one, asked)]
     if not usable:
-        return Choice(why="nothing that was found fits the request")
+        filters = " and ".join(repr(run.text) for run in account.filters)
+        what = f"is {filters}" if filters else "fits the request"
+        return Choice(why=f"nothing that was found {what}")
     kept, why = filtered(usable, account.filters)
     if not kept:
         named = [run for run in account.filters if not any(matches(i, run) for i in usable)]
@@ -72,8 +71,11 @@ def choose(
         return Choice(why=why) if is_sure else Choice(asks=tuple(usable), why=why)
     within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
     if not within:
-        unknown = [one for one in kept if not _tells_limits(one, account.limits)]
-        return Choice(asks=tuple(unknown), why=_limits_missed(account, kept, unknown))
+        limits = ", ".join(limit.text for limit in account.limits)
+        if unknown := [one for one in kept if not _tells_limits(one, account.limits)]:
+            why = f"{len(unknown)} of the {len(kept)} found tell no price for {limits!r}"
+            return Choice(asks=tuple(unknown), why=why)
+        return Choice(why=f"none of the {len(kept)} found is {limits!r}")
     if account.is_all:
         if len(within) > most:
             return Choice(why=f"{len(within)} things are meant, and at most {most} are done")
@@ -91,7 +93,7 @@ def choose(
 
 
 def called_so(items: Sequence[Item], said: frozenset[str]) -> list[Item]:
-    """Return the things of whose name the clause says every word, those of the longest name."""
+    """Return the items whose whole name the clause contains, those of the longest name."""
     sizes: list[int] = []
     for item in items:
         names = [
@@ -117,7 +119,7 @@ def _one(within: Sequence[Item], *, offers: bool) -> Choice:
 
 
 def filtered(items: Sequence[Item], runs: Iterable[Run]) -> tuple[list[Item], str]:
-    """Return the things of which all words hold, and which words hold of none."""
+    """Return the items that match all words, and the words that match none."""
     kept = [*items]
     for run in runs:
         fitting = [one for one in kept if matches(one, run, by_name=True)]
@@ -129,9 +131,9 @@ def filtered(items: Sequence[Item], runs: Iterable[Run]) -> tuple[list[Item], st
 
 
 def matches(item: Item, run: Run, *, by_name: bool = False) -> bool:
-    """Return whether a thing says of itself what the words or the value say; `by_name`: in a name.
+    """Return True if an item's fields match the words or the value; `by_name`: in a name.
 
-    All words are in one text of it.
+    One text must contain all the words.
     """
     value = run.value
     if by_name and (value is None or value.kind in ("name", "quoted")):
@@ -149,18 +151,8 @@ def matches(item: Item, run: Run, *, by_name: bool = False) -> bool:
         return any(text.casefold().lstrip("#") == own for text in texts) or (
             value.kind == "id" and any(own in _parts(text) for text in texts)
         )
-    if value is not None and value.kind == "amount" and isinstance(value.value, dict):
-        return _costs(item, value.value)
-    if value is None and run.stems and _has_field(item, run.stems):
-        return True
     wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
     return any(wanted <= _stems(text) for text in texts)
-
-
-def _has_field(item: Item, stems: Sequence[str]) -> bool:
-    """Return whether a thing has a value under a name of these words."""
-    names = [name for name, value in flat_fields(item.own_fields) if value not in (None, "", False)]
-    return all(any(one in {stem(w) for w in tokens(name)} for name in names) for one in stems)
 
 
 def _parts(text: str) -> list[str]:
@@ -172,14 +164,14 @@ def _stems(text: str) -> set[str]:
 
 
 def _names(item: Item) -> Iterable[str]:
-    """The texts by which a thing is called."""
+    """Yield the names of an item."""
     for name, value in flat_fields(item.own_fields):
         if tokens(name)[-1:] in (["name"], ["title"], ["subject"], ["text"], ["number"]):
             yield str(value)[:300]
 
 
 def _texts(item: Item, *, naming: bool = False) -> Iterable[str]:
-    """What a thing says of itself; `naming`: no numbers but those that tell it from others."""
+    """Yield the texts of an item; with `naming`, no numbers except identifiers."""
     names = lexicon.IDENTIFIER | {"name", "title", "uid", "gid"}
     for name, value in flat_fields(item.own_fields):
         if naming and isinstance(value, int | float) and names.isdisjoint(tokens(name)):
@@ -194,7 +186,7 @@ def _texts(item: Item, *, naming: bool = False) -> Iterable[str]:
 
 
 def _is_gone(item: Item, consumer: Tool, account: Account) -> bool:
-    """Return whether a thing says that it can no longer be used, where the clause does not."""
+    """Return True if an item's status rules out its use, unless the clause names that status."""
     said = {one for run in account.filters for one in run.stems}
     for name, value in item.own_fields.items():
         words = tokens(name)
@@ -205,30 +197,18 @@ def _is_gone(item: Item, consumer: Tool, account: Account) -> bool:
 
 
 def _agrees(item: Item, asked: JsonObject) -> bool:
-    """Return whether nothing that a thing says differs from what it was asked for by."""
+    """Return True if no field of an item contradicts the search that found it."""
     for name, value in asked.items():
         own = item.fields.get(name) if name in item.own else None
-        if isinstance(own, str) and isinstance(value, str) and _is_exact(value):
+        if isinstance(own, str) and isinstance(value, str) and _EXACT.fullmatch(value):
             same_clock = _CLOCK.findall(own)[:1] == _CLOCK.findall(value)[:1]
             if own != value and not (_CLOCK.fullmatch(value[:5]) and same_clock):
                 return False
     return True
 
 
-def _is_exact(value: str) -> bool:
-    return bool(_DAY.fullmatch(value) or re.fullmatch(r"\d{2}:\d{2}(:\d{2})?", value))
-
-
-def _costs(item: Item, said: Mapping[str, JsonValue]) -> bool:
-    price = item.price
-    if price is None:
-        return False
-    is_same = Decimal(str(said.get("amount"))) == price.amount
-    return is_same and said.get("currency") in (None, price.currency)
-
-
 def keeps(item: Item, limit: Limit) -> bool:
-    """Return whether a thing keeps within a limit; one that does not say so does not."""
+    """Return True if an item is within a limit; False without a value to compare."""
     if limit.kind == "price":
         price, said = item.price, limit.value if isinstance(limit.value, dict) else {}
         if price is None or said.get("currency") not in (None, "", price.currency):
@@ -246,7 +226,7 @@ def keeps(item: Item, limit: Limit) -> bool:
 
 
 def _moments(item: Item, field: str) -> Iterable[str]:
-    """The moments that a thing tells, or those of the fields that are named so."""
+    """Yield the moments of an item, or those of the fields with that name."""
     for name, value in flat_fields(item.own_fields):
         if field and field[:5] not in {word[:5] for word in tokens(name)}:
             continue
@@ -255,24 +235,11 @@ def _moments(item: Item, field: str) -> Iterable[str]:
 
 
 def _tells_limits(item: Item, limits: Iterable[Limit]) -> bool:
-    """Return whether a thing has a price in the currency of each limit of a price."""
+    """Return True if an item has a price in the currency of each price limit."""
     said = [one.value for one in limits if one.kind == "price" and isinstance(one.value, dict)]
     codes = [str(value.get("currency") or "") for value in said]
     price = item.price
     return not codes or (price is not None and all(c in ("", price.currency) for c in codes))
-
-
-def _limits_missed(account: Account, items: Sequence[Item], unknown: Sequence[Item]) -> str:
-    limits = ", ".join(str(_plain(limit.value)) for limit in account.limits)
-    if unknown:
-        return f"{len(unknown)} of the {len(items)} found tell no price that compares with {limits}"
-    return f"none of the {len(items)} found keeps within {limits}"
-
-
-def _plain(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict) and "amount" in value:
-        return f"{value['amount']} {value.get('currency') or ''}".strip()
-    return value
 
 
 def _best(items: Sequence[Item], wanted: Superlative) -> Choice:
@@ -280,11 +247,9 @@ def _best(items: Sequence[Item], wanted: Superlative) -> Choice:
     if len({type(m) for _, m in measured}) != 1:
         why = f"what was found says nothing by which one is the {wanted.order} in {wanted.by}"
         return Choice(asks=tuple(items), why=why)
-    pick: Literal["min", "max"] = "min" if wanted.order == "least" else "max"
-    values = [m for _, m in measured]
-    best = min(values) if pick == "min" else max(values)
-    first = [one for one, m in measured if m == best]
-    return Choice((first[0],), note=f"the {wanted.order} in {wanted.by} of {len(items)}")
+    pick = min if wanted.order == "least" else max
+    best, _ = pick(measured, key=lambda pair: pair[1])
+    return Choice((best,), note=f"the {wanted.order} in {wanted.by} of {len(items)}")
 
 
 def _measure(item: Item, by: str) -> Decimal | datetime | str | None:
@@ -306,28 +271,45 @@ def _measure(item: Item, by: str) -> Decimal | datetime | str | None:
 
 
 def _moment_text(item: Item, value: str) -> str:
-    """Return a day with the time that stands next to it, so that both are compared."""
+    """Return a day together with the time next to it, so that both are compared."""
     if not _DAY.fullmatch(value):
         return value
     clocks = [v for _, v in flat_fields(item.own_fields) if isinstance(v, str) and _CLOCK.match(v)]
     return f"{value}T{clocks[0]}" if clocks else value
 
 
-def label(item: Item) -> str:
-    """Return what a person reads of a thing: its name, then day, time and price."""
-    names: list[str] = []
-    rest: list[str] = []
-    for name, value in flat_fields(item.own_fields):
-        words = tokens(name)
-        if isinstance(value, bool) or value is None or not words or words[-1] in ("id", "url"):
-            continue
-        if isinstance(value, dict) or not set(words).isdisjoint(lexicon.BOOKKEEPING):
-            continue
-        text = str(value)[:60]
-        is_name = words[-1] in ("name", "title", "subject", "number", "label") or (
-            isinstance(value, str) and bool(lexicon.PLACE & set(words))
-        )
-        (names if is_name else rest).append(text)
-    price = [str(item.price)] if item.price is not None else []
-    parts = list(dict.fromkeys([*names[:3], *rest[: max(0, 4 - len(names))], *price]))
-    return ", ".join(parts) or "one without a name"
+def mismatches(drafts: Iterable[Draft], item: Item, draft: Draft) -> AskUser | None:
+    """Return a question if a given day, time or place differs from the chosen item."""
+    others = [one for one in drafts if one.tool is not draft.tool]
+    pairs = [(one, leaf) for one in others for leaf in one.leaves if leaf.path in one.said]
+    for other, leaf in pairs:
+        own = _same_field(item, leaf.parameter.words, leaf.parameter.kind)
+        if own and str(other.found.get(leaf.path)).casefold() not in map(str.casefold, own):
+            return _question(other.said[leaf.path].text, own, leaf.name)
+    return None
+
+
+def _same_field(item: Item, words: tuple[str, ...], kind: Kind) -> list[str]:
+    """Return the comparable values that an item has under the name of an input."""
+    if kind not in (Kind.DATE, Kind.TIME, Kind.PLACE, Kind.CHOICE):
+        return []
+    found = [
+        str(value)
+        for name, value in flat_fields(item.fields)
+        if tuple(tokens(name)) == words and isinstance(value, str)
+    ]
+    if kind is Kind.DATE:
+        return [day for text in found for day in _DAY.findall(text)]
+    if kind is Kind.TIME:
+        return [clock for text in found for clock in _CLOCK.findall(text)]
+    return found
+
+
+def _question(said: str, own: Iterable[str], name: str) -> AskUser:
+    found = ", ".join(dict.fromkeys(own))
+    schema: dict[str, JsonValue] = {"type": "string", "title": " ".join(tokens(name))}
+    return AskUser(
+        question=f"You said {said!r}; what was found is for {found}. What is meant?",
+        why="nothing is done that differs from what was said",
+        fields={f"{name}_meant": schema},
+    )

@@ -1,9 +1,9 @@
-"""One clause of a goal, read once: its words, its typed values and the phrases around them."""
+"""A clause of a goal, parsed once: its words, typed values and the phrases around them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 
@@ -11,55 +11,15 @@ from pydantic import JsonValue
 
 from orchestrator.language import lexicon
 from orchestrator.language.values import Value, find_values
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
 
+_LISTS: Final = WordLists("rules")
 _WORD: Final = re.compile(r"[^\W_]+(?:[-_'\u2019./&@+][^\W_]+)*|#[\w-]+")
 _BREAK: Final = re.compile(r"[,;:!?()\[\]\"\u201c\u201d]|\.(?=\s|$)")
 _TAIL: Final = re.compile(r"[\s.,;!?]+$")
 _JOINED: Final = re.compile(r"\s*(?:,|&|and|or|,\s*and|plus)\s*(?:(?:in|to|for|on|the)\s+)?", re.I)
-LEADS: Final = frozenset(
-    [
-        "in",
-        "at",
-        "on",
-        "from",
-        "to",
-        "for",
-        "with",
-        "by",
-        "about",
-        "of",
-        "into",
-        "onto",
-        "under",
-        "over",
-        "after",
-        "before",
-        "until",
-        "till",
-        "through",
-        "near",
-        "within",
-        "per",
-        "via",
-        "around",
-        "below",
-        "above",
-        "between",
-        "as",
-        "than",
-        "regarding",
-        "using",
-        "during",
-        "starting",
-        "beginning",
-        "returning",
-        "departing",
-        "arriving",
-        "leaving",
-        "ending",
-    ]
-)
+LEADS: Final = _LISTS.word_set("leads")
 ARTICLES: Final = frozenset(
     ["a", "an", "the", "my", "our", "your", "his", "her", "their", "this", "some", "any"]
 )
@@ -77,51 +37,14 @@ _LEAST: Final = re.compile(
 )
 _LONGEST_BOUND: Final = 40
 _DENIED: Final = re.compile(r"(?:\b(?:no|not|never)|n't)\b[\w ]{0,16}$", re.IGNORECASE)
-_AFTER_ARTICLE: Final = re.compile(r"\w+\s+(?:the|a|an|my|our)\s+(?=\w)", re.IGNORECASE)
-_YEAR: Final = re.compile(r"\d{4}|year")
-_DAY_BEFORE: Final = re.compile(r"^\d{4}")
-_FAR: Final = 300
-"""Days from which a day without a year may as well be the one that has just passed."""
-_POLITE: Final = frozenset(
-    [
-        "please",
-        "kindly",
-        "can",
-        "could",
-        "would",
-        "will",
-        "you",
-        "i",
-        "we",
-        "me",
-        "us",
-        "want",
-        "need",
-        "like",
-        "d",
-        "to",
-        "just",
-        "now",
-        "also",
-        "then",
-        "hi",
-        "hello",
-        "hey",
-        "let",
-        "s",
-        "lets",
-        "go",
-        "ahead",
-        "and",
-    ]
-)
+_POLITE: Final = _LISTS.word_set("before_verb")
 _DEPENDENT: Final = frozenset({"if", "unless", "when", "whenever", "once", "after", "before"})
 _ASKED_TO: Final = frozenset({"remind", "ask", "tell", "invite", "order"})
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the clause and where it stands."""
+    """A word of the clause and its position."""
 
     text: str
     lower: str
@@ -142,26 +65,23 @@ class Candidate:
     cue: str = ""
     cue_start: int = -1
     noun: str = ""
-    """The stem of the word right before it, articles left out."""
+    """The stem of the word right before it, articles skipped."""
     after: str = ""
-    """The stem of the word right behind it."""
+    """The stem of the word right after it."""
+    after_end: int = -1
+    """The position at which that word ends."""
     readings: tuple[str, ...] = ()
-    """What it may mean, where its words leave that open and it has no value."""
+    """Its possible meanings, if its words are ambiguous and it has no value."""
     around: tuple[int, int] = (0, 0)
-    """The unit that a number counts, or the words that make an amount a bound."""
+    """The unit that a number counts, or the words that make an amount a limit."""
 
     @property
     def span(self) -> tuple[int, int]:
-        """What of the clause it takes up, its cue included."""
+        """The part of the clause that it occupies, its cue included."""
         return (self.start if self.cue_start < 0 else self.cue_start, self.end)
 
-    @property
-    def counted(self) -> tuple[int, int]:
-        """What stands behind a number and is counted by it, or before an amount and bounds it."""
-        return self.around
-
     def overlaps(self, spans: Iterable[tuple[int, int]]) -> bool:
-        """Return whether it shares a character with one of the spans."""
+        """Return True if it shares a character with one of the spans."""
         return any(self.start < end and start < self.end for start, end in spans)
 
 
@@ -176,7 +96,7 @@ class Clause:
 
     @cached_property
     def verb_index(self) -> int:
-        """The place of the first word that is no form of politeness, of a condition behind it."""
+        """The index of the first word after politeness and a leading condition."""
         first = self.place_of(len(self.dependent)) if self.dependent else 0
         for number, word in enumerate(self.words[first:], first):
             if word.lower not in _POLITE and not word.text.isdigit():
@@ -185,13 +105,13 @@ class Clause:
 
     @cached_property
     def dependent(self) -> str:
-        """What the clause begins with and depends on: "once Kim has agreed"; '' for nothing."""
+        """The condition at the start of the clause: "once Kim has agreed"; '' without one."""
         is_one = self.words and self.words[0].lower in _DEPENDENT and "," in self.text
         return self.text[: self.text.index(",")] if is_one else ""
 
     @property
     def verb(self) -> str:
-        """The first word that is no form of politeness; '' for an empty clause."""
+        """The first word after politeness; '' for an empty clause."""
         return self.words[self.verb_index].lower if self.words else ""
 
     @cached_property
@@ -206,7 +126,7 @@ class Clause:
         return [one for one in self.candidates if one.kind in kinds]
 
     def bound_of(self, value: "Value | Candidate") -> "tuple[Literal['max', 'min'], int] | None":
-        """Return whether what stands before a value makes it a limit, and where that begins."""
+        """Return "max" or "min" by the words before a value, and the start of those words."""
         before = self.text[: value.start][-_LONGEST_BOUND:]
         if found := _MOST.search(before):
             return "max", value.start - len(before) + found.start()
@@ -216,11 +136,11 @@ class Clause:
         return "min", value.start - len(before) + found.start()
 
     def are_joined(self, first: Candidate, second: Candidate) -> bool:
-        """Return whether nothing but a comma or "and" stands between two values."""
+        """Return True if only a comma or "and" separates two values."""
         return bool(_JOINED.fullmatch(self.text[first.end : second.start]))
 
     def run_at(self, number: int, *, over_leads: bool = False) -> Candidate | None:
-        """Return the words from this place up to the next preposition, value or mark."""
+        """Return the words from this index up to the next preposition, value or punctuation."""
         first = number
         while first < len(self.words) and self.words[first].lower in ARTICLES:
             first += 1
@@ -241,43 +161,40 @@ class Clause:
         return Candidate("phrase", self.text[start:end], self.text[start:end], start, end)
 
     def place_of(self, start: int) -> int:
-        """Return the number of the first word at or behind a position."""
+        """Return the index of the first word at or after a position."""
         return next((n for n, w in enumerate(self.words) if w.start >= start), len(self.words))
 
+    def before(self, start: int, *, skipping: Collection[str] = ()) -> Word | None:
+        """Return the last word before a position that is none of `skipping`."""
+        words = (w for w in reversed(self.words) if w.end <= start)
+        return next((w for w in words if w.lower not in skipping), None)
+
+    def after(self, end: int) -> Word | None:
+        """Return the first word at or after a position."""
+        return next((w for w in self.words if w.start >= end), None)
+
     def _typed(self, value: Value) -> Candidate:
-        before = [w for w in self.words if w.end <= value.start]
-        while before and before[-1].lower in ARTICLES:
-            before.pop()
-        last = before[-1] if before else None
-        near = last is not None and not _BREAK.search(self.text[last.end : value.start])
-        after = next((w for w in self.words if w.start >= value.end), None)
-        is_behind = after is not None and not _BREAK.search(self.text[value.end : after.start])
-        cue = last.lower if last is not None and near else ""
-        is_cue = cue in LEADS | CALLED | SAYING
-        value = self._doubtful(value)
+        last, after = self.before(value.start, skipping=ARTICLES), self.after(value.end)
+        if last is not None and _BREAK.search(self.text[last.end : value.start]):
+            last = None
+        around = self._around(value, after)
+        if after is not None and _BREAK.search(self.text[value.end : after.start]):
+            after = None
+        is_cue = last is not None and last.lower in LEADS | CALLED | SAYING
         return Candidate(
             value.kind,
             value.value,
             value.text,
             value.start,
             value.end,
-            cue,
-            last.start if last is not None and is_cue else -1,
-            last.stem if last is not None and near else "",
-            after.stem if after is not None and is_behind else "",
-            value.readings,
-            self._around(value, after),
+            cue=last.lower if last else "",
+            cue_start=last.start if last and is_cue else -1,
+            noun=last.stem if last else "",
+            after=after.stem if after else "",
+            after_end=after.end if after else -1,
+            readings=value.readings,
+            around=around,
         )
-
-    def _doubtful(self, value: Value) -> Value:
-        """A day without a year that has just passed: of this year, or of the next."""
-        if value.kind != "date" or not isinstance(value.value, str) or _YEAR.search(value.text):
-            return value
-        day = date.fromisoformat(value.value[:10])
-        if (day - self.now.date()).days <= _FAR:
-            return value
-        before = _DAY_BEFORE.sub(str(day.year - 1), value.value, count=1)
-        return value.model_copy(update={"value": None, "readings": (before, value.value)})
 
     def _around(self, value: Value, after: Word | None) -> tuple[int, int]:
         if value.kind == "number" and after is not None:
@@ -289,10 +206,22 @@ class Clause:
     def _called(self) -> Iterator[Candidate]:
         for number, word in enumerate(self.words):
             if word.lower in CALLED and (run := self.run_at(number + 1)) is not None:
+                run = self._without_cue(run)
                 yield replace(run, kind="called", cue=word.lower, cue_start=word.start)
 
+    def _without_cue(self, run: Candidate) -> Candidate:
+        """Return a name without trailing lower-case words that introduce the next value."""
+        behind = self.text[run.end :].lstrip()
+        starts = {value.start for value in self.values if value.kind not in ("name", "id")}
+        words = run.text.split()
+        if behind and words[0][0].isupper() and len(self.text) - len(behind) in starts:
+            while words[-1].islower():
+                words.pop()
+        text = run.text[: run.text.rindex(words[-1]) + len(words[-1])]
+        return replace(run, value=text, text=text, end=run.start + len(text))
+
     def _moments(self, typed: list[Candidate]) -> Iterator[Candidate]:
-        """A day and the time next to it, as one moment."""
+        """Yield each day with an adjacent time as one moment."""
         days = [one for one in typed if one.kind == "date" and one.value]
         times = [one for one in typed if one.kind == "time" and one.value]
         for day in days:
@@ -336,7 +265,7 @@ class Clause:
                 yield replace(run, kind="object")
 
     def _texts(self, typed: list[Candidate]) -> Iterator[Candidate]:
-        """What is to be passed on: behind "that", "saying", a colon, or "to" and a verb."""
+        """Yield texts to pass on: after "that", "saying", a colon, or "to" and a verb."""
         asks = self.verb in _ASKED_TO or any(word.stem == "remind" for word in self.words)
         for number, word in enumerate(self.words):
             following = self.words[number + 1] if number + 1 < len(self.words) else None
@@ -355,17 +284,17 @@ class Clause:
         end = len(_TAIL.sub("", self.text))
         if end <= start:
             return
+        bounds = [c.around for c in typed if c.kind == "amount" and c.around[0] > start]
+        if is_to and bounds:  # a price limits the action, and does not belong to the text
+            end = len(self.text[: bounds[0][0]].rstrip())
         ends = [one for one in typed if one.kind in ("date", "time") and one.start > start]
-        bound = [c for c in typed if c.kind == "amount" and c.around[1] and c.start > start]
-        if is_to and bound:
-            end = len(self.text[: bound[0].around[0]].rstrip())
         cut = end
         for one in reversed(ends):
             between = self.text[one.end : cut]
             if not set(tokens(between)) <= {"at", "on", "by", "in"}:
                 break
-            before = [w for w in self.words if w.end <= one.start]
-            cut = before[-1].start if before and before[-1].lower in LEADS else one.start
+            before = self.before(one.start)
+            cut = before.start if before and before.lower in LEADS else one.start
         if start < cut < end:
             trimmed = _TAIL.sub("", self.text[start:cut])
             yield Candidate("trimmed", trimmed, trimmed, start, start + len(trimmed), "", cue)
@@ -373,8 +302,8 @@ class Clause:
 
 
 def read_clause(text: str, *, now: datetime) -> Clause:
-    """Read a clause; the same text is read once."""
-    return _read(text, now)
+    """Parse a clause; the result for a text is cached for a day."""
+    return _read(text, now.replace(hour=0, minute=0, second=0, microsecond=0))
 
 
 @lru_cache(maxsize=512)
@@ -383,23 +312,11 @@ def _read(text: str, now: datetime) -> Clause:
         Word(m.group(), m.group().lower(), _stem(m.group()), m.start(), m.end())
         for m in _WORD.finditer(text)
     )
-    values = (_without_verb(value) for value in find_values(text, now=now))
-    return Clause(text, now, words, tuple(value for value in values if value is not None))
-
-
-def _without_verb(value: Value) -> Value | None:
-    """A name without the imperative that begins the clause: "Water the Tomatoes"."""
-    if value.kind != "name" or value.start > 0 or value.text != value.value:
-        return value
-    match = _AFTER_ARTICLE.match(value.text)
-    if match is not None:
-        name = value.text[match.end() :]
-        return value.model_copy(update={"text": name, "value": name, "start": match.end()})
-    return None if is_verb(value.text.lower()) else value
+    return Clause(text, now, words, find_values(text, now=now))
 
 
 def is_stop(word: Word) -> bool:
-    """Return whether a word says nothing by itself, "what's" as "what"."""
+    """Return True if a word has no meaning by itself, such as "what's"."""
     return word.lower in STOP_WORDS or word.lower.partition("'")[0] in STOP_WORDS
 
 

@@ -1,9 +1,9 @@
-"""What a clause says is given to the inputs of a tool, by what each of them means."""
+"""Fills the inputs of a tool with the values of a clause, by the meaning of each input."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -13,41 +13,30 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.words import content_stems, is_verb, stem
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
 from orchestrator.planning.rules.money import amounts_taken, codes_of
 from orchestrator.planning.rules.parameters import (
     DAYS,
+    TEXTS,
     Kind,
     Parameter,
     moment_at,
     tool_parameters,
 )
-from orchestrator.planning.rules.tool_words import id_nouns, own_words, plain_words
+from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, own_words, plain_words
 
+_LISTS: Final = WordLists("rules")
 Span = tuple[int, int]
-_END_CUES: Final = frozenset(
-    [
-        "until",
-        "till",
-        "to",
-        "through",
-        "returning",
-        "return",
-        "back",
-        "by",
-        "due",
-        "ending",
-        "end",
-        "ends",
-        "and",
-    ]
-)
+_END_CUES: Final = _LISTS.word_set("end_cues")
 _PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
 _WAYS: Final = frozenset({"from", "to", "into", "between"})
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
+_COORDINATES: Final = (("latitude", "lat"), ("longitude", "lon", "lng", "long"))
 _MOST_LEAVES: Final = 80
-_MOST_WORDS_OF_PLACE: Final = 4
+_MOST_STEPS: Final = 6
+_MOST_DAYS: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -60,29 +49,31 @@ class Leaf:
 
     @property
     def name(self) -> str:
-        """The name of the tool's own input that it is in."""
+        """The name of the tool's own input that contains it."""
         return str(self.path[0])
 
 
 @dataclass
 class Draft:
-    """The inputs of one call as far as they are known, and the words that were used for them."""
+    """The known inputs of one call, and the words of the clause that were used for them."""
 
     tool: Tool
     leaves: tuple[Leaf, ...]
     found: dict[tuple[str | int, ...], JsonValue] = field(default_factory=dict)
     used: list[Span] = field(default_factory=list)
     said: dict[tuple[str | int, ...], Candidate] = field(default_factory=dict)
-    several: tuple[tuple[str | int, ...], tuple[JsonValue, ...]] | None = None
-    """An input of which several values were said, a call for each."""
+    several: tuple[tuple[str | int, ...], list[Candidate]] | None = None
+    """An input with several given values, which need a call each."""
     unsure: list[tuple[Leaf, Candidate]] = field(default_factory=list)
-    """Inputs of which the words leave open which value is meant."""
+    """Inputs with ambiguous words, which do not determine the value."""
 
     def give(self, leaf: Leaf, value: JsonValue, candidate: Candidate | None = None) -> None:
-        """Give an input its value."""
+        """Set the value of an input."""
         self.found[leaf.path] = value
         if candidate is not None:
-            self.used += [candidate.span, candidate.counted]
+            self.used += [candidate.span, candidate.around]
+            if candidate.kind == "number" and candidate.after in units_of(leaf.parameter):
+                self.used.append((candidate.end, candidate.after_end))
             self.said[leaf.path] = candidate
 
     @property
@@ -95,8 +86,14 @@ class Draft:
         return {name: made[name] for name in order if name in made}
 
     @property
+    def ids_said(self) -> list[Span]:
+        """The spans of the clause that fill id inputs."""
+        ids = [leaf.path for leaf in self.leaves if leaf.parameter.is_id]
+        return [self.said[path].span for path in ids if path in self.said]
+
+    @property
     def missing(self) -> tuple[Leaf, ...]:
-        """The required inputs without a value; fields of an object count once it is begun."""
+        """The required inputs without a value; an object's fields count once it has a value."""
         begun = {path[:-1] for path in self.found if len(path) > 1}
         return tuple(
             leaf
@@ -106,8 +103,15 @@ class Draft:
         )
 
 
+def units_of(parameter: Parameter) -> frozenset[str]:
+    """Return the stems of the words for an input's unit: "kg", "degrees Celsius"."""
+    if parameter.schema.get("type") not in ("integer", "number"):
+        return frozenset()
+    return frozenset(map(stem, (*parameter.words, *tokens(lexicon.unit_of(parameter.words)))))
+
+
 def leaves_of(tool: Tool) -> tuple[Leaf, ...]:
-    """Return the inputs of a tool, objects opened."""
+    """Return the inputs of a tool, with objects opened."""
     found: list[Leaf] = []
     for parameter in tool_parameters(tool):
         found += _opened(parameter, (parameter.name,), required=parameter.required)
@@ -115,32 +119,27 @@ def leaves_of(tool: Tool) -> tuple[Leaf, ...]:
 
 
 def _opened(parameter: Parameter, path: tuple[str | int, ...], *, required: bool) -> list[Leaf]:
-    if len(path) < 6 and parameter.kind is Kind.OBJECT and parameter.fields:
-        parts = [
-            _opened(one, (*path, one.name), required=required and one.required)
-            for one in parameter.fields
-        ]
-        return [leaf for part in parts for leaf in part]
     element = parameter.element
-    if len(path) < 6 and element is not None and element.kind is Kind.OBJECT and element.fields:
-        parts = [
-            _opened(one, (*path, 0, one.name), required=required and one.required)
-            for one in element.fields
-        ]
-        return [leaf for part in parts for leaf in part]
-    return [Leaf(parameter, path, required)]
+    holder, step = (parameter, ()) if element is None else (element, (0,))
+    if len(path) >= _MOST_STEPS or holder.kind is not Kind.OBJECT or not holder.fields:
+        return [Leaf(parameter, path, required)]
+    return [
+        leaf
+        for one in holder.fields
+        for leaf in _opened(one, (*path, *step, one.name), required=required and one.required)
+    ]
 
 
 def fill(
     tool: Tool, clause: Clause, inputs: Mapping[str, JsonValue], *, taken: Sequence[Span] = ()
 ) -> Draft:
-    """Return what a clause and the given inputs say of a call.
+    """Return the arguments of a call that a clause and the given inputs supply.
 
     Args:
-        tool: that is to be called.
-        clause: of the goal.
-        inputs: given with the goal or answered, by name; they come first.
-        taken: what of the clause another tool of the same clause uses.
+        tool: the tool to call.
+        clause: the clause of the goal.
+        inputs: given with the goal or as answers, by name; they take precedence.
+        taken: spans that another tool of the same clause uses.
     """
     draft = Draft(tool, leaves_of(tool))
     for leaf in draft.leaves:
@@ -156,22 +155,20 @@ def _give_known(draft: Draft, leaf: Leaf, inputs: Mapping[str, JsonValue]) -> No
         if leaf.required:
             draft.give(leaf, handle_for(leaf.name))
         return
+    given: JsonValue = None
     if parameter.kind is Kind.CONSTANT and leaf.required:
         listed = parameter.schema.get("enum")
-        only = listed[0] if isinstance(listed, list) and listed else None
-        draft.give(leaf, parameter.schema.get("const", only))
+        given = parameter.schema.get("const", listed[0] if isinstance(listed, list) else None)
     elif len(leaf.path) > 1 and isinstance(inputs.get(leaf.name), dict | list):
         given = parameter.first_accepted(*as_typed(_inside(inputs, leaf.path)))
-        if given is not None:
-            draft.give(leaf, given)
-    elif name in inputs and (len(leaf.path) == 1 or leaf.name not in inputs):
-        given = parameter.first_accepted(*as_typed(inputs[name]))
-        if given is not None:
-            draft.give(leaf, given)
+    elif len(leaf.path) == 1 or leaf.name not in inputs:
+        given = parameter.first_accepted(*as_typed(inputs.get(name)))
+    if given is not None:
+        draft.give(leaf, given)
 
 
 def _inside(values: Mapping[str, JsonValue], path: Sequence[str | int]) -> JsonValue:
-    """Return what a given object has at a place, the first of a list; None for nothing."""
+    """Return the value at a path in a given object, the first item of a list; None without one."""
     node: JsonValue = dict(values)
     for step in path:
         if isinstance(node, dict):
@@ -184,7 +181,7 @@ def _inside(values: Mapping[str, JsonValue], path: Sequence[str | int]) -> JsonV
 
 
 def as_typed(given: JsonValue) -> Iterator[JsonValue]:
-    """Yield a given value and other readings of what was typed as text."""
+    """Yield a given value, then other readings of typed text."""
     yield given
     if isinstance(given, str):
         text = given.strip()
@@ -210,55 +207,52 @@ class _Reader:
         self.draft = draft
         self.words = own_words(tool)
         self.candidates = [self._bare(one) for one in clause.candidates]
-        self.open = [
-            leaf
-            for leaf in draft.leaves
-            if leaf.path not in draft.found and leaf.name not in tool.pii_fields
-        ]
 
     def _bare(self, candidate: Candidate) -> Candidate:
-        """An object or phrase without the tool's own words at its beginning."""
+        """Return an object or phrase without the tool's own words at its start."""
         if candidate.kind not in ("object", "wide"):
             return candidate
-        words = [
-            w for w in self.clause.words if candidate.start <= w.start and w.end <= candidate.end
-        ]
+        start, end = candidate.start, candidate.end
+        words = [w for w in self.clause.words if start <= w.start and w.end <= end]
         own = plain_words(self.tool)
         while len(words) > 1 and words[0].stem in own | {"of"}:
             if words[1].lower in LEADS - {"of"}:
-                break
+                # Words that only name the tool's own thing are no text, title or name to pass on.
+                return replace(candidate, kind="own_thing")
             words.pop(0)
-        if not words:
-            return candidate
-        if words[0].stem in own and words[0] is not words[-1]:
-            # What only names the tool's own thing is no text, title or name to pass on.
-            return replace(candidate, kind="own_thing")
-        text = self.clause.text[words[0].start : candidate.end]
+        text = self.clause.text[words[0].start : end]
         return replace(candidate, value=text, text=text, start=words[0].start)
 
     def read(self, taken: Sequence[Span]) -> None:
-        """Give each open input the candidate that suits it best."""
+        """Assign to each open input its best candidate."""
         self._match_given()
         self._choices()
         self._unsure()
         blocked = [*taken, *self.draft.used]
-        pairs = [pair for leaf in self.open for pair in self._pairs(leaf)]
-        pairs.sort(key=lambda pair: -pair[0])
-        for _, leaf, candidate, value in pairs:
-            if leaf.path in self.draft.found or candidate.overlaps(blocked):
-                continue
-            self.draft.give(leaf, value, candidate)
-            blocked.append((candidate.start, candidate.end))
+        pairs = [pair for leaf in self._open() for pair in self._pairs(leaf)]
+        for _, leaf, candidate, value in sorted(pairs, key=lambda pair: -pair[0]):
+            if leaf.path not in self.draft.found and not candidate.overlaps(blocked):
+                self.draft.give(leaf, value, candidate)
+                blocked.append((candidate.start, candidate.end))
         self._texts_again()
-        self._lone_number(blocked)
-        self._amounts()
-        self._stretch()
         self._coordinates(blocked)
+        self._lone_number(blocked)
+        self._lone_name(blocked)
+        self._currencies()
+        self._stretch()
+        self._length()
         self._flags()
         self._several(blocked)
+        self._defaults()
+
+    def _open(self, *kinds: Kind) -> list[Leaf]:
+        """Return the inputs without a value, or those of these kinds."""
+        personal, found = self.tool.pii_fields, self.draft.found
+        free = (le for le in self.draft.leaves if le.path not in found and le.name not in personal)
+        return [leaf for leaf in free if not kinds or leaf.parameter.kind in kinds]
 
     def _match_given(self) -> None:
-        """Mark as used what the clause says of an input that was given with the same value."""
+        """Mark the words as used that repeat the value of a given input."""
         for leaf in self.draft.leaves:
             given = self.draft.found.get(leaf.path)
             if given is None:
@@ -279,12 +273,17 @@ class _Reader:
                 *_converted(leaf.parameter, candidate, self.clause)
             )
             if value is not None:
-                yield score + (0.5 if leaf.required else 0), leaf, candidate, value
+                # An input that is named before a value takes the value, even if other inputs could.
+                score += (10.0 if candidate.cue == _NAMED else 0.0) + 0.5 * leaf.required
+                yield score, leaf, candidate, value
 
     def _named(self, leaf: Leaf) -> Iterator[Candidate]:
-        """What stands right behind the name of an input: "latitude 52.5", "with note: west"."""
+        """Yield values right after the name of an input: "latitude 52.5", "with note: west"."""
         names = [stem(word) for word in leaf.parameter.words]
-        alone = sum(names[-1:] == _last(other) for other in self.draft.leaves) == 1
+        alone = (
+            sum(names[-1:] == [*map(stem, le.parameter.words[-1:])] for le in self.draft.leaves)
+            == 1
+        )
         words = self.clause.words
         yield from self._named_id(leaf)
         for number, word in enumerate(words):
@@ -311,11 +310,11 @@ class _Reader:
                     yield replace(run, kind="phrase", cue=_NAMED, cue_start=word.start)
 
     def _named_id(self, leaf: Leaf) -> Iterator[Candidate]:
-        """A word right behind the noun of a path's id: "index movies" of /indexes/{uid}."""
+        """Yield a word right after the noun of a path's id: "index movies" for /indexes/{uid}."""
         parameter = leaf.parameter
-        if f"{{{parameter.name}}}" not in self.tool.path:
+        if not is_in_path(self.tool, parameter.name):
             return
-        nouns = id_nouns(self.tool, parameter.name, parameter.words)
+        nouns = id_nouns(self.tool, parameter)
         for word, following in pairwise(self.clause.words):
             gap = self.clause.text[word.end : following.start]
             is_plain = not is_stop(following) and following.stem not in self.words
@@ -328,67 +327,56 @@ class _Reader:
                     )
 
     def _score(self, leaf: Leaf, candidate: Candidate) -> float:
-        parameter = leaf.parameter
-        named = 6.0 if candidate.cue == _NAMED else 0.0
+        parameter, named = leaf.parameter, 6.0 if candidate.cue == _NAMED else 0.0
         if candidate.kind in ("time", "date") and parameter.is_code(candidate.value):
             return 6.0 + named
         is_number = parameter.schema.get("type") in ("integer", "number")
-        in_path = f"{{{parameter.name}}}" in self.tool.path
-        if in_path and is_number and parameter.kind in (Kind.COUNT, Kind.OTHER):
-            return self._id_score(leaf, candidate, named)
-        match parameter.kind:
-            case Kind.DATE | Kind.DATETIME:
-                return self._day_score(parameter, candidate) + named
-            case Kind.TIME:
-                return 6.0 + named if candidate.kind == "time" else 0.0
-            case Kind.NIGHTS | Kind.COUNT | Kind.DURATION:
-                return self._count_score(parameter, candidate, named)
-            case Kind.AMOUNT | Kind.MONEY:
-                return self._amount_score(parameter, candidate, named)
-            case Kind.EMAIL:
-                return 8.0 + named if candidate.kind == "email" else 0.0
-            case Kind.IDENTIFIER:
-                return self._id_score(leaf, candidate, named)
-            case Kind.PLACE:
-                return self._place_score(parameter, candidate, named)
-            case Kind.TITLE:
-                return self._title_score(leaf, candidate, named)
-            case Kind.TEXT:
-                return self._text_score(leaf, candidate, named)
-            case Kind.QUERY:
-                return self._query_score(leaf, candidate, named)
-            case Kind.LIST:
-                return self._list_score(leaf, candidate, named)
-            case Kind.CURRENCY | Kind.CHOICE | Kind.FLAG | Kind.PAGING | Kind.FILE:
-                return 0.0
-            case _:
-                return self._other_score(leaf, candidate, named)
+        kind = parameter.kind
+        if is_number and kind in (Kind.COUNT, Kind.OTHER) and is_in_path(self.tool, parameter.name):
+            kind = Kind.IDENTIFIER
+        score = _SCORES.get(kind)
+        return score(self, leaf, candidate, named) if score is not None else 0.0
 
-    def _day_score(self, parameter: Parameter, candidate: Candidate) -> float:
-        if parameter.kind is Kind.DATETIME and candidate.kind == "datetime":
-            return 8.0
-        if candidate.kind != "date" or parameter.kind is not Kind.DATE:
+    def _time_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        if candidate.kind != "time":
             return 0.0
-        role = self._role(candidate)
+        side, role = leaf.parameter.side, self._role(candidate)
+        if side == role:
+            return 8.0 + named
+        sides = [one.parameter.side for one in self.draft.leaves if one.parameter.kind is Kind.TIME]
+        is_only = side is None or len(sides) == 1
+        return (6.0 if role == "start" else 4.0) + named if is_only else named
+
+    def _email_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        return 8.0 + named if candidate.kind == "email" else 0.0
+
+    def _day_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        parameter = leaf.parameter
+        if parameter.kind is Kind.DATETIME:
+            return 8.0 + named if candidate.kind == "datetime" else 0.0
+        if candidate.kind != "date":
+            return 0.0
         if candidate.cue in _LIMITING and parameter.side != "end":
-            return 0.0
+            return 0.0 + named
+        role = self._role(candidate)
         if parameter.side is None:
-            return 6.0 if role == "start" else 4.0
+            return (6.0 if role == "start" else 4.0) + named
         if parameter.side == role:
-            return 8.0
-        days = [leaf for leaf in self.draft.leaves if leaf.parameter.kind in DAYS]
-        return 4.0 if len(days) == 1 else 0.0
+            return 8.0 + named
+        days = [one for one in self.draft.leaves if one.parameter.kind in DAYS]
+        return (4.0 if len(days) == 1 else 0.0) + named
 
     def _role(self, candidate: Candidate) -> str:
-        """Return which end of a stretch a day is: the later one behind "to", "until", a dash."""
-        earlier = [c for c in self.clause.of_kind("date") if c.end <= candidate.start]
+        """Return which end of a range a value is: the later one after "to", "until", a dash."""
+        earlier = [c for c in self.clause.of_kind(candidate.kind) if c.end <= candidate.start]
         between = self.clause.text[earlier[-1].end : candidate.start].strip() if earlier else ""
         is_end = candidate.cue in _END_CUES or candidate.noun in {stem(w) for w in _END_CUES}
         if earlier and (is_end or between in ("-", "\u2013", "\u2014", "to")):
             return "end"
         return "end" if candidate.cue in ("until", "till", "by") else "start"
 
-    def _count_score(self, parameter: Parameter, candidate: Candidate, named: float) -> float:
+    def _count_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        parameter = leaf.parameter
         words = {stem(word) for word in parameter.words}
         if candidate.kind == "duration":
             return 7.0 if _duration_value(parameter, candidate) is not None else 0.0
@@ -398,25 +386,21 @@ class _Reader:
             return 8.0
         if candidate.after in words - _HOW_MANY or named:
             return 8.0
+        verb = self.clause.verb_index
+        behind_verb = {word.start for word in self.clause.words[verb + 1 : verb + 2]}
         of_people = not lexicon.PEOPLE.isdisjoint(parameter.words)
         if of_people and candidate.after in _PEOPLE:
             return 7.0
-        if of_people and candidate.cue == "for" and not self._is_noun(candidate.after):
+        if of_people and candidate.cue == "for" and candidate.after in _NO_NOUNS:
             return 5.0
         if words & _HOW_MANY and candidate.after and candidate.after in self.words:
             return 5.0
-        if words & _HOW_MANY and self._stands_behind_verb(candidate):
+        if words & _HOW_MANY and candidate.start in behind_verb:
             return 4.0
         return 0.0
 
-    def _stands_behind_verb(self, candidate: Candidate) -> bool:
-        return self.clause.place_of(candidate.start) == self.clause.verb_index + 1
-
-    def _is_noun(self, word: str) -> bool:
-        """Return whether a word behind a number may be what it counts."""
-        return bool(word) and word not in LEADS and word not in ("tomorrow", "today", "tonight")
-
-    def _amount_score(self, parameter: Parameter, candidate: Candidate, named: float) -> float:
+    def _amount_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        parameter = leaf.parameter
         limit = self.clause.bound_of(candidate)
         bound = limit[0] if limit is not None else None
         if candidate.kind == "amount":
@@ -430,7 +414,7 @@ class _Reader:
         return 0.0
 
     def _takes_currency(self, candidate: Candidate) -> bool:
-        """Return whether the currency of an amount is one that the call can carry."""
+        """Return True if the call can express the currency of an amount."""
         leaves = [one for one in self.draft.leaves if one.parameter.kind is Kind.CURRENCY]
         value = candidate.value if isinstance(candidate.value, dict) else {}
         codes = [*codes_of(value)]
@@ -440,12 +424,15 @@ class _Reader:
 
     def _id_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
-        nouns = id_nouns(self.tool, parameter.name, parameter.words)
+        nouns = id_nouns(self.tool, parameter)
         is_text = candidate.kind in ("id", "name", "phrase", "quoted")
         if is_text and parameter.is_code(candidate.text):
             return 10.0 if candidate.noun in nouns else 7.0
-        in_path = f"{{{parameter.name}}}" in self.tool.path
-        if candidate.kind == "id" or (candidate.kind == "quoted" and (named or in_path)):
+        in_path = is_in_path(self.tool, parameter.name)
+        is_quoted_id = candidate.kind == "quoted" and (
+            named or (in_path and " " not in candidate.text)
+        )
+        if candidate.kind == "id" or is_quoted_id:
             if candidate.noun in nouns or named:
                 return 8.0
             ids = [one for one in self.draft.leaves if one.parameter.is_id and one.required]
@@ -457,38 +444,36 @@ class _Reader:
             return 4.0 if makes and parameter.words[-1:] != ("id",) else 0.0
         return 0.0
 
-    def _place_score(self, parameter: Parameter, candidate: Candidate, named: float) -> float:
-        if candidate.kind not in ("name", "phrase", "quoted", "id"):
+    def _place_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        cue, side = candidate.cue, leaf.parameter.side
+        is_name = candidate.kind == "name"
+        if candidate.kind not in ("name", "phrase", "quoted") and not (
+            named and candidate.kind == "id"
+        ):
             return 0.0
-        if candidate.kind == "id" and named == 0:
-            return 0.0
-        behind = self.clause.text[candidate.end : candidate.end + 2]
-        if candidate.after == "time" or behind in ("'s", "\u2019s"):
-            return 0.0
-        cues = _PLACE_CUES | _WAYS
-        cues |= {"for"} if _FOR_A_PLACE.search(self.tool.summary) else frozenset()
-        if self.tool.is_side_effect and not named and candidate.cue not in cues:
+        cues = _PLACE_CUES | _WAYS | ({"for"} if _FOR_A_PLACE.search(self.tool.summary) else set())
+        if self.tool.is_side_effect and not named and cue not in cues:
             return 0.0
         is_other = not self._is_new(candidate) or candidate.text.lower() in _EVERYBODY
         if candidate.kind == "phrase" and not named and is_other:
             return 0.0
-        less = 0.0 if candidate.kind == "name" or named else 2.0
-        cue = candidate.cue
-        if parameter.side == "start":
-            before_to = candidate.after == "to"
-            score = 9.0 if cue == "from" else 8.0 if before_to and cue not in LEADS else 0.0
-            return max(score - less, 0.0) + named
-        if parameter.side == "end":
+        if side == "start":
+            score = 9.0 if cue == "from" else 0.0
+            if not score and candidate.after == "to" and cue not in LEADS:
+                score = 8.0
+        elif side == "end":
             score = 9.0 if cue in ("to", "into") else 6.0 if cue in ("for", "in", "at") else 0.0
-            score = 4.0 if not score and candidate.kind == "name" and cue != "from" else score
-            return max(score - less, 0.0) + named
-        if cue in _PLACE_CUES:
-            return 8.0 - less + named
-        if cue in ("for", "of"):
-            return 6.0 - less + named
-        if cue in ("to", "from") or named:
-            return 4.0 - less + named
-        return 3.0 if candidate.kind == "name" else 0.0
+            if not score and is_name and cue != "from":
+                score = 4.0
+        elif cue in _PLACE_CUES:
+            score = 8.0
+        elif cue in ("for", "of"):
+            score = 6.0
+        elif cue in ("to", "from") or named:
+            score = 4.0
+        else:
+            return 3.0 if is_name else 0.0
+        return max(score - (0.0 if is_name or named else 2.0), 0.0) + named
 
     def _title_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         if named:
@@ -508,8 +493,6 @@ class _Reader:
             return 5.0
         if candidate.kind == "object" and leaf.required and self._is_new(candidate):
             return 0.0 if leaf.parameter.is_persons_name else 4.6 + len(candidate.text) / 1000
-        if candidate.kind == "phrase" and leaf.required and candidate.cue in ("about", "for"):
-            return 1.5 if self._is_new(candidate) else 0.0
         return 0.0
 
     def _text_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
@@ -523,14 +506,11 @@ class _Reader:
             return 7.5 + required if days else 0.0
         if candidate.kind == "text":
             return 7.0 + required if leaf.required else 0.0
-        tells = self.clause.verb in _TELLING
-        if tells and candidate.kind in ("wide", "phrase", "object"):
+        if self.clause.verb in _TELLING or not (leaf.required and self._is_new(candidate)):
             return 0.0
-        if candidate.kind in ("wide", "phrase") and leaf.required and self._is_new(candidate):
-            return 2.5 + len(candidate.text) / 1000 if candidate.cue in ("for", "about") else 0.0
-        if candidate.kind == "object" and leaf.required and self._is_new(candidate):
-            return 1.0 + len(candidate.text) / 1000
-        return 0.0
+        if candidate.kind in ("wide", "phrase") and candidate.cue in ("for", "about"):
+            return 2.5 + len(candidate.text) / 1000
+        return 1.0 + len(candidate.text) / 1000 if candidate.kind == "object" else 0.0
 
     def _query_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         if candidate.kind == "quoted":
@@ -560,13 +540,16 @@ class _Reader:
             return 6.0
         if parameter.is_id:
             return self._id_score(leaf, candidate, named)
-        in_path = f"{{{parameter.name}}}" in self.tool.path
+        in_path = is_in_path(self.tool, parameter.name)
+        if candidate.kind == "number" and candidate.after in units_of(parameter):
+            return 7.0
         if candidate.kind == "quoted" and leaf.required:
             return 4.0
         if in_path and candidate.kind in ("id", "name", "called"):
-            near = candidate.noun in id_nouns(self.tool, parameter.name, parameter.words)
+            near = candidate.noun in id_nouns(self.tool, parameter)
             return 6.0 if near else 3.0
-        is_text = not is_produced_text(parameter) and parameter.schema.get("type") == "string"
+        schema = parameter.schema
+        is_text = schema.get("type") == "string" and not {"pattern", "format"} & {*schema}
         if candidate.kind == "object" and self._is_new(candidate) and leaf.required:
             return 1.0 if in_path or is_text else 0.0
         if parameter.is_persons_name and candidate.kind == "name":
@@ -574,59 +557,51 @@ class _Reader:
         return 0.0
 
     def _is_new(self, candidate: Candidate) -> bool:
-        """Return whether a phrase says something that is no word of the tool itself."""
+        """Return True if a phrase has words beyond those of the tool itself."""
         if candidate.text.lower() in _INDEFINITE:
             return False
         stems = content_stems(candidate.text)
         return any(one not in self.words for one in stems)
 
     def _unsure(self) -> None:
-        """Note the days and times of which the words leave open which one is meant."""
+        """Note the days and times whose words are ambiguous."""
         for candidate in self.clause.of_kind("date", "time"):
             if candidate.value is not None:
                 continue
             kinds = DAYS if candidate.kind == "date" else (Kind.TIME,)
-            leaf = next((one for one in self.open if one.parameter.kind in kinds), None)
-            if leaf is not None:
+            for leaf in self._open(*kinds)[:1]:
                 self.draft.unsure.append((leaf, candidate))
                 self.draft.used.append(candidate.span)
 
     # -- what is no pair --------------------------------------------------------------------------
 
     def _choices(self) -> None:
-        """Give inputs of listed values the one that the clause says."""
-        for leaf in self.open:
+        """Set inputs with listed values to the value that the clause names."""
+        for leaf in self._open():
             listed = leaf.parameter.element or leaf.parameter
-            if listed.kind is not Kind.CHOICE or leaf.path in self.draft.found:
+            if listed.kind is not Kind.CHOICE or not _SHAPING.isdisjoint(leaf.parameter.words):
                 continue
-            if not _SHAPING.isdisjoint(leaf.parameter.words):
-                continue
-            found = [
-                (option, span)
-                for option in listed.options
-                if (span := self._said(option, listed)) is not None
-            ]
-            found.sort(key=lambda pair: pair[1][0] - pair[1][1])
+            said = [(one, self._said(one, listed)) for one in listed.options]
+            found = [(option, span) for option, span in said if span is not None]
             if not found:
                 continue
-            is_list = leaf.parameter.kind is Kind.LIST
-            others = [s for _, s in found[1:] if s[0] >= found[0][1][1] or s[1] <= found[0][1][0]]
-            if others and not is_list:
-                start, end = found[0][1]
+            found.sort(key=lambda pair: pair[1][0] - pair[1][1])
+            spans = [span for _, span in found]
+            (option, (start, end)), is_list = found[0], leaf.parameter.kind is Kind.LIST
+            if not is_list and any(s >= end or e <= start for s, e in spans):
+                readings = tuple(option for option, _ in found)
                 text = self.clause.text[start:end]
-                options = tuple(option for option, _ in found)
-                self.draft.unsure.append(
-                    (leaf, Candidate("choice", None, text, start, end, readings=options))
-                )
-                self.draft.used += [span for _, span in found]
+                asked = Candidate("choice", None, text, start, end, readings=readings)
+                self.draft.unsure.append((leaf, asked))
+                self.draft.used += spans
                 continue
-            value: JsonValue = [o for o, _ in found] if is_list else found[0][0]
+            value: JsonValue = [option for option, _ in found] if is_list else option
             if leaf.parameter.accepts(value):
                 self.draft.give(leaf, value)
-                self.draft.used += [span for _, span in (found if is_list else found[:1])]
+                self.draft.used += spans if is_list else spans[:1]
 
     def _said(self, option: str, parameter: Parameter) -> Span | None:
-        """Return where the clause says a listed value; an everyday word only near its input."""
+        """Return where the clause names a listed value; everyday words only near its input."""
         wanted = content_stems(option.replace("_", " ").replace("-", " ")) or [option.lower()]
         words = self.clause.words
         own = {stem(word) for word in parameter.words}
@@ -652,25 +627,17 @@ class _Reader:
         return self.clause.of_kind("quoted", "text", "trimmed")
 
     def _texts_again(self) -> None:
-        """Give a required text the phrase that says what it is for, listed values and all."""
-        own = plain_words(self.tool)
-        for leaf in self.open:
-            is_text = leaf.parameter.kind in (Kind.TEXT, Kind.TITLE) and leaf.required
-            if self.clause.verb in _TELLING or not is_text or leaf.path in self.draft.found:
-                continue
-            phrases = self.clause.of_kind("wide", "phrase")
-            found = [c for c in phrases if c.cue in ("for", "about")]
-            for candidate in found:
-                is_free = not any(
-                    candidate.overlaps([one.span]) for one in self.draft.said.values()
-                )
-                new = [one for one in content_stems(candidate.text) if one not in own]
-                if is_free and new and leaf.parameter.accepts(candidate.text):
-                    self.draft.give(leaf, candidate.text, candidate)
-                    break
+        """Set a required text to the phrase that describes its purpose, listed values included."""
+        own, said = plain_words(self.tool), [one.span for one in self.draft.said.values()]
+        phrases = [c for c in self.clause.of_kind("wide", "phrase") if c.cue in ("for", "about")]
+        free = [c for c in phrases if not c.overlaps(said) and {*content_stems(c.text)} - own]
+        for leaf in self._open(*TEXTS) if self.clause.verb not in _TELLING else ():
+            fitting = [c for c in free if leaf.required and leaf.parameter.accepts(c.text)]
+            if fitting:
+                self.draft.give(leaf, fitting[0].text, fitting[0])
 
     def _lone_number(self, blocked: list[Span]) -> None:
-        """Give the only number that is left to the only required number that is missing."""
+        """Assign the only remaining number to the only required number that is missing."""
         numbers = (Kind.COUNT, Kind.AMOUNT, Kind.OTHER, Kind.NIGHTS)
         missing = [
             leaf
@@ -687,137 +654,148 @@ class _Reader:
             self.draft.give(missing[0], value, free[0])
             blocked.append((free[0].start, free[0].end))
 
-    def _amounts(self) -> None:
-        """Give the currency of an amount that was used, or of the only one, to its input."""
-        for leaf in self.open:
-            if leaf.parameter.kind is not Kind.CURRENCY or leaf.path in self.draft.found:
-                continue
-            for candidate in self.clause.of_kind("amount"):
-                value = candidate.value if isinstance(candidate.value, dict) else {}
-                is_used = candidate.overlaps(self.draft.used)
-                if is_used and (code := leaf.parameter.first_accepted(*codes_of(value))):
-                    self.draft.give(leaf, code)
-                    break
-
-    def _stretch(self) -> None:
-        """Count the end of a stretch of days from its start, where its length was said."""
-        starts = [le for le in self.draft.leaves if le.parameter.kind is Kind.DATE]
-        begun = [le for le in starts if le.path in self.draft.found and le.parameter.side != "end"]
-        ends = [le for le in self.open if le.parameter.side == "end" and le in starts]
-        ends = [leaf for leaf in ends if leaf.path not in self.draft.found]
-        for candidate in self.clause.of_kind("duration", "number"):
-            days = days_of(candidate)
-            if days and len(begun) == 1 and len(ends) == 1 and not self._is_used(candidate):
-                day = date.fromisoformat(str(self.draft.found[begun[0].path]))
-                self.draft.give(ends[0], (day + timedelta(days=days)).isoformat(), candidate)
-                self.draft.used.append((candidate.start, self._behind(candidate)))
-                return
-
-    def _behind(self, candidate: Candidate) -> int:
-        words = [w for w in self.clause.words if w.start >= candidate.end]
-        return words[0].end if words and words[0].stem in ("night", "day") else candidate.end
-
-    def _is_used(self, candidate: Candidate) -> bool:
-        return candidate.overlaps(self.draft.used)
+    def _lone_name(self, blocked: Sequence[Span]) -> None:
+        """Assign the name of a new thing to the only text that is needed for it."""
+        texts = (*TEXTS, Kind.OTHER)
+        missing = [leaf for leaf in self.draft.missing if leaf.parameter.kind in texts]
+        free = [c for c in self.clause.of_kind("called") if not c.overlaps(blocked)]
+        makes = self.tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+        if len(missing) == len(free) == 1 and makes:
+            leaf, called = missing[0], free[0]
+            if not is_in_path(self.tool, leaf.name) and leaf.parameter.accepts(called.text):
+                self.draft.give(leaf, called.text, called)
 
     def _coordinates(self, blocked: list[Span]) -> None:
-        """Give two bare numbers to latitude and longitude, in that order."""
-        places = [
-            leaf
-            for names in (("latitude", "lat"), ("longitude", "lon", "lng", "long"))
-            for leaf in self.open
-            if leaf.parameter.words[-1:] and leaf.parameter.words[-1] in names
+        """Assign two decimals separated by a comma to a latitude and a longitude."""
+        open_leaves = {leaf.parameter.words[-1:]: leaf for leaf in self._open(Kind.OTHER)}
+        sides = [
+            next((open_leaves[name,] for name in names if (name,) in open_leaves), None)
+            for names in _COORDINATES
         ]
-        if len(places) != 2 or any(leaf.path in self.draft.found for leaf in places):
+        decimals = [c for c in self.clause.of_kind("number") if not c.overlaps(blocked)]
+        for first, second in pairwise(decimals):
+            between = self.clause.text[first.end : second.start].strip()
+            if None in sides or between != "," or not isinstance(first.value, float):
+                continue
+            for leaf, one in zip(sides, (first, second), strict=True):
+                if leaf is not None and leaf.parameter.accepts(one.value):
+                    self.draft.give(leaf, one.value, one)
+                    blocked.append((one.start, one.end))
             return
-        free = [c for c in self.clause.of_kind("number") if not c.overlaps(blocked)]
-        if len(free) == 2:
-            for leaf, candidate in zip(places, free, strict=True):
-                if leaf.parameter.accepts(candidate.value):
-                    self.draft.give(leaf, candidate.value, candidate)
+
+    def _defaults(self) -> None:
+        """Set missing required inputs to the document's defaults."""
+        for leaf in self.draft.missing:
+            default = leaf.parameter.schema.get("default")
+            if default is not None and leaf.parameter.accepts(default):
+                self.draft.give(leaf, default)
+
+    def _currencies(self) -> None:
+        """Assign the currency of a used amount to its input."""
+        amounts = [c for c in self.clause.of_kind("amount") if c.overlaps(self.draft.used)]
+        codes = [code for c in amounts if isinstance(c.value, dict) for code in codes_of(c.value)]
+        for leaf in self._open(Kind.CURRENCY):
+            if (code := leaf.parameter.first_accepted(*codes)) is not None:
+                self.draft.give(leaf, code)
+
+    def _stretch(self) -> None:
+        """Compute the end of a range of days from its start and its given length."""
+        days = [leaf for leaf in self.draft.leaves if leaf.parameter.kind is Kind.DATE]
+        begun = [le for le in days if le.path in self.draft.found and le.parameter.side != "end"]
+        ends = [leaf for leaf in self._open(Kind.DATE) if leaf.parameter.side == "end"]
+        free = self.clause.of_kind("duration", "number") if len(begun) == len(ends) == 1 else []
+        for one in free:
+            if (length := days_of(one)) and not one.overlaps(self.draft.used):
+                day = date.fromisoformat(str(self.draft.found[begun[0].path]))
+                self.draft.give(ends[0], (day + timedelta(days=length)).isoformat(), one)
+                counted = self.clause.after(one.end) if one.kind == "number" else None
+                self.draft.used.append((one.start, counted.end if counted else one.end))
+                return
+
+    def _length(self) -> None:
+        """Compute a duration from a start and an end: "from 14:00 to 15:00"."""
+        for first, last in pairwise(self.clause.of_kind("time")):
+            is_open = first.overlaps(self.draft.used) and not last.overlaps(self.draft.used)
+            if not (is_open and first.value and last.value and self._role(last) == "end"):
+                continue
+            start, end = (datetime.fromisoformat(f"2000-01-01T{c.value}") for c in (first, last))
+            minutes = (end - start) // timedelta(minutes=1)
+            length = replace(last, kind="duration", value={"minutes": minutes})
+            for leaf in self._open(Kind.COUNT, Kind.DURATION) if minutes > 0 else ():
+                value = _duration_value(leaf.parameter, length)
+                if value is not None and leaf.parameter.accepts(value):
+                    self.draft.give(leaf, value, last)
+                    break
 
     def _flags(self) -> None:
-        """Set a flag that the clause names by all its words."""
-        said = {word.stem: word for word in self.clause.words}
-        for leaf in self.open:
-            if leaf.parameter.kind is not Kind.FLAG or leaf.path in self.draft.found:
-                continue
+        """Set a flag whose words are all in the clause."""
+        said = {word.stem: word for word in self.clause.words if word.stem not in _GENERAL}
+        for leaf in self._open(Kind.FLAG):
             words = [stem(w) for w in leaf.parameter.words if w not in _FLAG_WORDS]
-            if words and all(word in said and word not in _GENERAL for word in words):
-                spans = [(said[word].start, said[word].end) for word in words]
-                if not any(c.overlaps(spans) for c in self._quoted()):
-                    self.draft.give(leaf, True)
-                    self.draft.used += spans
+            spans = [(said[word].start, said[word].end) for word in words if word in said]
+            is_quoted = any(c.overlaps(spans) for c in self._quoted())
+            if words and len(spans) == len(words) and not is_quoted:
+                self.draft.give(leaf, True)
+                self.draft.used += spans
 
     def _several(self, blocked: list[Span]) -> None:
-        """Read further values that are joined to one: all of them in a list, else a call each."""
+        """Read further values that are joined to one: all in a list, else one call each."""
+        leaves = {leaf.path: leaf.parameter for leaf in self.draft.leaves}
         for path, first in [*self.draft.said.items()]:
-            leaf = next(one for one in self.draft.leaves if one.path == path)
-            is_list = leaf.parameter.kind is Kind.LIST
-            if first.kind == "number" or not (is_list or leaf.parameter.kind in _SEVERAL):
+            parameter, value = leaves[path], self.draft.found[path]
+            is_list = parameter.kind is Kind.LIST
+            if first.kind == "number" or not (is_list or parameter.kind in _SEVERAL):
                 continue
-            more = self._joined_to(first, leaf, blocked)
-            if not more:
-                continue
-            element = leaf.parameter.element or leaf.parameter
+            more, element = self._joined_to(first, blocked), parameter.element or parameter
             made = [element.first_accepted(*_converted(element, c, self.clause)) for c in more]
-            if None in made:
+            if not more or None in made:
                 continue
             self.draft.used += [(c.start, c.end) for c in more]
-            value = self.draft.found[path]
             if is_list:
-                known = value if isinstance(value, list) else [value]
-                self.draft.found[path] = [*known, *made]
+                self.draft.found[path] = [*(value if isinstance(value, list) else [value]), *made]
             elif self.draft.several is None:
-                self.draft.several = (path, (value, *made))
+                self.draft.several = (path, [first, *more])
 
-    def _joined_to(self, first: Candidate, leaf: Leaf, blocked: list[Span]) -> list[Candidate]:
-        found: list[Candidate] = []
-        last = first
-        for candidate in self.clause.of_kind(first.kind):
-            is_next = candidate.start >= last.end and self.clause.are_joined(last, candidate)
-            if (
-                is_next
-                and not candidate.overlaps(blocked)
-                and candidate.cue not in _END_CUES - {"and"}
-            ):
-                found.append(candidate)
-                last = candidate
-        return found
+    def _joined_to(self, first: Candidate, blocked: list[Span]) -> list[Candidate]:
+        found = [first]
+        for one in self.clause.of_kind(first.kind):
+            is_next = one.start >= found[-1].end and self.clause.are_joined(found[-1], one)
+            if is_next and not one.overlaps(blocked) and one.cue not in _END_CUES - {"and"}:
+                found.append(one)
+        return found[1:]
 
 
+_SCORES: Final = {
+    Kind.DATE: _Reader._day_score,
+    Kind.DATETIME: _Reader._day_score,
+    Kind.TIME: _Reader._time_score,
+    Kind.NIGHTS: _Reader._count_score,
+    Kind.COUNT: _Reader._count_score,
+    Kind.DURATION: _Reader._count_score,
+    Kind.AMOUNT: _Reader._amount_score,
+    Kind.MONEY: _Reader._amount_score,
+    Kind.EMAIL: _Reader._email_score,
+    Kind.IDENTIFIER: _Reader._id_score,
+    Kind.PLACE: _Reader._place_score,
+    Kind.TITLE: _Reader._title_score,
+    Kind.TEXT: _Reader._text_score,
+    Kind.QUERY: _Reader._query_score,
+    Kind.LIST: _Reader._list_score,
+    Kind.OBJECT: _Reader._other_score,
+    Kind.TIME_ZONE: _Reader._other_score,
+    Kind.CONSTANT: _Reader._other_score,
+    Kind.OTHER: _Reader._other_score,
+}
 _INDEFINITE: Final = frozenset({"something", "anything", "nothing", "one", "message", "note"})
 _FOR_A_PLACE: Final = re.compile(
     rf"\bfor an? (?:{'|'.join(sorted(lexicon.PLACE_DESCRIBED))})\b", re.IGNORECASE
 )
-"""What a tool's summary says where "for Bergen" is a place, and no person."""
+"""Wording of a tool's summary with which "for Bergen" means a place, not a person."""
 _LIMITING: Final = frozenset({"before", "after", "since", "until", "till", "by"})
 _ELSEWHERE: Final = frozenset({"to", "into", "from", "in", "at", "by", "until"})
 _EVERYBODY: Final = frozenset(["everyone", "everybody", "someone", "somebody", "nobody", "others"])
-_TELLING: Final = frozenset(
-    [
-        "tell",
-        "inform",
-        "notify",
-        "email",
-        "mail",
-        "message",
-        "text",
-        "ask",
-        "remind",
-        "warn",
-        "alert",
-        "contact",
-        "ping",
-        "dm",
-        "send",
-        "forward",
-        "reply",
-        "respond",
-        "write",
-    ]
-)
-"""Verbs whose object is whom something is told, and not what."""
+_TELLING: Final = _LISTS.word_set("telling")
+"""Verbs whose object is the person informed, not the text."""
 _NAMED: Final = "\0named"
 _SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER, Kind.OTHER})
 _NAME_CUES: Final = frozenset({"", "for", "with", "from", "by", "of", "customer", *CALLED})
@@ -828,20 +806,21 @@ _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should"
 _SHAPING: Final = frozenset(
     ["fields", "field", "expand", "include", "embed", "select", "columns", "properties"]
 )
+_NO_NOUNS: Final = LEADS | {"", "tomorrow", "today", "tonight"}
 _GENERAL: Final = frozenset({"all", "new"})
-
-
-def is_produced_text(parameter: Parameter) -> bool:
-    """Return whether a text is one that only a schema's pattern or format allows."""
-    return "pattern" in parameter.schema or "format" in parameter.schema
-
-
-def _last(leaf: Leaf) -> list[str]:
-    return [stem(word) for word in leaf.parameter.words[-1:]]
+_UNITS_OF_TIME: Final = {
+    "second": 1 / 60,
+    "minute": 1,
+    "hour": 60,
+    "night": 1440,
+    "day": 1440,
+    "week": 10080,
+}
+"""Minutes per unit; an input's unit is the first that its texts mention."""
 
 
 def _converted(parameter: Parameter, candidate: Candidate, clause: Clause) -> Iterator[JsonValue]:
-    """Yield the readings of a candidate that an input may take, the plainest first."""
+    """Yield the readings of a candidate that an input may take, the most literal first."""
     value = candidate.value
     element = parameter.element
     if element is not None:
@@ -871,43 +850,35 @@ def _converted(parameter: Parameter, candidate: Candidate, clause: Clause) -> It
 
 
 def _duration_value(parameter: Parameter, candidate: Candidate) -> JsonValue:
-    """Return a length of time in the unit that the input's name or description says."""
-    if isinstance(candidate.value, dict) and len(candidate.value) == 1:
-        unit, count = next(iter(candidate.value.items()))
-        if unit in parameter.words or unit.removesuffix("s") in parameter.words:
-            return count
-    minutes = _minutes(candidate)
-    if minutes is None:
+    """Return a duration in the unit that the input's name or description states."""
+    if not (minutes := _minutes(candidate)):
         return None
     if parameter.kind is Kind.DURATION:
         return f"PT{int(minutes)}M"
-    described = f"{' '.join(parameter.words)} {parameter.schema.get('description', '')}".lower()
-    for unit, size in (("second", 1 / 60), ("minute", 1.0), ("hour", 60.0), ("night", 1440.0)):
-        if unit in described and (minutes / size).is_integer():
-            return int(minutes / size)
-    if "day" in described and (minutes / 1440).is_integer():
-        return int(minutes / 1440)
+    for told in (" ".join(parameter.words), str(parameter.schema.get("description", "")).lower()):
+        for unit, size in _UNITS_OF_TIME.items():
+            if unit in told and (minutes / size).is_integer():
+                return int(minutes / size)
     return None
 
 
-def _minutes(candidate: Candidate) -> float | None:
+def _minutes(candidate: Candidate) -> float:
     value = candidate.value if isinstance(candidate.value, dict) else {}
-    sizes = {"seconds": 1 / 60, "minutes": 1.0, "hours": 60.0, "days": 1440.0, "weeks": 10080.0}
-    parts = [(value.get(unit), size) for unit, size in sizes.items()]
-    found = [float(count) * size for count, size in parts if isinstance(count, int | float)]
-    return sum(found) if found else None
+    parts = [(value.get(f"{unit}s"), size) for unit, size in _UNITS_OF_TIME.items()]
+    return sum(float(count) * size for count, size in parts if isinstance(count, int | float))
 
 
 def days_of(candidate: Candidate) -> int | None:
-    """Return the number of days or nights that a value counts; None where it counts none."""
+    """Return the number of days or nights in a value; None for other values."""
     if candidate.kind == "number" and candidate.after in ("night", "day"):
-        return int(candidate.value) if isinstance(candidate.value, int) else None
-    minutes = _minutes(candidate) if candidate.kind == "duration" else None
+        count = candidate.value
+        return count if isinstance(count, int) and abs(count) < _MOST_DAYS else None
+    minutes = _minutes(candidate) if candidate.kind == "duration" else 0
     return int(minutes // 1440) if minutes and minutes % 1440 == 0 else None
 
 
 def _put(into: JsonObject, path: Sequence[str | int], value: JsonValue) -> None:
-    """Set a value inside nested objects and the first object of lists."""
+    """Set a value inside nested objects, or in the first object of a list."""
     node: JsonObject = into
     for number, step in enumerate(path[:-1]):
         following = path[number + 1]
@@ -923,5 +894,5 @@ def _put(into: JsonObject, path: Sequence[str | int], value: JsonValue) -> None:
 
 
 def spans_of(drafts: Iterable[Draft]) -> list[Span]:
-    """Return what several drafts use of their clause."""
+    """Return the spans of the clause that several drafts use."""
     return [span for draft in drafts for span in draft.used]

@@ -1,16 +1,16 @@
-"""What a tool's answer holds: the things found in it, their prices, what its schema promises."""
+"""Reads a tool's answer: its items, their prices, and the fields that its schema declares."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.prices import plain_answer
-from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
+from orchestrator.catalog.stated_prices import names_currency, stated_price
 from orchestrator.catalog.tool import Tool, id_names, thing_with_id
 from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once
@@ -19,46 +19,36 @@ from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
 
-MAX_ITEMS: Final = 200
-"""Things read from one answer; a longer list is cut, the best matches are expected first."""
+_LISTS: Final = WordLists("rules")
+_MAX_ITEMS: Final = 200
+"""Maximum items read from one answer; of longer lists the best matches are expected first."""
 
-DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
-TIME: Final = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
-ASIDE: Final = frozenset(
-    [
-        "errors",
-        "warnings",
-        "error",
-        "warning",
-        "links",
-        "_links",
-        "included",
-        "messages",
-    ]
-)
-"""Lists next to an answer that are no part of it."""
+ASIDE: Final = _LISTS.word_set("aside")
+"""Names of lists next to an answer that do not belong to it."""
 _MAX_DEPTH: Final = 3
 _ATTRIBUTES: Final = "attributes"
-"""Where JSON:API has what a thing says of itself."""
+"""The property in which JSON:API stores an object's fields."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing an answer holds: its own fields over those of the answer that lists it."""
+    """An item of an answer: its own fields, which override those of the enclosing answer."""
 
     fields: JsonObject
     own: frozenset[str] = field(default_factory=frozenset)
     label: str = ""
-    """The name of the list it is from, singular; '' for the answer itself."""
-    plain: JsonObject = field(default_factory=dict)
-    """The same fields, their money plain."""
+    """The singular name of the list that contains it; '' for the answer itself."""
+    answer: "_Plain | None" = None
+    """The whole answer with normalised money, where the item has the same `number`."""
+    number: int = 0
     thing: str = ""
-    """What the path calls the thing that its `id` is of; '' where that is not told."""
+    """The path's name for the thing that `id` identifies; '' if unknown."""
 
     def value(self, name: str) -> JsonValue:
-        """The field of that name; `hotelId` is also the `id` of a thing listed in `hotels`."""
+        """Return the field of that name; `hotelId` also finds the `id` of an item in `hotels`."""
         if name in self.fields:
             return self.fields[name]
         if name in id_names(self.label) | id_names(self.thing):
@@ -67,65 +57,69 @@ class Item:
 
     @property
     def own_fields(self) -> JsonObject:
-        """What it says of itself, without what it was asked for by and what lists it."""
+        """The item's fields without those of the request and of the enclosing answer."""
         return {name: value for name, value in self.fields.items() if name in self.own}
 
-    @property
+    @cached_property
     def price(self) -> Money | None:
-        """What it says itself that it costs; the currency may be that of the answer around it."""
-        return stated_price(
-            {
-                k: v
-                for k, v in self.plain.items()
-                if k in self.own or names_currency(k) or k == PRICE
-            }
-        )
+        """The item's own price; its currency may come from the enclosing answer."""
+        plain = self.answer.things[self.number] if self.answer is not None else {}
+        own = {k: v for k, v in plain.items() if k in self.own or names_currency(k) or k == PRICE}
+        return stated_price(own)
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """An answer with amounts in units of their currency, converted when a price is needed."""
+
+    tool: Tool | None
+    body: JsonValue
+
+    @cached_property
+    def things(self) -> list[JsonObject]:
+        """The fields of each item, in the answer's order."""
+        plain = plain_answer(self.tool, self.body) if self.tool is not None else self.body
+        return [item.fields for item in islice(_walk(plain, {}, "", 0), _MAX_ITEMS)]
 
 
 def read_items(
     body: JsonValue, *, tool: Tool | None = None, asked: JsonObject | None = None
 ) -> list[Item]:
-    """The things that an answer of `tool` holds, in its order; what was `asked` holds of each.
+    """Return the items in an answer of `tool`, in order; the values `asked` apply to each.
 
-    These are the members of its lists, each with what the objects around it say of all of them,
-    then the answer itself unless its lists are empty.
+    These are the members of its lists, each with the fields of the objects around it, then the
+    answer itself unless its lists are empty.
     """
-    plain = plain_answer(tool, body) if tool is not None else body
-    around = _Around(asked or {}, {})
-    items = islice(_walk(body, plain, around, "", 0), MAX_ITEMS)
+    plain = _Plain(tool, body)
     thing = thing_with_id(tool) if tool is not None else ""
-    return [replace(item, thing=thing) if _is_of_path(item, body) else item for item in items]
-
-
-def _is_of_path(item: Item, body: JsonValue) -> bool:
-    """Whether its id is that of what the path is about, and not of something inside."""
+    found = islice(_walk(body, asked or {}, "", 0), _MAX_ITEMS)
     outermost = {"", *map(singular, body)} if isinstance(body, dict) else {""}
-    return item.label in outermost or "id" not in item.own
+    return [
+        # Its id is that of the path's thing, unless the item is nested.
+        replace(
+            item,
+            answer=plain,
+            number=number,
+            thing=thing if item.label in outermost or "id" not in item.own else "",
+        )
+        for number, item in enumerate(found)
+    ]
 
 
 @read_once
 def answer_fields(tool: Tool) -> frozenset[str]:
-    """Names of the values that the tool's answer holds, list members' fields included.
+    """Return names of the values in the tool's answer, including list members' fields.
 
-    A list of `hotels` whose members have an `id` also answers `hotel_id`, or `hotelId`, and so does
-    one of `results` under the path /hotels.
+    A list of `hotels` whose members have an `id` also contains `hotel_id`, or `hotelId`, and so
+    does a list of `results` under the path /hotels.
     """
     schema = tool.output_schema or {}
     return frozenset(_promised(schema, schema, "", 0)) | id_names(thing_with_id(tool))
 
 
-def answers_price(tool: Tool) -> bool:
-    """Whether the tool's answer is promised to say what the call cost."""
-    schema = tool.output_schema or {}
-    if tool.price is not None and tool.price.charged is not None:
-        return True
-    promised = properties_of(resolve(schema, schema)).items()
-    return any(names_price(name) or PRICE in part for name, part in promised)
-
-
 @read_once
 def is_listing(tool: Tool) -> bool:
-    """Whether the answer is a list of things rather than one thing."""
+    """Return True if the answer is a list of items rather than one item."""
     schema = tool.output_schema or {}
     resolved = resolve(schema, schema)
     inner = [resolve(part, schema) for part in properties_of(resolved).values()]
@@ -137,7 +131,7 @@ def is_listing(tool: Tool) -> bool:
 
 
 def is_empty(body: JsonValue) -> bool:
-    """Return whether an answer lists nothing: every list in it is empty, and there is one."""
+    """Return True if an answer has at least one list and all its lists are empty."""
     if isinstance(body, list):
         return not body
     if not isinstance(body, dict):
@@ -147,7 +141,7 @@ def is_empty(body: JsonValue) -> bool:
 
 
 def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonValue]]:
-    """Name and value of every scalar and money in an object, outermost first, lists left out."""
+    """Yield the name and value of every scalar and money, outermost first, without lists."""
     if not isinstance(body, dict) or depth > _MAX_DEPTH:
         return
     for name, value in body.items():
@@ -162,69 +156,52 @@ def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonV
 
 
 def says_that_it_went_well(name: str, value: JsonValue) -> bool:
-    """Whether a field tells of the call alone: `ok: true` beside what was asked for."""
+    """Return True if a field is only about the call: `ok: true` next to the answer."""
     words = tokens(name)
     return value is True and bool(words) and lexicon.WENT_WELL.issuperset(words)
 
 
-class _Around(NamedTuple):
-    """What the objects around a thing say of it, as it was answered and with money plain."""
-
-    fields: JsonObject
-    plain: JsonObject
-
-
-def _walk(
-    node: JsonValue, plain: JsonValue, around: _Around, label: str, depth: int
-) -> Iterator[Item]:
-    if isinstance(node, list) and isinstance(plain, list) and depth < _MAX_DEPTH:
-        for member, its_plain in zip(node, plain, strict=True):
-            yield from _walk(member, its_plain, around, label, depth + 1)
-    elif isinstance(node, dict) and isinstance(plain, dict):
-        node, plain = _opened(node), _opened(plain)
+def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterator[Item]:
+    """Yield the items inside; `around` has the shared fields of the enclosing objects."""
+    if isinstance(node, list) and depth < _MAX_DEPTH:
+        for member in node:
+            yield from _walk(member, around, label, depth + 1)
+    elif isinstance(node, dict):
+        node = _opened(node)
         wrapped = _wrapped(node) if depth < _MAX_DEPTH else ""
         if wrapped:
-            yield from _walk(node[wrapped], plain[wrapped], around, wrapped, depth + 1)
+            yield from _walk(node[wrapped], around, wrapped, depth + 1)
             return
-        whole = _Around({**around.fields, **node}, {**_without_price(around.plain), **plain})
-        listed = {k: v for k, v in node.items() if isinstance(v, list)}
-        lists = {
-            name: members
-            for name, members in listed.items()
-            if any(isinstance(one, dict) for one in members) and name.lower() not in ASIDE
-        }
-        empty = any(v == [] for v in node.values())
-        if not lists and not (empty and depth == 0 and is_empty(node)):
-            yield Item(whole.fields, frozenset(node), singular(label), whole.plain)
+        # A nested item has a price of its own.
+        whole = {**{name: value for name, value in around.items() if name != PRICE}, **node}
+        listed = {name: value for name, value in node.items() if _lists_things(value)}
+        lists = {name: value for name, value in listed.items() if name.lower() not in ASIDE}
+        if not lists and not (depth == 0 and is_empty(node)):
+            yield Item(whole, frozenset(node), singular(label))
         if depth < _MAX_DEPTH:
-            outer = _Around(_without_lists(whole.fields), _without_lists(whole.plain))
+            outer = _without_lists(whole)
             for name, members in lists.items():
-                yield from _walk(members, plain[name], outer, name, depth)
+                yield from _walk(members, outer, name, depth)
             if lists and depth == 0:
-                yield Item(outer.fields, frozenset(node) - set(lists), plain=outer.plain)
+                yield Item(outer, frozenset(node) - set(lists))
 
 
 def _wrapped(node: JsonObject) -> str:
-    """The one object of an answer that has the list in it: {"status", "result": {"shelves"}}."""
-    if any(isinstance(value, list) for value in node.values()):
-        return ""
+    """Return the only object of an answer that holds the list: {"status", "result": {}}."""
     objects = {name: value for name, value in node.items() if isinstance(value, dict)}
-    lists = [
-        name
-        for name, value in objects.items()
-        if any(
-            isinstance(one, list) and any(isinstance(m, dict) for m in one)
-            for one in value.values()
-        )
-    ]
-    return lists[0] if len(lists) == 1 and "id" not in node else ""
+    holders = [name for name, one in objects.items() if any(map(_lists_things, one.values()))]
+    is_whole = "id" in node or any(isinstance(value, list) for value in node.values())
+    return holders[0] if len(holders) == 1 and not is_whole else ""
+
+
+def _lists_things(value: JsonValue) -> bool:
+    return isinstance(value, list) and any(isinstance(one, dict) for one in value)
 
 
 def _opened(thing: JsonObject) -> JsonObject:
-    """A thing with what it says of itself beside its id: {"id", "type", "attributes": {...}}."""
-    parts = [name for name, value in thing.items() if isinstance(value, dict)]
+    """Return an item with its attributes merged: {"id", "type", "attributes": {...}}."""
     said = thing.get(_ATTRIBUTES)
-    if parts.count(_ATTRIBUTES) != 1 or not isinstance(said, dict) or "id" not in thing:
+    if not isinstance(said, dict) or "id" not in thing:
         return thing
     return {**said, **{name: value for name, value in thing.items() if name != _ATTRIBUTES}}
 
@@ -235,11 +212,6 @@ def _without_lists(fields: JsonObject) -> JsonObject:
         for name, value in fields.items()
         if not isinstance(value, list) and not says_that_it_went_well(name, value)
     }
-
-
-def _without_price(plain: JsonObject) -> JsonObject:
-    """The fields without the price of the object that they are of: what is inside has its own."""
-    return {name: value for name, value in plain.items() if name != PRICE}
 
 
 def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""An amount that a clause says, as an input takes it: in the unit that the input counts in."""
+"""Converts an amount from a clause to the form and unit that an input takes."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.money_units import decimals_of, units_told
+from orchestrator.catalog.money_units import decimals_of, units_of
 from orchestrator.core import currencies
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of
@@ -16,7 +16,7 @@ _TWO_DECIMALS = "EUR"
 
 
 def amounts_taken(parameter: Parameter, candidate: Candidate) -> Iterator[JsonValue]:
-    """Yield what means an amount to an input; nothing where its unit is unclear."""
+    """Yield the values that express an amount for an input; none if its unit is unclear."""
     amount, code = _said(candidate)
     if amount is None or _is_too_fine(amount, code):
         return
@@ -29,7 +29,7 @@ def amounts_taken(parameter: Parameter, candidate: Candidate) -> Iterator[JsonVa
 
 
 def why_not_taken(parameter: Parameter, candidate: Candidate) -> str:
-    """Return why an input of money cannot take an amount as it was said; '' where it can."""
+    """Return why a money input cannot take the given amount; '' if it can."""
     amount, code = _said(candidate)
     if amount is None:
         return ""
@@ -41,7 +41,7 @@ def why_not_taken(parameter: Parameter, candidate: Candidate) -> str:
 
 
 def codes_of(value: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    """Yield the currency of an amount, as codes are written."""
+    """Yield the currency of an amount in the spellings of codes."""
     code = value.get("currency")
     if isinstance(code, str):
         yield code
@@ -63,11 +63,11 @@ def _is_too_fine(amount: Decimal, code: str) -> bool:
 def _counted(amount: Decimal, code: str, name: str, *schemas: JsonObject) -> Iterator[JsonValue]:
     """Yield an amount as a number and as a text.
 
-    A number without a currency is taken as it is, except where the input counts cents.
+    A number without a currency is used unchanged, unless the input counts cents.
     """
     is_whole = amount == amount.to_integral_value()
     written: JsonValue = int(amount) if is_whole else float(amount)
-    units = units_told(name, *schemas)
+    units = units_of(name, *schemas)
     as_written = 1 if units.is_stated else written
     decimals = decimals_of(as_written, code or _TWO_DECIMALS, units, schemas)
     if not code:

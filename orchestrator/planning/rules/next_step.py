@@ -1,8 +1,9 @@
-"""The next step of a leg: the call that is due, a question, or its end."""
+"""Decides the next step of a leg: the due call, a question, or the end."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from pydantic import JsonValue
@@ -10,6 +11,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import content_stems, stem, tokens
@@ -18,60 +20,62 @@ from orchestrator.planning.models import (
     AskUser,
     CallTool,
     DiscoverTools,
+    Fact,
     Finish,
     GiveUp,
     Observation,
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.rules.account import Limit, Run
+from orchestrator.planning.rules.account import Account, Run
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of
 from orchestrator.planning.rules.choose import (
     MOST_CHOICES,
-    Choice,
     choose,
     filtered,
     keeps,
-    label,
     matches,
+    mismatches,
 )
 from orchestrator.planning.rules.clause import Candidate
 from orchestrator.planning.rules.fill import Draft, Leaf, as_typed, days_of
-from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_listing, read_items
-from orchestrator.planning.rules.match import mismatches
-from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
+from orchestrator.planning.rules.items import Item, is_empty, is_listing, read_items
+from orchestrator.planning.rules.paging import goes_on, next_page, turning_inputs
+from orchestrator.planning.rules.parameters import TEXTS, Kind, tool_parameters
 from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
+    label,
     not_applied,
     noun_of,
     told_done,
     told_read,
 )
 from orchestrator.planning.rules.split import Reading, refers_back
-from orchestrator.planning.rules.tool_words import id_nouns
+from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
 from orchestrator.saga.orders import WhenRead
 
 _MAX_PAGES: Final = 10
-_MAX_FAILURES: Final = 3
-_PAGE_WORDS: Final = lexicon.CURSOR
+_MOST_SEARCHES: Final = 3
 
 
-@dataclass(frozen=True)
-class Missing:
-    """Values that only a person can give."""
+class _Due(Exception):
+    """The step that precedes the call: another call, a question, or the end of the leg."""
 
-    leaves: tuple[tuple[Tool, Leaf], ...] = ()
-    ask: AskUser | None = None
-    reason: str = ""
+    def __init__(self, step: StepDecision) -> None:
+        self.step = step
 
 
-Due = StepDecision | Missing | list["Supplied"]
+class _Unsaid(Exception):
+    """Values that only a person can supply."""
+
+    def __init__(self, *leaves: tuple[Tool, Leaf]) -> None:
+        self.leaves = leaves
 
 
 @dataclass(frozen=True)
 class Supplied:
-    """The values that one thing supplies, and the thing."""
+    """The values that one item supplies, and the item."""
 
     values: Mapping[tuple[str | int, ...], JsonValue]
     items: tuple[Item, ...] = ()
@@ -80,29 +84,34 @@ class Supplied:
 
 @dataclass
 class Leg:
-    """A leg at one step: what it is to do, and what its steps came to."""
+    """A leg at one step: its clause, and the outcomes of its earlier steps."""
 
     context: StepContext
     catalog: Catalog
     shown: frozenset[str]
     reading: Reading
-    unmatched: list[str] = field(default_factory=list)
-    """Values of a read that nothing of its list has."""
 
     @property
     def target(self) -> Tool:
-        """The tool that the leg is for."""
+        """The tool that carries out the leg."""
         return self.reading.target
 
     def decide(self) -> StepDecision:
         """Return the next step."""
-        if (stopped := stopped_by(self.context.observations)) is not None:
+        if (stopped := _stopped_by(self.context.observations)) is not None:
             return stopped
-        if (question := self._unsure()) is not None:
-            return question
-        calls = self._calls()
-        if not isinstance(calls, list):
-            return self._settled(calls)
+        try:
+            self._ask_what_is_meant()
+            if self._is_done_once:
+                return self._finish()
+            return self._step(self._calls())
+        except _Unsaid as unsaid:
+            return self._ask(unsaid.leaves)
+        except _Due as due:
+            return (self._none_of_each() if isinstance(due.step, GiveUp) else None) or due.step
+
+    def _step(self, calls: Sequence[tuple[JsonObject, str]]) -> StepDecision:
+        """Return the first call that has not been made, or the end of the leg after the last."""
         changed = self._changed_by_people(calls)
         for arguments, note in calls:
             if changed and not any(self._all_seen(self.target, arguments)):
@@ -113,57 +122,56 @@ class Leg:
                 return step
         return self._finish()
 
+    @property
+    def _is_done_once(self) -> bool:
+        """True if the one ordered effect stands, whatever was chosen for it."""
+        account, draft = self.reading.account, self.reading.chain.draft
+        is_one = not account.is_all and (account.count or 1) == 1 and draft.several is None
+        return is_one and self.target.is_side_effect and bool(self._done())
+
     def _changed_by_people(self, calls: Sequence[tuple[JsonObject, str]]) -> int:
-        """How many effects of the target stand with arguments that no call wants: amended ones."""
+        """Return how many effects have arguments that no call wants, as people amended them."""
         wanted = {_essential(self.target, arguments) for arguments, _ in calls}
         return sum(
-            seen.tool == self.target.name
-            and seen.side_effect
-            and seen.outcome == "succeeded"
-            and _essential(self.target, seen.arguments) not in wanted
-            for seen in self.context.observations
+            seen.side_effect and _essential(self.target, seen.arguments) not in wanted
+            for seen in self._done()
         )
+
+    def _done(self) -> list[Observation]:
+        """Return the calls of the target that succeeded."""
+        name = self.target.name
+        seen = self.context.observations
+        return [one for one in seen if one.tool == name and one.outcome == "succeeded"]
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _calls(self) -> list[tuple[JsonObject, str]] | StepDecision | Missing:
-        """The calls of the target that the clause asks for, once all that they need is known."""
+    def _calls(self) -> list[tuple[JsonObject, str]]:
+        """Return the requested calls of the target, once all their values are known."""
         calls: list[tuple[JsonObject, str]] = []
-        for chain in _expanded(self.reading):
-            draft = chain.draft
-            supplied = self._supplied(chain)
-            if not isinstance(supplied, list):
-                return supplied
-            for one in supplied:
-                filled = _with(draft, one.values)
+        for chain in _expanded(self.reading.chain):
+            for one in self._supplied(chain):
+                filled = _with(chain.draft, one.values)
                 listed = self._listed_spending(filled)
                 missing = [leaf for leaf in filled.missing if leaf.name not in listed]
                 if missing:
-                    return Missing(tuple((draft.tool, leaf) for leaf in missing))
-                asked = self._mismatch(one, filled) if self.target.is_side_effect else None
-                if asked is not None:
-                    return asked
+                    raise _Unsaid(*((chain.tool, leaf) for leaf in missing))
+                if self.target.is_side_effect:
+                    self._compare(one, filled)
                 calls.append(({**filled.arguments, **listed}, one.note))
         return calls
 
     def _listed_spending(self, draft: Draft) -> JsonObject:
-        """A list of amounts, where the clause says none: one for each thing that was paid for."""
+        """Return a list of amounts, one per paid item, if the clause names none."""
         open_leaves = [leaf for leaf in draft.missing if leaf.path[1:2] == (0,)]
         names = {leaf.name for leaf in open_leaves}
         amounts = [leaf for leaf in open_leaves if leaf.parameter.kind is Kind.AMOUNT]
         if len(names) != 1 or not amounts:
             return {}
         made: list[JsonValue] = []
-        for fact in self.context.facts:
-            tool = self.catalog.tools.get(fact.tool)
-            price = fact.price or (
-                charged_price(tool, fact.arguments, fact.body) if tool is not None else None
-            )
-            if tool is None or price is None or not fact.side_effect:
-                continue
+        for phrase, price in self._paid:
             row: JsonObject = {}
             for leaf in open_leaves:
-                texts = (done_phrase(tool), *as_typed(str(price.amount)), price.currency)
+                texts = (phrase, *as_typed(str(price.amount)), price.currency)
                 kinds = {Kind.AMOUNT: texts[1:-1], Kind.CURRENCY: texts[-1:]}
                 given = kinds.get(leaf.parameter.kind, texts[:1])
                 row[str(leaf.path[-1])] = leaf.parameter.first_accepted(*given)
@@ -171,136 +179,135 @@ class Leg:
                 made.append(row)
         return {names.pop(): made} if made else {}
 
-    def _mismatch(self, supplied: Supplied, draft: Draft) -> StepDecision | None:
-        """A question, or the end, where what is taken is not what was said."""
-        if not supplied.items:
-            return None
-        for run in self.reading.account.filters if self._shares_filters else ():
+    @cached_property
+    def _paid(self) -> list[tuple[str, Money]]:
+        """Return the consequences of earlier legs that cost something, with their prices."""
+        prices = (
+            (done_phrase(tool), fact.price or charged_price(tool, fact.arguments, fact.body))
+            for tool, fact in self._made()
+        )
+        return [(phrase, price) for phrase, price in prices if price is not None]
+
+    def _compare(self, supplied: Supplied, draft: Draft) -> None:
+        """Ask, or end the leg, if the chosen item contradicts the clause."""
+        for run in self.reading.account.filters if supplied.items and self._shares_filters else ():
             if not any(matches(item, run) for item in supplied.items):
-                return GiveUp(reason=f"nothing that was found is called {run.text!r}")
+                raise _Due(GiveUp(reason=f"nothing that was found is called {run.text!r}"))
         for item in supplied.items:
-            wrong = mismatches(self.reading, item, draft)
+            wrong = mismatches(self.reading.chain.drafts, item, draft)
             if wrong is not None and not set(wrong.fields) <= set(self.context.inputs):
-                return wrong
-        return None
+                raise _Due(wrong)
 
     @property
     def _shares_filters(self) -> bool:
-        """Return whether things of several lists are taken, each told by some of the words."""
+        """True if items of several lists are taken, each by some of the words."""
         return len(self.reading.chain.feeders) > 1
 
-    def _supplied(self, chain: Chain) -> list[Supplied] | StepDecision | Missing:
-        """What answers supply to the inputs of a call: one set of values for each thing meant."""
-        draft = chain.draft
-        values: dict[tuple[str | int, ...], JsonValue] = {}
+    def _supplied(self, chain: Chain) -> list[Supplied]:
+        """Return the values from answers for the inputs of a call, one set per intended item."""
         unsaid: list[tuple[Tool, Leaf]] = []
         found: list[Supplied] = [Supplied({})]
-        for leaf in needs_of(draft):
+        for leaf in needs_of(chain.draft):
             if any(leaf.path in one.values for one in found):
                 continue
-            if leaf.path not in chain.feeders:
-                value = self._from_facts(leaf)
-                if value is not None:
-                    values[leaf.path] = value
-                elif leaf.path not in draft.found and (facts := self._items_of_facts(leaf)):
-                    chosen = self._chosen(facts, leaf, draft, chain.tool, {}, offers=False)
-                    if not isinstance(chosen, list):
-                        return chosen
-                    found = _crossed(found, chosen)
-                elif leaf.path not in draft.found and leaf.name not in self._listed_spending(draft):
-                    unsaid.append((draft.tool, leaf))
-                continue
-            due = self._from_answers(leaf, chain)
-            if isinstance(due, Missing) and due.leaves:
-                unsaid += due.leaves
-                continue
-            if not isinstance(due, list):
-                return due
-            found = _crossed(found, due)
+            try:
+                found = _crossed(found, self._supplies(leaf, chain))
+            except _Unsaid as missing:
+                unsaid += missing.leaves
         if unsaid:
-            return Missing(tuple(unsaid))
-        return [Supplied({**values, **one.values}, one.items, one.note) for one in found]
-
-    def _from_answers(self, leaf: Leaf, chain: Chain) -> list[Supplied] | StepDecision | Missing:
-        """The values for an input out of the answers of the tools that feed it, in their order."""
-        own = self._items_of_facts(leaf)
-        if own:
-            chosen = self._chosen(own, leaf, chain.draft, chain.tool, {}, offers=False)
-            if isinstance(chosen, list):
-                return chosen
-        last: StepDecision | Missing = Missing(((chain.tool, leaf),))
-        for number, feeder in enumerate(chain.feeders[leaf.path]):
-            due = self._asked(feeder)
-            if isinstance(due, Missing) and number + 1 < len(chain.feeders[leaf.path]):
-                last = due if number == 0 else last
-                continue
-            if isinstance(due, Observation) and due.outcome != "succeeded":
-                last = GiveUp(reason=f"{feeder.tool.name} failed: {due.error or due.outcome}")
-                continue
-            if not isinstance(due, Observation):
-                return due if number == 0 or not isinstance(due, Missing) else last
-            items = self._items(feeder.tool, due)
-            having = [one for one in items if _value(one, leaf) is not None]
-            if not having and number + 1 < len(chain.feeders[leaf.path]):
-                last = GiveUp(reason=f"{feeder.tool.name} found nothing that fits the request")
-                continue
-            offers = is_offering(feeder.tool, chain.tool)
-            return self._chosen(
-                having,
-                leaf,
-                chain.draft,
-                feeder.tool,
-                due.arguments,
-                offers=offers,
-                consumer=chain.tool,
-            )
-        return last
-
-    def _asked(self, feeder: Chain) -> Observation | StepDecision | Missing:
-        """The answer of a feeding tool, or the step that gets it."""
-        supplied = self._supplied(feeder)
-        if not isinstance(supplied, list):
-            return supplied
-        draft = _with(feeder.draft, supplied[0].values if supplied else {})
-        if draft.missing:
-            return Missing(tuple((feeder.tool, leaf) for leaf in draft.missing))
-        arguments = draft.arguments
-        seen = self._seen(feeder.tool, arguments)
-        if seen is None:
-            return self._call(feeder.tool, arguments, "")
-        if seen.outcome == "unknown" and len([*self._all_seen(feeder.tool, arguments)]) < 2:
-            return self._call(feeder.tool, arguments, "the last attempt got no answer")
-        if (page := self._next_page(feeder.tool, arguments)) is not None:
-            return page
-        return seen
-
-    def _items(self, tool: Tool, seen: Observation) -> list[Item]:
-        """The things of an answer, those of its further pages included."""
-        found = read_items(seen.body, tool=tool, asked=seen.arguments)
-        for other in self.context.observations:
-            is_other = other.tool == tool.name and other.outcome == "succeeded"
-            if is_other and other is not seen and _is_page_of(other, seen):
-                found += read_items(other.body, tool=tool, asked=other.arguments)
+            raise _Unsaid(*unsaid)
         return found
 
+    def _supplies(self, leaf: Leaf, chain: Chain) -> list[Supplied]:
+        """Return the values for one input: from answers, from facts, or already known."""
+        if leaf.path in chain.feeders:
+            return self._from_answers(leaf, chain)
+        if (text := self._text_of_facts(leaf, chain.draft)) is not None:
+            return [Supplied({leaf.path: text})]
+        if leaf.path in chain.draft.found:
+            return [Supplied({})]
+        if facts := self._items_of_facts(leaf):
+            return self._chosen(facts, leaf, chain.draft, chain.tool, {}, offers=False)
+        if leaf.name in self._listed_spending(chain.draft):
+            return [Supplied({})]
+        raise _Unsaid((chain.tool, leaf))
+
+    def _from_answers(self, leaf: Leaf, chain: Chain) -> list[Supplied]:
+        """Return the values for an input from the answers of its feeding tools, in their order."""
+        if own := self._items_of_facts(leaf):
+            try:
+                return self._chosen(own, leaf, chain.draft, chain.tool, {}, offers=False)
+            except (_Due, _Unsaid):
+                if refers_back(self.reading.clause):
+                    raise  # "it" is one of these, and no search would find it
+        why: _Due | _Unsaid = _Unsaid((chain.tool, leaf))
+        feeders = chain.feeders[leaf.path]
+        for feeder in feeders:
+            try:
+                seen = self._asked(feeder)
+            except _Unsaid as unsaid:
+                why = unsaid if feeder is feeders[0] else why
+                continue
+            if seen.outcome != "succeeded":
+                error = seen.error or seen.outcome
+                why = _Due(GiveUp(reason=f"{feeder.tool.name} failed: {error}"))
+                continue
+            items = [
+                item
+                for page in self._pages(feeder.tool, seen.arguments)
+                for item in read_items(page.body, tool=feeder.tool, asked=page.arguments)
+                if _value(item, leaf) is not None
+            ]
+            if items or feeder is feeders[-1]:
+                offers, asked = is_offering(feeder.tool, chain.tool), seen.arguments
+                return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
+            why = _Due(GiveUp(reason=_found_nothing(feeder.tool)))
+        raise why
+
+    def _asked(self, feeder: Chain) -> Observation:
+        """Return the answer of a feeding tool; without one, its call is the due step."""
+        draft = _with(feeder.draft, self._supplied(feeder)[0].values)
+        if draft.missing:
+            raise _Unsaid(*((feeder.tool, leaf) for leaf in draft.missing))
+        arguments = draft.arguments
+        found = [*self._all_seen(feeder.tool, arguments)]
+        done = [one for one in found if one.outcome == "succeeded"]
+        if not found:
+            raise _Due(self._call(feeder.tool, arguments, ""))
+        if not done and found[-1].outcome == "unknown" and len(found) < 2:
+            raise _Due(self._call(feeder.tool, arguments, "the last attempt got no answer"))
+        if (page := self._next_page(feeder.tool, arguments)) is not None:
+            raise _Due(page)
+        return (done or found)[-1]
+
+    def _pages(self, tool: Tool, arguments: JsonObject) -> list[Observation]:
+        """Return the answers to the last form of a call, one for each page of its list."""
+        turning = turning_inputs(tool)
+        asked = {k: v for k, v in arguments.items() if k not in turning}
+        pages: list[Observation] = []
+        for seen in self.context.observations:
+            if seen.tool != tool.name or seen.outcome != "succeeded":
+                continue
+            if {k: v for k, v in seen.arguments.items() if k not in turning} == asked:
+                pages = [seen] if seen.arguments == arguments else [*pages, seen]
+        return pages
+
     def _next_page(self, tool: Tool, arguments: JsonObject) -> StepDecision | None:
-        """The rest of a list that is told page by page, up to ten of them."""
-        cursors = [n for n in tool.properties if set(tokens(n)) & (_PAGE_WORDS - {"token"})]
-        if len(cursors) != 1:
+        """Return the call for the next page of a list, up to ten pages."""
+        pages = self._pages(tool, arguments)
+        following = next_page(tool, pages[-1]) if 0 < len(pages) < _MAX_PAGES else {}
+        wanted = {**arguments, **following}
+        if any(seen.arguments == wanted for seen in pages) or not following:
             return None
-        pages = [
-            seen
-            for seen in self.context.observations
-            if seen.tool == tool.name
-            and seen.outcome == "succeeded"
-            and {k: v for k, v in seen.arguments.items() if k != cursors[0]} == arguments
-        ]
-        following = _cursor_of(pages[-1].body) if pages else None
-        if following is None or len(pages) >= _MAX_PAGES:
-            return None
-        if any(seen.arguments.get(cursors[0]) == following for seen in pages):
-            return None
-        return self._call(tool, {**arguments, cursors[0]: following}, "the next page")
+        return self._call(tool, wanted, "the next page")
+
+    def _unread(self, tool: Tool, arguments: JsonObject) -> str:
+        """Return a sentence if a list continues after the pages read; else ''."""
+        pages = self._pages(tool, arguments)
+        if not pages or not goes_on(pages[-1].body):
+            return ""
+        read = "only its first page was" if len(pages) == 1 else f"{len(pages)} pages were"
+        return f" ({tool.name} lists more, of which {read} read)"
 
     def _chosen(
         self,
@@ -311,12 +318,11 @@ class Leg:
         asked: JsonObject,
         *,
         offers: bool,
-        consumer: Tool | None = None,
-    ) -> list[Supplied] | StepDecision | Missing:
-        """What is meant of the things that were found; said ids are never replaced by others."""
-        consumer = consumer or draft.tool
+    ) -> list[Supplied]:
+        """Return the intended items of those found; a given id is never replaced."""
+        consumer, is_answered = draft.tool, leaf.name in self.context.inputs
         said = draft.said.get(leaf.path)
-        if leaf.name in self.context.inputs and leaf.path in draft.found and said is None:
+        if is_answered and leaf.path in draft.found and said is None:
             return [Supplied({leaf.path: draft.found[leaf.path]})]
         if said is not None:
             return self._of_said(items, leaf, draft, said)
@@ -324,11 +330,42 @@ class Leg:
             gone = [seen.arguments.get(leaf.name) for seen in refused]
             items = [i for i in items if _values(i, leaf, draft).get(leaf.path) not in gone]
             hint = refused[-1].hint if refused[-1].sent_back else ""
-            if items and hint and leaf.name not in self.context.inputs:
+            if items and hint and not is_answered:
                 why = f"the rules do not carry out {hint[:120]!r}"
-                return _choice_question(Choice(asks=tuple(items), why=why), leaf, consumer)
+                raise _Due(_which(items, why, leaf, consumer))
             if not items:
-                return GiveUp(reason=f"{refused[-1].error or 'it was refused'}; nothing else fits")
+                why = refused[-1].error or "it was refused"
+                if self._is_searched_again(producer, refused[-1]):
+                    raise _Due(self._call(producer, asked, f"searched again: {why}"))
+                raise _Due(GiveUp(reason=f"{why}; nothing else fits"))
+        choice = choose(
+            items,
+            self._account_for(items, leaf, producer, consumer, asked, offers=offers),
+            consumer=consumer,
+            asked=asked,
+            offers=offers,
+            most=self.context.agent.max_items,
+            said=frozenset(content_stems(self.reading.clause.text)),
+        )
+        if choice.items:
+            taken = choice.items if consumer is self.target else choice.items[:1]
+            return [Supplied(_values(item, leaf, draft), (item,), choice.note) for item in taken]
+        unread = self._unread(producer, asked)
+        if choice.asks and not is_answered:
+            raise _Due(_which(choice.asks, f"{choice.why}{unread}", leaf, consumer))
+        raise _Due(GiveUp(reason=f"{choice.why or _found_nothing(producer)}{unread}"))
+
+    def _account_for(
+        self,
+        items: Sequence[Item],
+        leaf: Leaf,
+        producer: Tool,
+        consumer: Tool,
+        asked: JsonObject,
+        *,
+        offers: bool,
+    ) -> Account:
+        """Return the account of the clause for the items that an input takes."""
         account = self.reading.account
         if self._shares_filters:
             own = [run for run in account.filters if _is_of_side(run, leaf)]
@@ -336,29 +373,12 @@ class Leg:
             account = replace(account, filters=tuple(fitting))
         if consumer.is_side_effect and not offers:
             account = replace(account, filters=(*account.filters, *_queries(producer, asked)))
-        if not self._is_counted(leaf, draft.tool):
+        if not self._is_counted(leaf, consumer):
             account = replace(account, is_all="", count=None)
-        most = self.context.agent.max_items
-        said_words = frozenset(content_stems(self.reading.clause.text))
-        choice = choose(
-            items,
-            account,
-            consumer=consumer,
-            asked=asked,
-            offers=offers,
-            most=most,
-            said=said_words,
-        )
-        if choice.items:
-            one = consumer is not self.target
-            taken = choice.items[:1] if one else choice.items
-            return [Supplied(_values(item, leaf, draft), (item,), choice.note) for item in taken]
-        if choice.asks and leaf.name not in self.context.inputs:
-            return _choice_question(choice, leaf, consumer)
-        return GiveUp(reason=choice.why or f"{producer.name} found nothing that fits the request")
+        return account
 
     def _refused(self, tool: Tool) -> list[Observation]:
-        """The calls of a tool that a person or its provider refused: none is proposed again."""
+        """Return the calls that a person or the provider refused; none is proposed again."""
         return [
             seen
             for seen in self.context.observations
@@ -366,60 +386,60 @@ class Leg:
             and (seen.outcome == "rejected" or (seen.outcome == "refused" and seen.refused_by))
         ]
 
+    def _is_searched_again(self, producer: Tool, refused: Observation) -> bool:
+        """Return True if a provider refused the last found item and may have new offers.
+
+        Only a few times, as the provider may refuse for another reason.
+        """
+        searches = [one for one in self.context.observations if one.tool == producer.name]
+        is_older = bool(searches) and searches[-1].step < refused.step
+        return is_older and refused.outcome == "rejected" and len(searches) < _MOST_SEARCHES
+
     def _is_counted(self, leaf: Leaf, consumer: Tool) -> bool:
-        """Return whether "all" or a number is said of the things that an input takes."""
+        """Return True if "all" or a number applies to the items that an input takes."""
         feeders = [path for path in self.reading.chain.feeders if consumer is self.target]
         if len(feeders) < 2:
             return True
         said = {stem(word) for word in tokens(self.reading.account.is_all)}
         by_path = {one.path: one.parameter for one in self.reading.chain.draft.leaves}
-        named = [p for p in feeders if said & id_nouns(consumer, by_path[p].name, by_path[p].words)]
+        named = [p for p in feeders if said & id_nouns(consumer, by_path[p])]
         return leaf.path == (named or feeders)[0]
 
     def _of_said(
         self, items: Sequence[Item], leaf: Leaf, draft: Draft, said: Candidate
-    ) -> list[Supplied] | StepDecision | Missing:
-        """The thing that has the id that was said, or that very id where the path takes it."""
+    ) -> list[Supplied]:
+        """Return the item with the given id, or the id itself if the path takes it."""
         run = Run(said.text, (said.start, said.end), (), "", said)
         named = [item for item in items if matches(item, run)]
         if len(named) == 1:
             if (why := self._differs(named[0], said)) and leaf.name not in self.context.inputs:
-                return _choice_question(Choice(asks=tuple(named), why=why), leaf, draft.tool)
+                raise _Due(_which(named, why, leaf, draft.tool))
             return [Supplied(_values(named[0], leaf, draft), (named[0],))]
-        if len(named) > 1:
-            return _choice_question(
-                Choice(asks=tuple(named), why="several are called so"), leaf, draft.tool
-            )
-        in_path = f"{{{leaf.name}}}" in draft.tool.path
+        if named:
+            raise _Due(_which(named, "several are called so", leaf, draft.tool))
         ids = [c for c in draft.said.values() if c.kind in ("id", "number", "name")]
-        rest = [
-            run
-            for run in self.reading.account.filters
-            if not any(one.overlaps([run.span]) for one in ids)
-        ]
+        filters = self.reading.account.filters
+        rest = [run for run in filters if not any(one.overlaps([run.span]) for one in ids)]
         if rest and draft.tool.is_side_effect:
-            return GiveUp(reason=f"nothing tells whether {said.text!r} is {rest[0].text!r}")
-        if in_path or not items:
+            raise _Due(GiveUp(reason=f"nothing tells whether {said.text!r} is {rest[0].text!r}"))
+        if is_in_path(draft.tool, leaf.name) or not items:
             return [Supplied({leaf.path: draft.found[leaf.path]})]
-        return GiveUp(reason=f"nothing that was found is called {said.text!r}")
+        raise _Due(GiveUp(reason=f"nothing that was found is called {said.text!r}"))
 
     def _differs(self, item: Item, said: Candidate) -> str:
-        """Why the thing of an id that was said is not what the clause says besides; '' if it is."""
+        """Return how the item with the given id contradicts the rest of the clause; '' if not."""
         if not self.target.is_side_effect or self._shares_filters:
             return ""
         account = self.reading.account
         rest = [run for run in account.filters if not said.overlaps([run.span])]
         wrong = [repr(run.text) for run in rest if not matches(item, run)]
-        wrong += [repr(self._said_limit(one)) for one in account.limits if not keeps(item, one)]
+        wrong += [repr(one.text) for one in account.limits if not keeps(item, one)]
         return f"{said.text!r} is not {', '.join(wrong)}" if wrong else ""
-
-    def _said_limit(self, limit: Limit) -> str:
-        return self.reading.clause.text[slice(*limit.span)]
 
     # -- facts ------------------------------------------------------------------------------------
 
     def _items_of_facts(self, leaf: Leaf) -> list[Item]:
-        """The things that earlier legs made or found and that have the value of an input."""
+        """Return the items that earlier legs made or found and that have an input's value."""
         if not is_produced(leaf.parameter):
             return []
         found: list[Item] = []
@@ -434,65 +454,40 @@ class Leg:
         kept, _ = filtered(found, self.reading.account.filters)
         return kept
 
-    def _from_facts(self, leaf: Leaf) -> JsonValue:
-        """A day that an earlier leg went by, or a text that says what it did; None for nothing."""
-        parameter = leaf.parameter
-        if leaf.path in self.reading.chain.draft.found:
-            return None
-        if parameter.kind in DAYS:
-            days = [*self._days_of_facts()]
-            if days:
-                return parameter.first_accepted(days[-1] if parameter.side == "end" else days[0])
-        if parameter.kind in (Kind.TEXT, Kind.TITLE) and refers_back(self.reading.clause):
-            return parameter.first_accepted(*self._texts_of_facts(parameter.kind))
-        return None
-
-    def _texts_of_facts(self, kind: Kind) -> list[str]:
-        """What the one consequence of earlier legs was: its title, or its details as well."""
-        made = [
-            (tool, fact.body)
-            for fact in self.context.facts
-            if fact.side_effect and (tool := self.catalog.tools.get(fact.tool)) is not None
+    def _made(self) -> list[tuple[Tool, Fact]]:
+        """Return the consequences of earlier legs."""
+        tools = self.catalog.tools
+        return [
+            (tools[one.tool], one)
+            for one in self.context.facts
+            if one.side_effect and one.tool in tools
         ]
-        if len(made) != 1:
-            return []
-        (tool, body) = made[0]
-        title = done_phrase(tool)
-        whole = f"{title}: {', '.join(details(body))}."
-        return [title] if kind is Kind.TITLE else [whole, title]
 
-    def _days_of_facts(self) -> Iterator[str]:
-        """The days that earlier legs were asked for, in order."""
-        days: set[str] = set()
-        for fact in self.context.facts:
-            for _, value in flat_fields(fact.arguments):
-                if isinstance(value, str) and len(value) == 10 and value[4:5] == "-":
-                    days.add(value)
-            for _, value in flat_fields(fact.body):
-                if isinstance(value, str) and len(value) == 10 and value[4:5] == "-":
-                    days.add(value)
-        yield from sorted(days)
+    def _text_of_facts(self, leaf: Leaf, draft: Draft) -> JsonValue:
+        """Return the single consequence of earlier legs as text: its title, or also its details."""
+        made, kind = self._made(), leaf.parameter.kind
+        is_open = leaf.path not in draft.found and kind in TEXTS
+        if len(made) != 1 or not is_open or not refers_back(self.reading.clause):
+            return None
+        ((tool, fact),) = made
+        title = done_phrase(tool)
+        whole = f"{title}: {', '.join(details(fact.body))}."
+        return leaf.parameter.first_accepted(*([] if kind is Kind.TITLE else [whole]), title)
 
     # -- steps ------------------------------------------------------------------------------------
 
     def _next(self, arguments: JsonObject, note: str) -> StepDecision | None:
-        """The call of the target, unless it succeeded; the end of the leg where it cannot."""
-        seen = [*self._all_seen(self.target, arguments)]
+        """Return the call of the target unless it succeeded; the end of the leg if impossible."""
+        target, seen = self.target, [*self._all_seen(self.target, arguments)]
         if any(one.outcome == "succeeded" for one in seen):
-            return (
-                self._next_page(self.target, arguments) if not self.target.is_side_effect else None
-            )
-        if seen and (why := self._hopeless(seen)) is not None:
-            return GiveUp(reason=why)
-        return self._call(self.target, arguments, note)
-
-    def _hopeless(self, seen: Sequence[Observation]) -> str | None:
+            return None if target.is_side_effect else self._next_page(target, arguments)
+        if not seen or (seen[0].outcome == "unknown" and not (seen[1:] or target.is_side_effect)):
+            return self._call(target, arguments, note)
         last = seen[-1]
         if last.refused_by:
-            return f"{last.error or f'{last.refused_by} refused it'}; there is no other way"
-        if last.outcome == "unknown" and len(seen) == 1 and not self.target.is_side_effect:
-            return None
-        return f"{self.target.name} failed: {last.error or last.outcome}"
+            error = last.error or f"{last.refused_by} refused it"
+            return GiveUp(reason=f"{error}; there is no other way")
+        return GiveUp(reason=f"{target.name} failed: {last.error or last.outcome}")
 
     def _call(self, tool: Tool, arguments: JsonObject, note: str) -> StepDecision:
         shown = {*self.shown, *self.context.discovered, *self.context.forwarded}
@@ -510,20 +505,8 @@ class Leg:
             if is_call and _essential(tool, seen.arguments) == wanted:
                 yield seen
 
-    def _seen(self, tool: Tool, arguments: JsonObject) -> Observation | None:
-        found = [*self._all_seen(tool, arguments)]
-        done = [one for one in found if one.outcome == "succeeded"]
-        return next(reversed(done or found), None)
-
-    def _settled(self, due: StepDecision | Missing) -> StepDecision:
-        if not isinstance(due, Missing):
-            if isinstance(due, GiveUp):
-                return self._none_of_each() or due
-            return due
-        return self._ask(due.leaves)
-
     def _none_of_each(self) -> Finish | None:
-        """The end of an order for each of a list that is empty."""
+        """Return the end for an order about each item of an empty list."""
         each = self.reading.account.is_all
         if not (self.target.is_side_effect and each):
             return None
@@ -533,61 +516,53 @@ class Leg:
             return Finish(summary=f"Nothing to do: there is none of {each!r}.", conditions=(read,))
         return None
 
-    def _unsure(self) -> AskUser | None:
-        """A question about a value whose words leave open which one it is."""
+    def _ask_what_is_meant(self) -> None:
+        """Ask about a value whose words are ambiguous."""
         for draft in self.reading.chain.drafts:
             for leaf, candidate in draft.unsure:
                 if leaf.name in self.context.inputs:
                     continue
                 schema: JsonObject = {"type": "string", "enum": [*candidate.readings]}
-                if not candidate.readings:
-                    schema = _field_schema(leaf)
-                return AskUser(
+                asked = AskUser(
                     question=f"What do you mean by {candidate.text!r}?",
                     why=f"{draft.tool.title!r} takes it as {' '.join(leaf.parameter.words)}",
-                    fields={leaf.name: schema},
+                    fields={leaf.name: schema if candidate.readings else _field_schema(leaf)},
                 )
-        return None
+                raise _Due(asked)
 
     def _ask(self, leaves: Sequence[tuple[Tool, Leaf]]) -> StepDecision:
+        inputs, clause = self.context.inputs, self.reading.clause
         personal = {n for tool in self.catalog.tools.values() for n in tool.pii_fields}
-        wanted = [
-            (tool, leaf)
+        wanted = {
+            _field_name(leaf): (tool, leaf)
             for tool, leaf in leaves
-            if _field_name(leaf) not in self.context.inputs and leaf.name not in personal
-        ]
-        starts = [one for one in wanted if one[1].parameter.side == "start"]
-        if starts and any(
-            days_of(one) for one in self.reading.clause.of_kind("duration", "number")
-        ):
-            # The end follows from the start and the length that was said.
-            wanted = [one for one in wanted if one[1].parameter.side != "end"]
+            if _field_name(leaf) not in inputs and leaf.name not in personal
+        }
+        sides = {leaf.parameter.side for _, leaf in wanted.values()}
+        if "start" in sides and any(map(days_of, clause.of_kind("duration", "number"))):
+            # The end is computed from the start and the given length.
+            wanted = {n: one for n, one in wanted.items() if one[1].parameter.side != "end"}
         if not wanted:
             names = ", ".join(dict.fromkeys(leaf.name for _, leaf in leaves))
             return GiveUp(reason=f"{self.target.name} cannot be called without {names}")
-        fields = {_field_name(leaf): _field_schema(leaf) for _, leaf in wanted}
-        named = ", ".join(" ".join(tokens(name)) for name in fields)
-        clause = self.reading.clause.text
+        named = ", ".join(" ".join(leaf.parameter.words) for _, leaf in wanted.values())
+        more = "one more thing is" if len(wanted) == 1 else "more is"
+        first, _ = next(iter(wanted.values()))
         return AskUser(
-            question=f"For {clause!r} one more thing is needed: {named}."
-            if len(fields) == 1
-            else f"For {clause!r} more is needed: {named}.",
-            why=f"{wanted[0][0].title!r} takes it, and neither the goal nor an answer says it",
-            fields=fields,
+            question=f"For {clause.text!r} {more} needed: {named}.",
+            why=f"{first.title!r} takes it, and neither the goal nor an answer says it",
+            fields={name: _field_schema(leaf) for name, (_, leaf) in wanted.items()},
         )
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def _finish(self) -> Finish | GiveUp:
-        done = [
-            seen
-            for seen in self.context.observations
-            if seen.tool == self.target.name and seen.outcome == "succeeded"
-        ]
+    def _finish(self) -> Finish:
+        done = self._done()
         if self.target.is_side_effect:
-            prices = [str(self._price(seen) or "") for seen in done]
+            charged = (s.price or charged_price(self.target, s.arguments, s.body) for s in done)
+            prices = [str(price or "") for price in charged]
             return Finish(summary=told_done(self.target, [seen.body for seen in done], prices))
-        unused = [*_unused_of(self.reading)]
+        unused = _unused_of(self.reading)
         if len(done) > 1 and not is_listing(self.target):
             told = [told_read(self.target, [], seen.body, "")[0] for seen in done]
             return Finish(summary=" ".join(told) + not_applied(unused))
@@ -597,58 +572,45 @@ class Leg:
             for item in read_items(seen.body, tool=self.target, asked=seen.arguments)
         ]
         kept, missed = self._told(items)
-        if kept and self.unmatched:
-            named = ", ".join(map(repr, self.unmatched))
-            count = len(kept)
-            return GiveUp(
-                reason=f"{count} were found ({noun_of(self.target)}), none of them {named}"
-            )
         body = done[-1].body if done else None
         text, table = told_read(self.target, kept, body, not_applied([*unused, *missed]))
         return Finish(summary=text, table=table)
 
     def _told(self, items: list[Item]) -> tuple[list[Item], list[str]]:
-        """The things of a list that the clause's further words name; which words name none."""
+        """Return the items that the clause's other words match, and the words that match none."""
+        account = self.reading.account
         if not is_listing(self.target):
-            return items, [run.text for run in self.reading.account.filters]
-        listed = [
-            item for item in items if item.label or (item.own and not _is_wrapper(item, items))
-        ]
-        kept, missed = listed, []
+            return items, [run.text for run in account.filters]
+        kept = [item for item in items if item.label or (item.own and not _is_wrapper(item, items))]
+        missed: list[str] = []
         said = [c.span for draft in self.reading.chain.drafts for c in draft.said.values()]
-        for run in self.reading.account.filters:
+        for run in account.filters:
             if any(start <= run.span[0] and run.span[1] <= end for start, end in said):
-                continue  # it is the id of what the list is of
-            fitting = [item for item in kept if matches(item, run)]
-            if fitting:
+                continue  # the call's own input, such as the list's owner
+            if fitting := [item for item in kept if matches(item, run)]:
                 kept = fitting
-            elif run.is_value:
-                self.unmatched.append(run.text)
+            elif run.is_value and kept:
+                found = f"{len(kept)} were found ({noun_of(self.target)})"
+                raise _Due(GiveUp(reason=f"{found}, none of them {run.text!r}"))
             else:
                 missed.append(run.text)
-        account = self.reading.account
-        if kept and (account.superlative or account.limits):
-            choice = choose(
-                kept,
-                account.without_filters(),
-                consumer=self.target,
-                asked={},
-                offers=False,
-                most=len(kept),
-            )
-            if choice.items:
-                return [*choice.items], missed
-            if not choice.asks or account.superlative:
-                return ([], missed) if not account.superlative else (kept, [*missed, choice.why])
-            return [*choice.asks], missed
-        return kept, missed
-
-    def _price(self, seen: Observation) -> object:
-        return seen.price or charged_price(self.target, seen.arguments, seen.body)
+        if not kept or not (account.superlative or account.limits):
+            return kept, missed
+        choice = choose(
+            kept,
+            replace(account, filters=(), count=None),
+            consumer=self.target,
+            asked={},
+            offers=False,
+            most=len(kept),
+        )
+        if choice.items or not account.superlative:
+            return [*(choice.items or choice.asks)], missed
+        return kept, [*missed, choice.why]
 
 
-def stopped_by(observations: Sequence[Observation]) -> GiveUp | None:
-    """Return the end that no further step goes around: a policy, or a side effect left unclear."""
+def _stopped_by(observations: Sequence[Observation]) -> GiveUp | None:
+    """Return the end that stops the leg for good: a policy, or an unclear side effect."""
     for seen in observations:
         if seen.outcome == "refused" and seen.tool != FINISH and not seen.refused_by:
             return GiveUp(reason=f"{seen.tool} was refused: {seen.error or 'no reason given'}")
@@ -659,54 +621,39 @@ def stopped_by(observations: Sequence[Observation]) -> GiveUp | None:
     return None
 
 
-def _unused_of(reading: Reading) -> Iterable[str]:
-    """What a read does not apply: words that nothing uses, and what the rules do not carry out."""
-    yield from (trigger_text(reading, one.start) for one in reading.account.triggers)
-    yield from (run.text for run in reading.account.left_over)
-
-
-def trigger_text(reading: Reading, start: int) -> str:
-    """Return what a clause says from a trigger word on."""
-    return reading.clause.text[start:].strip()[:120]
+def _unused_of(reading: Reading) -> list[str]:
+    """Return the parts that a read ignores: unused words, and triggers for no rule."""
+    text, account = reading.clause.text, reading.account
+    untold = [text[one.start :].strip()[:120] for one in account.triggers]
+    return [*untold, *(run.text for run in account.left_over)]
 
 
 def _is_wrapper(item: Item, items: Sequence[Item]) -> bool:
-    """Return whether an item is the answer around a list rather than one of its members."""
+    """Return True if an item is the answer around a list rather than a member."""
     return not item.label and len(items) > 1 and item is items[-1] and bool(items[0].label)
 
 
-def _expanded(reading: Reading) -> list[Chain]:
-    """One chain for each of several values of an input, each looked up by its own value."""
-    chain = reading.chain
-    if chain.draft.several is None:
-        return [chain]
-    path, values = chain.draft.several
-    first = chain.draft.said[path]
-    behind = [c for c in reading.clause.of_kind(first.kind) if c.start > first.start]
-    found = [first, *[c for c in behind if c.overlaps(chain.draft.used)]]
-    if len(found) != len(values):
-        return [Chain(_with(chain.draft, {path: value}), chain.feeders) for value in values]
-    pairs = zip(found, values, strict=True)
-    return [_for_value(chain, path, found, one, value) for one, value in pairs]
+def _expanded(chain: Chain) -> list[Chain]:
+    """Return a chain for each of several values of an input, looked up separately."""
+    path, values = chain.draft.several or ((), [])
+    return [_saying(chain, [path], values, one) for one in values] or [chain]
 
 
-def _for_value(
+def _saying(
     chain: Chain,
-    path: tuple[str | int, ...],
-    found: Sequence[Candidate],
+    paths: Sequence[tuple[str | int, ...]],
+    values: Sequence[Candidate],
     one: Candidate,
-    value: JsonValue,
 ) -> Chain:
-    """A chain in which one of several values stands wherever any of them was taken."""
-    draft = _with(chain.draft, {path: value})
-    draft.said[path] = one
-    fed: list[Chain] = []
-    for feeder in chain.feeders.get(path, ()):
-        taken = [where for where, said in feeder.draft.said.items() if said in found]
-        own = _with(feeder.draft, dict.fromkeys(taken, one.value))
-        own.said.update(dict.fromkeys(taken, one))
-        fed.append(Chain(own, feeder.feeders))
-    return Chain(draft, {**chain.feeders, **({path: fed} if fed else {})})
+    """Return a chain in which one of several values replaces all of them."""
+    draft = _with(chain.draft, dict.fromkeys(paths, one.value))
+    draft.said.update(dict.fromkeys(paths, one))
+    feeders = {**chain.feeders}
+    for path in paths:
+        for feeder in feeders.pop(path, ()):
+            taken = [where for where, said in feeder.draft.said.items() if said in values]
+            feeders.setdefault(path, []).append(_saying(feeder, taken, values, one))
+    return Chain(draft, feeders)
 
 
 def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Draft:
@@ -719,7 +666,7 @@ def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Dr
 
 
 def _queries(tool: Tool, asked: JsonObject) -> Iterator[Run]:
-    """Yield the texts that things were searched by: a search finds what is only alike as well."""
+    """Yield the texts of a search, which also finds merely similar items."""
     for parameter in tool_parameters(tool):
         text = asked.get(parameter.name)
         if parameter.kind is Kind.QUERY and isinstance(text, str):
@@ -727,7 +674,7 @@ def _queries(tool: Tool, asked: JsonObject) -> Iterator[Run]:
 
 
 def _is_of_side(run: Run, leaf: Leaf) -> bool:
-    """Return whether words may tell what an input takes: "from Berlin" where to start from."""
+    """Return True if words may identify an input's item: "from Berlin" for an origin."""
     words = set(leaf.parameter.words)
     if words & lexicon.ORIGIN:
         return run.cue not in ("to", "into")
@@ -743,7 +690,7 @@ def _crossed(found: Sequence[Supplied], more: Sequence[Supplied]) -> list[Suppli
 
 
 def _values(item: Item, leaf: Leaf, draft: Draft) -> dict[tuple[str | int, ...], JsonValue]:
-    """What a thing supplies: the input that was looked for, and others that only answers supply."""
+    """Return the values of an item for the input looked up, and for other open inputs."""
     found: dict[tuple[str | int, ...], JsonValue] = {}
     for other in draft.leaves:
         is_open = other.path == leaf.path or (
@@ -767,20 +714,23 @@ def _value(item: Item, leaf: Leaf) -> JsonValue:
     return None
 
 
-def _choice_question(choice: Choice, leaf: Leaf, consumer: Tool) -> AskUser:
-    """A question with a readable choice for each thing that may be meant."""
+def _found_nothing(tool: Tool) -> str:
+    return f"{tool.name} found nothing that fits the request"
+
+
+def _which(items: Sequence[Item], why: str, leaf: Leaf, consumer: Tool) -> AskUser:
+    """Return a question with a readable choice for each candidate item."""
     options: list[JsonValue] = []
-    for item in choice.asks[:MOST_CHOICES]:
+    for item in items[:MOST_CHOICES]:
         value = _value(item, leaf)
         single = value[0] if isinstance(value, list) and value else value
         options.append({"const": single, "title": label(item)})
-    more = len(choice.asks) - len(options)
+    more = len(items) - len(options)
     rest = f" ({more} more were found)" if more > 0 else ""
-    name = " ".join(tokens(leaf.name))
     return AskUser(
-        question=f"Which one is meant for {consumer.title!r}? {choice.why}{rest}.",
+        question=f"Which one is meant for {consumer.title!r}? {why}{rest}.",
         why="what was said does not tell one from the others",
-        fields={leaf.name: {"oneOf": options, "title": name}},
+        fields={leaf.name: {"oneOf": options, "title": " ".join(tokens(leaf.name))}},
     )
 
 
@@ -789,42 +739,18 @@ def _field_name(leaf: Leaf) -> str:
 
 
 def _field_schema(leaf: Leaf) -> JsonObject:
-    schema = {
-        key: value
-        for key, value in leaf.parameter.schema.items()
-        if key
-        in ("type", "format", "enum", "description", "minimum", "maximum", "pattern", "items")
-    }
-    return {**schema, "title": " ".join(leaf.parameter.words)}
+    kept = ["type", "format", "enum", "description", "minimum", "maximum", "pattern", "items"]
+    told = {key: value for key, value in leaf.parameter.schema.items() if key in kept}
+    return {**told, "title": " ".join(leaf.parameter.words)}
 
 
 def _essential(tool: Tool, arguments: JsonObject) -> str:
-    """What tells two calls apart: no references that are filled in on the way, no defaults."""
-    schemas = tool.properties
+    """Return the arguments that distinguish calls, without generated references and defaults."""
+    unset = object()
+    defaults = {n: tool.properties.get(n, {}).get("default", unset) for n in arguments}
     kept = {
         name: value
         for name, value in arguments.items()
-        if name not in tool.reference_inputs
-        and ("default" not in schemas.get(name, {}) or value != schemas[name]["default"])
+        if name not in tool.reference_inputs and value != defaults[name]
     }
     return json.dumps(kept, sort_keys=True, default=str)
-
-
-def _cursor_of(body: JsonValue) -> JsonValue:
-    """The cursor of the next page, where an answer says that there is one."""
-    for name, value in flat_fields(body):
-        words = set(tokens(name))
-        is_next = words & lexicon.MORE and words & lexicon.CURSOR
-        if is_next and isinstance(value, str) and value:
-            return value
-    return None
-
-
-def _is_page_of(other: Observation, seen: Observation) -> bool:
-    """Return whether two answers are pages of one list."""
-    differing = {
-        name
-        for name in {*other.arguments, *seen.arguments}
-        if other.arguments.get(name) != seen.arguments.get(name)
-    }
-    return all(set(tokens(name)) & lexicon.CURSOR for name in differing)

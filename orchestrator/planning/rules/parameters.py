@@ -1,12 +1,11 @@
-"""What an input of a tool means, read from its name, schema and description."""
+"""The meaning of a tool's input, read from its name, schema and description."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum, auto
 from functools import cached_property
-from itertools import pairwise
 from typing import Final, Literal
 
 from jsonschema import Draft202012Validator
@@ -15,7 +14,6 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.file_inputs import is_file
 from orchestrator.catalog.tool import Tool
-from orchestrator.core import currencies
 from orchestrator.core.read_once import read_once
 from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
@@ -25,7 +23,6 @@ from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.walker import needs_something, properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
-from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
 
 Side = Literal["start", "end"]
@@ -33,7 +30,7 @@ Bound = Literal["max", "min"]
 
 
 class Kind(StrEnum):
-    """The sort of value an input takes."""
+    """The kind of value that an input takes."""
 
     CONSTANT = auto()
     CHOICE = auto()
@@ -50,7 +47,7 @@ class Kind(StrEnum):
     COUNT = auto()
     NIGHTS = auto()
     DURATION = auto()
-    """How long something lasts, as ISO 8601 writes it."""
+    """A duration in ISO 8601."""
     EMAIL = auto()
     IDENTIFIER = auto()
     QUERY = auto()
@@ -59,23 +56,21 @@ class Kind(StrEnum):
     LIST = auto()
     OBJECT = auto()
     FILE = auto()
-    """The content of a file, by the handle of one that was received."""
+    """The content of a file, by the handle of a received file."""
     PAGING = auto()
     OTHER = auto()
 
 
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
-_MOST_DIGITS_COUNTED: Final = 2
-CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
-_CURRENCY_NOUNS: Final = WordLists("values").table("currency_words")
-_HOW_MUCH: Final = frozenset({"quantity", "qty", "copies", "count", "value"})
+TEXTS: Final = frozenset({Kind.TEXT, Kind.TITLE})
+MONEY: Final = frozenset({Kind.AMOUNT, Kind.MONEY})
 _DIGIT: Final = re.compile(r"\d")
 _DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One input: `words` are those of its name, after those of the object it is in."""
+    """An input; `words` are those of its name, after those of the enclosing object."""
 
     name: str
     schema: JsonObject
@@ -86,26 +81,21 @@ class Parameter:
     side: Side | None = None
     bound: Bound | None = None
     around: JsonObject = field(default_factory=dict)
-    """The schema of the object that it is a property of."""
+    """The schema of the object that has it as a property."""
 
     def accepts(self, value: JsonValue) -> bool:
-        """Whether the schema allows the value."""
+        """Return True if the schema allows the value."""
         if self.kind is Kind.FILE and is_file_handle(value):
             return True
         try:
             return self._validator.is_valid(value)
         except SCHEMA_FAULTS:
-            # The call itself is refused with the reason; a plan must not fail on the way to it.
+            # The call itself is refused with the reason; planning must not fail before it.
             return True
 
     def first_accepted(self, *values: JsonValue) -> JsonValue:
-        """The first of the values that the schema allows, None left aside; None when none is."""
+        """Return the first value except None that the schema allows; None without any."""
         return next((v for v in values if v is not None and self.accepts(v)), None)
-
-    def longest(self, most: int) -> int:
-        """How many characters a text may have: `most`, or fewer where the schema says so."""
-        limit = self.schema.get("maxLength")
-        return min(limit, most) if isinstance(limit, int) else most
 
     @property
     def options(self) -> list[str]:
@@ -115,7 +105,7 @@ class Parameter:
 
     @cached_property
     def element(self) -> "Parameter | None":
-        """The elements of a list, as a parameter named in the singular; None for anything else."""
+        """The elements of a list, as a parameter named in the singular; else None."""
         items = self.schema.get("items")
         if self.kind is not Kind.LIST or not isinstance(items, dict):
             return None
@@ -123,29 +113,24 @@ class Parameter:
 
     @property
     def is_id(self) -> bool:
-        """Whether it takes what tells one thing from others, as a text or as a whole number."""
+        """True if it takes an identifier, as a text or a whole number."""
         if self.kind is Kind.OTHER:
             return _type(self.schema) == "integer" and bool({*self.words} & lexicon.IDENTIFIER)
         return self.kind is Kind.IDENTIFIER
 
     def is_code(self, value: JsonValue) -> bool:
-        """Whether the schema's pattern tells a value by its digits: no plain word would do."""
+        """Return True if the schema's pattern accepts a value only because of its digits."""
         if "pattern" not in self.schema or not isinstance(value, str) or not self.accepts(value):
             return False
         return not self.accepts(_DIGIT.sub("x", value)) and not self.accepts(_DIGIT.sub("X", value))
 
     @property
     def is_persons_name(self) -> bool:
-        """Whether it takes what a person is called."""
+        """True if it takes the name of a person."""
         *before, last = self.words or ("",)
         if self.kind is Kind.OTHER and last in lexicon.PERSONAL:
             return "name" in tokens(str(self.schema.get("description", "")))
         return last == "name" and not lexicon.PERSONAL.isdisjoint(before)
-
-    @property
-    def is_produced(self) -> bool:
-        """Whether only answers supply it: people state no ids, nor lists of what was found."""
-        return self.kind in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST, Kind.FILE)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -156,7 +141,7 @@ class Parameter:
 
     @cached_property
     def fields(self) -> tuple["Parameter", ...]:
-        """The properties of an object, as parameters; empty for anything else."""
+        """The properties of an object, as parameters; empty for other types."""
         return read_parameters(self.schema, self.root, parent=self.words)
 
     @property
@@ -172,10 +157,10 @@ class Parameter:
 
 @read_once
 def tool_parameters(tool: Tool) -> tuple[Parameter, ...]:
-    """The inputs of a tool that a planner fills: references are filled in for it.
+    """Return the inputs of a tool that a planner fills, without generated references.
 
-    What the body of a change cannot be without is needed, though the document lets it be left out
-    as a whole: nobody who orders something made wants nothing sent.
+    The required fields of a changing call's body count as required, even if the document makes the
+    body optional: nobody who orders something wants an empty request.
     """
     found = read_parameters(tool.input_schema, tool.input_schema)
     needed = _needed_by_all(tool) if tool.is_side_effect else frozenset()
@@ -184,7 +169,7 @@ def tool_parameters(tool: Tool) -> tuple[Parameter, ...]:
 
 
 def _needed_by_all(tool: Tool) -> frozenset[str]:
-    """The fields of a body without which none of its others may be sent; a body sent whole."""
+    """Return a body's fields without which no others may be sent; for a body sent whole."""
     root = tool.input_schema
     bound, body = root.get("dependentRequired"), [b for b in tool.bindings if b.location == "body"]
     fields = {binding.name for binding in body}
@@ -198,7 +183,7 @@ def _needed_by_all(tool: Tool) -> frozenset[str]:
 def read_parameters(
     schema: JsonObject, root: JsonObject, *, parent: tuple[str, ...] = ()
 ) -> tuple[Parameter, ...]:
-    """The properties of an object schema, required ones first, otherwise in the schema's order."""
+    """Return an object schema's properties, required ones first, else in schema order."""
     resolved = resolve(schema, root)
     needed = set(required_of(resolved))
     found = [
@@ -208,38 +193,15 @@ def read_parameters(
         )
         for name, part in properties_of(resolved).items()
     ]
-    sided = [*_with_sure_sides(found)]
-    return tuple(sorted(map(_with_described_side(sided), sided), key=lambda p: not p.required))
+    days = [one.kind for one in found if one.kind in DAYS]
+    sided = (_with_described_side(p) if days.count(p.kind) > 1 else p for p in found)
+    return tuple(sorted(sided, key=lambda parameter: not parameter.required))
 
 
-def _with_sure_sides(siblings: Sequence[Parameter]) -> Iterator[Parameter]:
-    """Days without a side that only a handing over gives them: a dog is dropped off at first.
-
-    A car is picked up first, which a day that starts or ends otherwise tells, or the order of both.
-    """
-    days = [one for one in siblings if one.kind in DAYS and one.side is not None]
-    sides = [one.side for one in days if not _is_handed_over(one)]
-    is_told = bool(sides) or [one.side for one in days] == ["start", "end"]
-    for one in siblings:
-        yield one if is_told or one not in days else replace(one, side=None)
-
-
-def _is_handed_over(parameter: Parameter) -> bool:
-    named = {*parameter.words, *map(" ".join, pairwise(parameter.words))}
-    return not named.isdisjoint(lexicon.HANDED_OVER)
-
-
-def _with_described_side(siblings: Sequence[Parameter]) -> Callable[[Parameter], Parameter]:
-    """Of several days whose names do not tell which end a stretch has: the descriptions do."""
-
-    def told(parameter: Parameter) -> Parameter:
-        several = sum(other.kind is parameter.kind for other in siblings) > 1
-        if parameter.kind not in DAYS or parameter.side is not None or not several:
-            return parameter
-        described = tuple(tokens(str(parameter.schema.get("description", ""))))
-        return replace(parameter, side=_side(described, parameter.kind))
-
-    return told
+def _with_described_side(day: Parameter) -> Parameter:
+    """Return a day parameter of several, with the end of the range that its description names."""
+    described = tuple(tokens(str(day.schema.get("description", ""))))
+    return replace(day, side=day.side or _side(described, day.kind))
 
 
 def read_parameter(
@@ -250,15 +212,18 @@ def read_parameter(
     required: bool,
     parent: tuple[str, ...] = (),
 ) -> Parameter:
-    """One property, with its meaning."""
+    """Return a property with its meaning."""
     resolved = resolve(schema, root)
     words = (*parent, *tokens(name))
     kind = _kind(words, resolved)
-    return Parameter(name, resolved, root, required, words, kind, _side(words, kind), _bound(words))
+    bound: Bound | None = "max" if lexicon.MAXIMUM & {*words} else None
+    if bound is None and lexicon.MINIMUM & {*words}:
+        bound = "min"
+    return Parameter(name, resolved, root, required, words, kind, _side(words, kind), bound)
 
 
 def moment_at(day: str, clock: str, now: datetime) -> str | None:
-    """A moment in the time zone of `now`, as RFC 3339; None when there is no such day or time."""
+    """Return a moment in the time zone of `now`, in RFC 3339; None if it does not exist."""
     try:
         moment = datetime.fromisoformat(f"{day}T{clock}:00").replace(tzinfo=now.tzinfo)
     except ValueError:
@@ -281,9 +246,6 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
             is_money = set(properties_of(schema)) == {"amount", "currency"}
             return Kind.MONEY if is_money else Kind.OBJECT
         case "integer" | "number" as number:
-            described = str(schema.get("description", ""))
-            if words[-1:] == ("value",) and described and not _speaks_of_money(described):
-                words = words[:-1]  # what it is the value of, its description says: kilowatt hours
             return _number_kind(words, whole=number == "integer")
         case _:
             return _text_kind(words, schema)
@@ -317,16 +279,8 @@ def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     return Kind.COUNT if whole else Kind.OTHER
 
 
-def _speaks_of_money(text: str) -> bool:
-    words = {*tokens(text)}
-    named = words & (lexicon.MONEY | lexicon.MINOR_UNITS | lexicon.CURRENCY)
-    # A code is written in capitals: ALL is one, and "all" none.
-    is_code = any(currencies.exists(word) for word in re.findall(r"[A-Z]{3}", text))
-    return bool(named) or is_code or any(word in _CURRENCY_NOUNS for word in words)
-
-
 def _is_number_of_one(words: tuple[str, ...]) -> bool:
-    """Whether a number tells one thing from others, and counts none: "hire_no", not "seat_no"."""
+    """Return True if a number identifies a thing: "hire_no", not "seat_no"."""
     told = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
     return told and not lexicon.PEOPLE & {*words[:-1]}
 
@@ -372,14 +326,5 @@ def _side(words: tuple[str, ...], kind: Kind) -> Side | None:
     if kind is Kind.PLACE:
         return "start" if named & lexicon.ORIGIN else "end" if named & lexicon.DESTINATION else None
     if kind in (Kind.DATE, Kind.TIME, Kind.DATETIME):
-        pairs = set(pairwise(words))
-        if named & lexicon.END or pairs & set(lexicon.END_PAIRS):
-            return "end"
-        if named & lexicon.START or pairs & set(lexicon.START_PAIRS):
-            return "start"
+        return "end" if lexicon.is_end(words) else "start" if lexicon.is_start(words) else None
     return None
-
-
-def _bound(words: tuple[str, ...]) -> Bound | None:
-    named = set(words)
-    return "max" if named & lexicon.MAXIMUM else "min" if named & lexicon.MINIMUM else None

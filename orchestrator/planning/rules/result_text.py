@@ -1,4 +1,4 @@
-"""What a leg answers: one sentence with the tool's noun and the number of results, and a table."""
+"""The answer text of a leg: a sentence with the tool's noun and the result count, and a table."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,23 +8,27 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import PII_PREFIX
-from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import participle, plural, singular
-from orchestrator.language.words import STOP_WORDS, tokens
+from orchestrator.language.words import STOP_WORDS, is_verb, tokens
 from orchestrator.planning.models import MOST_COLUMNS, MOST_ROWS, AnswerTable
 from orchestrator.planning.rules.items import ASIDE, Item, flat_fields, is_listing
 
 _NAMES: Final = frozenset(["name", "title", "subject", "number", "label", "summary", "headline"])
 _ASIDE: Final = ASIDE | {"meta"}
+_NAMELESS: Final = "one without a name"
 _LONGEST_CELL: Final = 80
 _MOST_DETAILS: Final = 7
-_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def _first_words(tool: Tool) -> list[str]:
+    """Return the words of a summary up to its first punctuation mark."""
+    return re.findall(r"[\w'-]+", re.split(r"[.,;:(]", tool.summary, maxsplit=1)[0])
 
 
 def noun_of(tool: Tool) -> str:
-    """Return what a tool's answer is about, in the words of its summary: "invoices"."""
-    words = [word for word in re.findall(r"[\w'-]+", tool.summary.split(".")[0])]
+    """Return the subject of a tool's answer, in the words of its summary: "invoices"."""
+    words = _first_words(tool)
     found: list[str] = []
     for word in words[1:]:
         if word.lower() in STOP_WORDS:
@@ -37,28 +41,30 @@ def noun_of(tool: Tool) -> str:
 
 
 def done_phrase(tool: Tool) -> str:
-    """Return what a tool does, as done: "Post a note." is "Note posted"."""
-    words = re.findall(r"[\w'-]+", tool.summary.split(".")[0])
+    """Return a tool's action as completed: "Post a note." becomes "Note posted"."""
+    words = _first_words(tool)
     if len(words) < 2:
         return " ".join(tokens(tool.name)).capitalize()
     preposition = {"to", "for", "from", "in", "at", "with", "on", "of", "by", "back"}
     cut = next((n for n, w in enumerate(words) if w.lower() in preposition), len(words))
     articles = {"a", "an", "the", "one", "your", "selected", "chosen"}
     thing = [word for word in words[1:cut] if word.lower() not in articles]
-    phrase = " ".join([*thing, participle(words[0].lower()), *words[cut:]])
-    return phrase[:1].upper() + phrase[1:]
+    said = words[0].lower()
+    verb = next((v for v in (said, said[:-1], said[:-2]) if is_verb(v)), said)
+    phrase = " ".join([*thing, participle(verb), *words[cut:]])
+    return _capital(phrase)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def told_read(
     tool: Tool, items: Sequence[Item], body: JsonValue, unused: str
 ) -> tuple[str, AnswerTable | None]:
-    """Return the sentence and the table that answer a read.
+    """Return the sentence and the table that answer a read with the intended items.
 
-    Args:
-        tool: that was called.
-        items: what of its answer is meant.
-        body: its whole answer.
-        unused: what of the request was not applied, as a sentence; '' for nothing.
+    `unused` is the sentence about the parts of the request that were not applied; else ''.
     """
     if is_listing(tool) or len(items) > 1:
         noun = noun_of(tool)
@@ -68,19 +74,13 @@ def told_read(
         sentence = f"{first} found." if not items else f"{first}: {_brief(items)}."
         return f"{sentence}{unused}", table_of(items)
     found = details(body)
-    title = done_title(tool)
+    title = _capital(noun_of(tool))
     text = f"{title}: {', '.join(found)}." if found else f"{title}: an answer without details."
     return f"{text}{unused}", None
 
 
-def done_title(tool: Tool) -> str:
-    """Return a heading for one thing that was read."""
-    noun = noun_of(tool)
-    return noun[:1].upper() + noun[1:]
-
-
 def told_done(tool: Tool, bodies: Sequence[JsonValue], prices: Sequence[str]) -> str:
-    """Return the sentence that says what consequences were had."""
+    """Return the sentence that reports the completed consequences."""
     phrase = done_phrase(tool)
     parts = [
         ", ".join([*details(body)[:_MOST_DETAILS], *([price] if price else [])])
@@ -92,27 +92,26 @@ def told_done(tool: Tool, bodies: Sequence[JsonValue], prices: Sequence[str]) ->
 
 
 def _brief(items: Sequence[Item]) -> str:
-    names = [_name(item) for item in items[:3]]
+    names = [", ".join(cell for _, cell in _cells(item)[:3]) for item in items[:3]]
     more = f" and {len(items) - 3} more" if len(items) > 3 else ""
-    return f"{'; '.join(names)}{more}"
+    return f"{'; '.join(name or _NAMELESS for name in names)}{more}"
 
 
-def _name(item: Item) -> str:
-    cells = [cell for _, cell in _cells(item)]
-    return ", ".join(cells[:3]) or "one without a name"
+def label(item: Item) -> str:
+    """Return an item's label for people: its name, then day, time and price."""
+    told = [cell for name, cell in _cells(item) if name != "price" and tokens(name)[-1:] != ["id"]]
+    price = [str(item.price)] if item.price is not None else []
+    return ", ".join([*dict.fromkeys([*told[:4], *price])]) or _NAMELESS
 
 
 def table_of(items: Sequence[Item]) -> AnswerTable | None:
-    """Return the fields that identify, time and price things, a row each; None without any."""
+    """Return the fields that identify, time and price items, one row each; None without items."""
     if not items:
         return None
-    counts: dict[str, int] = {}
     rows = [dict(_cells(item)) for item in items[:MOST_ROWS]]
-    for row in rows:
-        for name in row:
-            counts[name] = counts.get(name, 0) + 1
-    columns = sorted(counts, key=lambda name: _rank(name))[:MOST_COLUMNS]
-    columns = [name for name in counts if name in columns]
+    names = dict.fromkeys(name for row in rows for name in row)
+    best = sorted(names, key=_rank)[:MOST_COLUMNS]
+    columns = [name for name in names if name in best]
     if not columns:
         return None
     return AnswerTable(
@@ -124,7 +123,8 @@ def table_of(items: Sequence[Item]) -> AnswerTable | None:
 
 def _cells(item: Item) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    for name, value in flat_fields(_own(item)):
+    own = {name: value for name, value in item.own_fields.items() if name not in _ASIDE}
+    for name, value in flat_fields(own):
         if (text := _cell(name, value)) and name not in dict(found):
             found.append((name, text))
     if item.price is not None:
@@ -134,25 +134,20 @@ def _cells(item: Item) -> list[tuple[str, str]]:
     return found
 
 
-def _own(item: Item) -> JsonObject:
-    return {name: value for name, value in item.own_fields.items() if name not in _ASIDE}
+_RANKS: Final = (
+    (_NAMES | lexicon.TEXT, 0),
+    (lexicon.BOOKKEEPING - {"status", "at"}, 7),
+    (lexicon.DATE | lexicon.TIME | lexicon.START | lexicon.END, 1),
+    (lexicon.PLACE, 2),
+    (lexicon.MONEY, 3),
+    (frozenset({"status", "state", "kind", "type"}), 4),
+    (lexicon.IDENTIFIER, 6),
+)
 
 
 def _rank(name: str) -> int:
     words = set(tokens(name))
-    if words & (_NAMES | lexicon.TEXT):
-        return 0
-    if words & lexicon.BOOKKEEPING - {"status", "at"}:
-        return 7
-    if words & (lexicon.DATE | lexicon.TIME | lexicon.START | lexicon.END):
-        return 1
-    if words & lexicon.PLACE:
-        return 2
-    if words & lexicon.MONEY:
-        return 3
-    if words & {"status", "state", "kind", "type"}:
-        return 4
-    return 6 if words & lexicon.IDENTIFIER else 5
+    return next((rank for named, rank in _RANKS if words & named), 5)
 
 
 def _cell(name: str, value: JsonValue) -> str:
@@ -167,7 +162,7 @@ def _cell(name: str, value: JsonValue) -> str:
 
 
 def details(body: JsonValue) -> list[str]:
-    """Return what a reader wants of one thing: names, places, days, counts, its id."""
+    """Return an item's details for a reader: names, places, days, counts, its id."""
     found: list[str] = []
     own_id = ""
     shown = {k: v for k, v in body.items() if k not in _ASIDE} if isinstance(body, dict) else body
@@ -190,6 +185,6 @@ def details(body: JsonValue) -> list[str]:
 
 
 def not_applied(parts: Iterable[str]) -> str:
-    """Return the sentence that names what of a request was not applied; '' for nothing."""
+    """Return the sentence that names the unapplied parts of a request; '' without any."""
     named = ", ".join(repr(part) for part in dict.fromkeys(parts))
     return f" Not applied: {named}." if named else ""

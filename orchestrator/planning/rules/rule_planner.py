@@ -1,9 +1,8 @@
-"""The planner that needs no model: plain goals, carried out where every word is accounted for."""
+"""The planner without a model: carries out simple goals whose every word is accounted for."""
 
 from collections.abc import Callable, Sequence
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import RequestUnread
 from orchestrator.planning.models import (
     AgentProfile,
     DiscoverTools,
@@ -16,7 +15,7 @@ from orchestrator.planning.models import (
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.clause import read_clause
 from orchestrator.planning.rules.next_step import Leg
-from orchestrator.planning.rules.split import Reading, best_reading, read_request, routed, split
+from orchestrator.planning.rules.split import Reader, Reading, routed, router_failed, split
 from orchestrator.planning.rules.target import find_target
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
@@ -24,13 +23,13 @@ from orchestrator.routing.selection import Selection
 
 
 class RulePlanner:
-    """Plans plain goals by rules: deterministic, without a network and without memory.
+    """Plans simple goals by rules: deterministic, without network access or state.
 
-    Every step is decided from its context, its selection and the catalog.
+    Each step depends only on its context, its selection and the catalog.
     """
 
     def __init__(self, routers: Callable[[Catalog], Router]) -> None:
-        """Take what gives the router of a catalog; it is asked at every split, so let it cache."""
+        """Take the source of a catalog's router, which should cache, as each split calls it."""
         self._routers = routers
 
     async def split_goal(
@@ -45,7 +44,7 @@ class RulePlanner:
         """Return the next step of one leg.
 
         Raises:
-            RequestUnread: the router failed, and fails again.
+            GoalUnread: the router failed, and fails again.
         """
         if selection.band == "fail_open":
             known = route_context(context)
@@ -60,23 +59,21 @@ class RulePlanner:
     def _reading(
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> Reading | None:
-        """The leg's clause, read for the tool of its order or the best read that was forwarded."""
-        resolved = ("back_reference",) if context.facts else ()
+        """Return the leg's clause, read for the tool of its order or the best forwarded read."""
         text, walls, now = context.leg_goal, (context.agent.wall,), context.now
+        resolved = ("back_reference",) if context.facts else ()
+        reader = Reader(catalog, context.inputs, now, walls, resolved)
         for name in (name for order in context.orders for name in order.tools):
             if name in catalog.tools:
-                tool = catalog.tools[name]
-                return read_request(
-                    text, tool, catalog, walls, context.inputs, now=now, resolved=resolved
-                )
+                return reader.read(text, catalog.tools[name])
         fits = find_target(read_clause(text, now=now), selection, catalog, walls)
-        return best_reading(fits, text, catalog, walls, context.inputs, now=now, resolved=resolved)
+        return reader.best(text, fits)
 
     def _router(self, catalog: Catalog) -> Router:
         try:
             return self._routers(catalog).without_deadline()
-        except Exception as error:  # whatever it is, a request cannot be read without a router
-            raise RequestUnread(f"{type(error).__name__} while indexing the catalog") from error
+        except Exception as error:  # without a router, no request can be read, whatever the error
+            raise router_failed(f"{type(error).__name__} while indexing the catalog") from error
 
 
 def _without_target(context: StepContext) -> StepDecision:

@@ -1,8 +1,9 @@
-"""A goal to its legs: one clause each, with its orders, what it waits for, and what is in doubt."""
+"""Splits a goal into legs: one clause each, with its orders, dependencies and doubts."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -10,70 +11,43 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import (
-    LanguageUnread,
-    NothingAllowed,
-    NothingFits,
-    RequestUnread,
-    TooMany,
-)
+from orchestrator.core.errors import GoalUnread, PlanError
+from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.triggers import Trigger, find_triggers
+from orchestrator.language.triggers import find_triggers
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, action_of, is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
 from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import Clause, read_clause
-from orchestrator.planning.rules.fill import Leaf, spans_of
+from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.money import why_not_taken
-from orchestrator.planning.rules.parameters import DAYS, Kind
+from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
 from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
 from orchestrator.planning.rules.tool_words import nouns_of, own_words
-from orchestrator.planning.walls import is_inside
+from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.saga.orders import Order
 
+_LISTS: Final = WordLists("rules")
+_SET_A_MODEL: Final = (
+    "set a model where the worker runs (ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5, or a local "
+    "server: OLLAMA_BASE_URL=http://127.0.0.1:11434/v1 "
+    "ORCHESTRATOR_PLANNER_MODEL=ollama:qwen3:32b)"
+)
+"""The remedy for a goal that the rules cannot carry out."""
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SEQUENCE: Final = re.compile(r"\b(?:then|afterwards|after that)\b", re.IGNORECASE)
-_QUALIFIES: Final = re.compile(
-    r"(?:only |but )*(?:if|unless|when|in case|as long as|provided|except|otherwise|else"
-    r"|instead)\b",
-    re.IGNORECASE,
-)
 _WITH_WHOM: Final = re.compile(r"\b(?:for|with)\s+(?:me|us|him|her|them|[A-Z]\w+)$")
 _WORDS: Final = re.compile(r"[^\W\d_]{3,}")
-_JOINING: Final = STOP_WORDS | frozenset(
-    [
-        "first",
-        "firstly",
-        "second",
-        "secondly",
-        "third",
-        "thirdly",
-        "finally",
-        "lastly",
-        "next",
-        "then",
-        "afterwards",
-        "besides",
-        "also",
-        "please",
-        "kindly",
-        "hey",
-        "hello",
-        "additionally",
-        "furthermore",
-        "moreover",
-        "plus",
-        "after",
-    ]
-)
+_JOINING: Final = STOP_WORDS | _LISTS.word_set("joining")
 _NEGATED: Final = re.compile(
     r"(?:please\s+)?(?:(?:i|we)\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE
 )
@@ -88,14 +62,17 @@ _WISH: Final = re.compile(
     re.IGNORECASE,
 )
 _MODEL: Final = "Say it in plain steps, or set a model (ORCHESTRATOR_PLANNER_MODEL)."
+_ONLY_WISHED: Final = "it does not say what is to be done; going on only looks it up"
+_NO_TOOL: Final = "no tool does it; going on does the rest without it"
 _LONGEST_ABOUT: Final = 120
 _NEAR: Final = 4.0
 _MOST_READ: Final = 5
+_MOST_READINGS: Final = 256
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A clause with the tool that does it, the calls that lead there and what is not used."""
+    """A clause with the tool for it, the calls that lead to the tool, and the unused words."""
 
     clause: Clause
     aim: Aim
@@ -104,101 +81,92 @@ class Reading:
     account: Account
 
     @property
-    def is_consequence(self) -> bool:
-        """Return whether it changes something."""
-        return self.target.is_side_effect
-
-    @property
     def is_identified(self) -> bool:
-        """Return whether an id that was said tells which thing is meant."""
-        return any(
-            leaf.path in self.chain.draft.said and leaf.parameter.is_id
-            for leaf in self.chain.draft.leaves
-        )
+        """True if a given id identifies the item."""
+        return bool(self.chain.draft.ids_said)
 
 
 @dataclass
 class Part:
-    """A clause on its way to a leg."""
+    """A clause that becomes a leg."""
 
     reading: Reading
     leg_id: str
     depends_on: list[str] = field(default_factory=list)
     resolved: set[str] = field(default_factory=set)
     days: str = ""
-    """The days that "those nights" are: said in an earlier clause, added to this one."""
+    """The days that "those nights" refers to: named in an earlier clause, added to this one."""
 
 
-def read_request(
-    text: str,
-    target: Tool,
-    catalog: Catalog,
-    walls: Sequence[Wall],
-    inputs: Mapping[str, JsonValue],
-    *,
-    now: datetime,
-    resolved: Iterable[str] = (),
-) -> Reading:
-    """Return a clause, read for the tool that does it."""
-    clause = read_clause(text, now=now)
-    chain = link(target, clause, inputs, catalog, walls)
-    listing = not target.is_side_effect and is_listing(target)
-    account = account_of(
-        clause,
-        target,
-        [draft.tool for draft in chain.drafts],
-        spans_of(chain.drafts),
-        chooses=chain.chooses or listing,
-        offers=chain.offers,
-        identified=any(path in chain.draft.said for path in chain.feeders),
-        resolved=resolved,
-    )
-    return Reading(clause, aim_of(clause, catalog), target, chain, account)
+@dataclass(frozen=True)
+class Reader:
+    """Reads clauses in the context of their mission."""
+
+    catalog: Catalog
+    inputs: Mapping[str, JsonValue]
+    now: datetime
+    walls: Sequence[Wall] = ()
+    resolved: Collection[str] = ()
+    """The kinds of trigger words that earlier legs have resolved."""
+
+    def read(self, text: str, target: Tool) -> Reading:
+        """Return a clause as read for the tool; the steps of a leg share the cached reading."""
+        kept = _kept_readings(self.catalog)
+        inputs = json.dumps(dict(self.inputs), sort_keys=True, default=str)
+        day = self.now.replace(hour=0, minute=0, second=0, microsecond=0)
+        key = (text, target.name, inputs, day, (*self.walls,), frozenset(self.resolved))
+        if (found := kept.get(key)) is None:
+            if len(kept) >= _MOST_READINGS:
+                kept.clear()
+            found = kept[key] = self._read(text, target)
+        return found
+
+    def _read(self, text: str, target: Tool) -> Reading:
+        clause = read_clause(text, now=self.now)
+        chain = link(target, clause, self.inputs, self.catalog, self.walls)
+        account = account_of(
+            clause,
+            target,
+            [draft.tool for draft in chain.drafts],
+            spans_of(chain.drafts),
+            chooses=bool(chain.feeders) or (not target.is_side_effect and is_listing(target)),
+            offers=chain.offers,
+            identified=any(path in chain.draft.said for path in chain.feeders),
+            resolved=self.resolved,
+        )
+        return Reading(clause, aim_of(clause, self.catalog), target, chain, account)
+
+    def best(self, text: str, fits: Sequence[Fit]) -> Reading | None:
+        """Return the reading whose tool matches the clause and uses most of it."""
+        near = [fit for fit in fits if fit.score >= fits[0].score - _NEAR][:_MOST_READ]
+        scored = [(fit.score, self.read(text, fit.tool)) for fit in near]
+        best = max(scored, key=lambda pair: pair[0] - _unused(pair[1]), default=None)
+        return best[1] if best else None
 
 
-def best_reading(
-    fits: Sequence[Fit],
-    text: str,
-    catalog: Catalog,
-    walls: Sequence[Wall],
-    inputs: Mapping[str, JsonValue],
-    *,
-    now: datetime,
-    resolved: Iterable[str] = (),
-) -> Reading | None:
-    """Return the reading for the tool that speaks of the clause and uses the most of it."""
-    best: tuple[float, Reading] | None = None
-    for fit in [one for one in fits if one.score >= fits[0].score - _NEAR][:_MOST_READ]:
-        reading = read_request(text, fit.tool, catalog, walls, inputs, now=now, resolved=resolved)
-        score = fit.score - _unused(reading)
-        if best is None or score > best[0]:
-            best = (score, reading)
-    return best[1] if best else None
+@read_once
+def _kept_readings(catalog: Catalog) -> dict[tuple[object, ...], Reading]:
+    """Return the cached readings of clauses over a catalog, by all that they depend on."""
+    return {}
 
 
 def _unused(reading: Reading) -> float:
-    """How much of a clause a tool leaves unused, and how much of what it needs is not said."""
-    account = reading.account
+    """Return how much of a clause a tool leaves unused, and how many of its needs are unfilled."""
+    account, reads = reading.account, not reading.target.is_side_effect
     left = sum(1.2 if run.is_value else 0.5 for run in account.left_over)
-    reads = not reading.is_consequence
     value, word = (1.2, 0.5) if reads else (0.6, 0.1)
-    ends = [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.side == "end"]
-    lengths = [r for r in account.filters if ends and r.value and r.value.kind == "duration"]
-    kept = sum(value if run.is_value else word for run in account.filters if run not in lengths)
-    many = 1.0 if reads and _asks_for_many(reading) else 0.0
-    # What a read looks up first, nothing of the clause tells from others: a person would be asked.
-    looked_up = (
-        reads
-        and bool(reading.chain.feeders)
-        and not (reading.is_identified or reading.account.superlative or reading.account.filters)
-    )
-    # A length of time gives the end, once the start is known.
-    unsaid = len(reading.chain.unsaid) - (len(ends) if lengths else 0)
-    return left + kept + many + (0.2 if reads else 0.4) * unsaid + (0.3 if looked_up else 0.0)
+    kept = sum(value if run.is_value else word for run in account.filters)
+    unsaid = (0.2 if reads else 0.4) * len(reading.chain.unsaid)
+    many = 2.5 if reads and _asks_for_many(reading) else 0.0
+    # Nothing in the clause distinguishes the results of a preceding look-up: a person would be
+    # asked.
+    is_told = reading.is_identified or account.superlative or account.filters
+    looked_up = 0.3 if reads and reading.chain.feeders and not is_told else 0.0
+    return left + kept + many + unsaid + looked_up
 
 
 def _asks_for_many(reading: Reading) -> bool:
-    """Return whether a clause names things that its tool only reads one at a time."""
+    """Return True if a clause names several items that its tool reads only one at a time."""
     if is_listing(reading.target) or not reading.chain.feeders or reading.is_identified:
         return False
     nouns = nouns_of(reading.target)
@@ -212,14 +180,18 @@ def split(
     """Return the legs of a mission, one for each clause of its goal, in the goal's order.
 
     Raises:
-        LanguageUnread: a part of the goal is in no English.
-        NothingFits: no tool does any of it.
-        NothingAllowed: a part of it needs a tool that no agent may touch.
-        TooMany: it asks for more of a kind than an agent does one by one.
-        RequestUnread: the router failed.
+        GoalUnread: a part of the goal is not English, no tool carries out any of it, or the router
+            failed.
+        PlanError: a part of the goal needs a tool that no agent may use, or requests more items
+            than an agent handles one by one.
     """
     if (foreign := foreign_in(brief.goal)) is not None:
-        raise LanguageUnread(foreign.text, foreign.name)
+        raise GoalUnread(
+            f"{foreign.text!r} reads as {foreign.name}, and planning by rules reads English; say "
+            "it in English, with texts that are passed on word for word between quotation marks, "
+            f"or {_SET_A_MODEL}",
+            code="LanguageUnread",
+        )
     goal = _Goal(brief, catalog, agents, router)
     goal.read()
     return goal.plan()
@@ -237,26 +209,30 @@ class _Goal:
     forbidden: list[str] = field(default_factory=list)
 
     def read(self) -> None:
-        verbs = {word for tool in self.catalog.tools.values() for word in _first_words(tool)}
+        first = (tool.summary.lower().split()[:1] for tool in self.catalog.tools.values())
+        verbs = {word for words in first for word in words if word.isalpha()}
         goal = self.brief.goal
         clauses = split_goal(goal, verbs=verbs, is_other=self._is_other)
         before = None
         self.unmet += _between([(one.start, one.end) for one in clauses], goal)
         for clause in clauses:
             text = _with_verb(clause.text, self.parts)
-            if self.parts and _only_qualifies(clause.text):
-                self._qualify(goal[before.end : clause.end] if before else clause.text)
-                continue
             is_after = before is not None and bool(
                 _SEQUENCE.search(goal[before.end : clause.start] + clause.text[:16])
             )
             self._take(text, is_after=is_after)
             before = clause
         if not self.parts:
-            raise NothingFits(next(iter((*self.forbidden, *self.unmet)), goal))
+            text = next(iter((*self.forbidden, *self.unmet)), goal)
+            raise GoalUnread(
+                f"no tool fits {text!r}; name what the tools can do (see: orchestrator tools list)"
+                ": rules carry out plain goals in English, one thing a sentence; for free text, "
+                f"{_SET_A_MODEL}",
+                code="NothingFits",
+            )
 
     def _is_other(self, clause: str, phrase: str) -> bool:
-        """Return whether a noun phrase behind "and" is dealt in by another tool than the clause."""
+        """Return True if a noun phrase after "and" belongs to another tool than the clause."""
         if _WITH_WHOM.search(clause):
             return False
         first = self._fits(clause)[:1]
@@ -272,11 +248,7 @@ class _Goal:
         if _NEGATED.match(text.strip()):
             self.forbidden.append(text)
             return
-        fits = self._fits(text)
-        if not fits or self._is_statement(text):
-            self.unmet.append(text)
-            return
-        reading = best_reading(fits, text, self.catalog, (), self.brief.inputs, now=self.brief.now)
+        reading = None if self._is_statement(text) else self._reader.best(text, self._fits(text))
         if reading is None:
             self.unmet.append(text)
             return
@@ -290,29 +262,25 @@ class _Goal:
         self.parts.append(part)
 
     def _is_statement(self, text: str) -> bool:
-        """Return whether a clause states something, and asks or orders nothing."""
+        """Return True if a clause is a statement, not a question or an order."""
         clause = read_clause(text, now=self.brief.now)
         return _STATES.match(text) is not None and aim_of(clause, self.catalog).is_open
 
     def _is_wish(self, reading: Reading) -> bool:
-        """Return whether a clause names one thing to be had, which its tool only looks for."""
+        """Return True if a clause names one wanted thing that its tool only searches for."""
         said = _WISH.match(reading.clause.text)
-        if reading.is_consequence or said is None:
+        if reading.target.is_side_effect or said is None:
             return False
         if action_of((said["verb"] or "").lower()) in (Action.READ, Action.SEARCH):
             return False
         return feeds_effect(reading.target, self.catalog)
 
-    def _qualify(self, text: str) -> None:
-        """Put what only says when or how a clause is meant back to that clause."""
-        part = self.parts[-1]
-        whole = part.reading.clause.text + text
-        part.reading = self._reading(whole, part.reading.target, part.resolved)
+    @property
+    def _reader(self) -> Reader:
+        return Reader(self.catalog, self.brief.inputs, self.brief.now)
 
-    def _reading(self, text: str, target: Tool, resolved: Iterable[str] = ()) -> Reading:
-        return read_request(
-            text, target, self.catalog, (), self.brief.inputs, now=self.brief.now, resolved=resolved
-        )
+    def _reading(self, text: str, target: Tool, resolved: Collection[str]) -> Reading:
+        return replace(self._reader, resolved=resolved).read(text, target)
 
     def _fits(self, text: str) -> list[Fit]:
         context = RouteContext(goal=self.brief.goal, known=tuple(self.brief.inputs))
@@ -320,76 +288,56 @@ class _Goal:
         return find_target(read_clause(text, now=self.brief.now), selection, self.catalog)
 
     def _await(self, part: Part, *, is_after: bool) -> None:
-        """Let a part wait for the earlier ones whose answers supply what it needs."""
+        """Make a part depend on the earlier parts whose answers supply its inputs."""
         reading = part.reading
+        refers = any(one.kind == "back_reference" for one in reading.account.triggers)
         for earlier in reversed(self.parts):
-            if feeds(earlier.reading.target, reading):
+            if _feeds(earlier.reading.target, reading):
                 part.depends_on.append(earlier.leg_id)
                 part.resolved.add("back_reference")
                 break
-        if unsaid_days(reading) and any(
-            t.kind == "back_reference" for t in reading.account.triggers
-        ):
-            dated = [p for p in self.parts if p.reading.clause.of_kind("date")]
-            if dated:
-                part.resolved.add("back_reference")
-                part.days = days_said(dated[-1].reading.clause)
-                said = self._reading(reading.clause.text + part.days, reading.target, part.resolved)
-                if unsaid_days(said):
-                    part.days = ""
-                    part.depends_on.append(dated[-1].leg_id)
-        made = [p.leg_id for p in self.parts if p.reading.is_consequence]
-        if len(made) == 1 and unsaid_texts(reading) and refers_back(reading.clause):
+        dated = [p for p in self.parts if p.reading.clause.of_kind("date")]
+        if dated and refers and _unsaid(reading, DAYS):
+            part.resolved.add("back_reference")
+            part.days = _days_said(dated[-1].reading.clause)
+        made = [p.leg_id for p in self.parts if p.reading.target.is_side_effect]
+        if len(made) == 1 and _unsaid(reading, TEXTS) and refers_back(reading.clause):
             part.depends_on += made
             part.resolved.add("back_reference")
-        if unsaid_amounts(reading):
+        if any(
+            0 in leaf.path and leaf.parameter.kind in MONEY for leaf in reading.chain.draft.missing
+        ):
             part.depends_on += made
         if is_after and self.parts:
             part.depends_on.append(self.parts[-1].leg_id)
 
     def plan(self) -> MissionPlan:
-        legs = [self._leg(part) for part in self.parts]
-        changes = any(part.reading.is_consequence for part in self.parts)
+        changing = [p.reading for p in self.parts if p.reading.target.is_side_effect]
         doubts: list[Doubt] = []
-        several = sum(part.reading.is_consequence for part in self.parts) > 1
-        for part in self.parts if changes else ():
-            doubts += doubts_of(part.reading, self.brief.now)
-            doubts += _of_limits(part.reading) if several or part.reading.is_identified else []
-        doubts += [
-            Doubt(
-                kind="ambiguous",
-                about=text,
-                why="it does not say what is to be done; going on only looks it up",
-            )
-            for text in self.wishes
-        ]
-        doubts += [
-            Doubt(
-                kind="not_carried_out",
-                about=text,
-                why=f"I do not carry out {text!r}: nothing of it is done. {_MODEL}",
-            )
-            for text in (self.forbidden if changes else ())
-        ]
-        doubts += [
-            Doubt(
-                kind="left_over",
-                about=text,
-                why="no tool does it; going on does the rest without it",
-            )
-            for text in self.unmet
-        ]
-        uncovered = (*self.unmet, *self.forbidden)
+        for part in self.parts if changing else ():
+            doubts += _doubts_of(part.reading, self.brief.now)
+            if part.reading in changing and (len(changing) > 1 or part.reading.is_identified):
+                doubts += _of_limits(part.reading)
+        doubts += [Doubt(kind="ambiguous", about=text, why=_ONLY_WISHED) for text in self.wishes]
+        doubts += [_not_carried_out(text) for text in self.forbidden if changing]
+        doubts += [Doubt(kind="left_over", about=text, why=_NO_TOOL) for text in self.unmet]
         return MissionPlan(
-            legs=tuple(legs), uncovered=uncovered, doubts=tuple(dict.fromkeys(doubts))
+            legs=tuple(map(self._leg, self.parts)),
+            uncovered=(*self.unmet, *self.forbidden),
+            doubts=tuple(dict.fromkeys(doubts)),
         )
 
     def _leg(self, part: Part) -> LegPlan:
         reading = part.reading
-        agent = agent_for(reading.target, self.agents, request=reading.clause.text)
-        order = order_of(reading)
+        agent = _agent_for(reading.target, self.agents, request=reading.clause.text)
+        order = _order_of(reading)
         if order is not None and order.count > agent.max_items:
-            raise TooMany(f"{order.count} calls of {reading.target.name}", agent.name)
+            raise PlanError(
+                f"the goal asks for {order.count} calls of {reading.target.name}, more than the "
+                f"agent {agent.name} does of a kind, one by one; ask for fewer, or raise its "
+                "`max_items` (ORCHESTRATOR_AGENTS)",
+                code="TooMany",
+            )
         return LegPlan(
             leg_id=part.leg_id,
             goal=reading.clause.text,
@@ -401,34 +349,42 @@ class _Goal:
         )
 
 
+def router_failed(reason: str) -> GoalUnread:
+    """Return the error for a request that the rules plan when the router fails."""
+    return GoalUnread(
+        f"the request could not be read: {reason}; report this as a defect of the router, or "
+        f"{_SET_A_MODEL}",
+        code="RequestUnread",
+    )
+
+
 def routed(router: Router, text: str, context: RouteContext, *, now: datetime) -> Selection:
     """Return the router's selection for a text.
 
     Raises:
-        RequestUnread: the router failed open.
+        GoalUnread: the router failed open.
     """
     selection = router.route(text, context, now=now)
     if selection.band == "fail_open":
-        raise RequestUnread(selection.reason)
+        raise router_failed(selection.reason)
     return selection
 
 
-def order_of(reading: Reading) -> Order | None:
+def _order_of(reading: Reading) -> Order | None:
     """Return the order of a clause that changes something."""
-    if not reading.is_consequence:
+    if not reading.target.is_side_effect:
         return None
     several = reading.chain.draft.several
-    count = len(several[1]) if several else max(1, reading.account.count or 1)
     return Order(
         tools=(reading.target.name,),
-        count=count,
+        count=len(several[1]) if several else max(1, reading.account.count or 1),
         each=reading.account.is_all,
         clause=reading.clause.text,
     )
 
 
-def feeds(tool: Tool, reading: Reading) -> bool:
-    """Return whether an earlier tool answers with what a clause needs and does not name itself."""
+def _feeds(tool: Tool, reading: Reading) -> bool:
+    """Return True if an earlier tool's answer holds a value that a clause needs but omits."""
     if any(run.is_value for run in reading.account.filters):
         return False
     fields = answer_fields(tool)
@@ -441,13 +397,13 @@ def feeds(tool: Tool, reading: Reading) -> bool:
     return False
 
 
-def unsaid_days(reading: Reading) -> list[Leaf]:
-    """Return the days that the calls of a clause need and it does not say."""
-    return [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.kind in DAYS]
+def _unsaid(reading: Reading, kinds: Collection[Kind]) -> bool:
+    """Return True if the calls of a clause need values of these kinds that it omits."""
+    return any(leaf.parameter.kind in kinds for _, leaf in reading.chain.unsaid)
 
 
-def days_said(clause: Clause) -> str:
-    """Return the one or two days of a clause in words; '' for more."""
+def _days_said(clause: Clause) -> str:
+    """Return the one or two days of a clause in words; '' for other numbers."""
     days = [one.value for one in clause.of_kind("date") if isinstance(one.value, str)]
     match days:
         case [day]:
@@ -458,51 +414,39 @@ def days_said(clause: Clause) -> str:
             return ""
 
 
-def unsaid_texts(reading: Reading) -> list[Leaf]:
-    """Return the texts that the calls of a clause need and it does not say."""
-    return [
-        leaf for _, leaf in reading.chain.unsaid if leaf.parameter.kind in (Kind.TEXT, Kind.TITLE)
-    ]
-
-
 def refers_back(clause: Clause) -> bool:
-    """Return whether a clause speaks of a thing that an earlier one named: "tell them about it"."""
+    """Return True if a clause refers to an earlier thing: "tell them about it"."""
     return any(one.kind == "back_reference" for one in find_triggers(clause.text))
 
 
-def unsaid_amounts(reading: Reading) -> bool:
-    """Return whether a call needs amounts that the clause does not say."""
-    found = [leaf.parameter.kind for leaf in reading.chain.draft.missing if 0 in leaf.path]
-    return bool(found) and bool({Kind.AMOUNT, Kind.MONEY} & set(found))
-
-
-def doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
-    """Return what of a clause is not carried out, is left over or cannot be meant."""
+def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
+    """Return the parts of a clause that are not carried out, are left over or are implausible."""
     clause, account = reading.clause, reading.account
-    doubts = [_of_trigger(trigger, clause) for trigger in account.triggers]
-    if clause.dependent and not any(t.start == 0 for t in account.triggers):
-        why = f"I do not carry out {clause.dependent!r}. {_MODEL}"
-        doubts.append(Doubt(kind="not_carried_out", about=clause.dependent, why=why))
-    if not reading.is_consequence:
+    starts = [trigger.start for trigger in account.triggers]
+    doubts = [_not_carried_out(clause.text[start:]) for start in starts]
+    if clause.dependent and 0 not in starts:
+        doubts.append(_not_carried_out(clause.dependent))
+    if not reading.target.is_side_effect:
         return doubts
-    told = [(t.start, t.end) for t in account.triggers]
-    left = [run for run in account.left_over if not _is_inside(run, told, clause)]
-    doubts += [
-        Doubt(
-            kind="left_over",
-            about=run.text,
-            why=f"{_why_unused(run, reading)}; going on does {reading.target.title!r} without it",
-        )
-        for run in left
-    ]
+    # The doubt about a trigger word already covers the words after it.
+    left = [run for run in account.left_over if not any(s <= run.span[0] for s in starts)]
+    without = f"going on does {reading.target.title!r} without it"
+    for run in left:
+        why = f"{_why_unused(run, reading)}; {without}"
+        doubts.append(Doubt(kind="left_over", about=run.text, why=why))
     return [*doubts, *_impossible(reading, now)]
+
+
+def _not_carried_out(text: str) -> Doubt:
+    about = text.strip()[:_LONGEST_ABOUT]
+    return Doubt(kind="not_carried_out", about=about, why=f"I do not carry out {about!r}. {_MODEL}")
 
 
 def _why_unused(run: Run, reading: Reading) -> str:
     if run.value is not None and run.value.kind == "amount":
         for draft in reading.chain.drafts:
             unfilled = (leaf for leaf in draft.leaves if leaf.path not in draft.found)
-            money = (one for one in unfilled if one.parameter.kind in (Kind.AMOUNT, Kind.MONEY))
+            money = (one for one in unfilled if one.parameter.kind in MONEY)
             for why in (why_not_taken(leaf.parameter, run.value) for leaf in money):
                 if why:
                     return why
@@ -510,23 +454,9 @@ def _why_unused(run: Run, reading: Reading) -> str:
 
 
 def _of_limits(reading: Reading) -> list[Doubt]:
-    """What is only known once something was looked up, which may be after another effect."""
-    if not reading.is_consequence:
-        return []
-    said = [reading.clause.text[slice(*limit.span)] for limit in reading.account.limits]
+    """Return doubts about limits that are only known after a look-up, and about another effect."""
     why = "no tool takes it as an input, so that it would only be seen after the first effect"
-    return [Doubt(kind="left_over", about=text, why=why) for text in said]
-
-
-def _of_trigger(trigger: Trigger, clause: Clause) -> Doubt:
-    about = clause.text[trigger.start :].strip()[:_LONGEST_ABOUT]
-    why = f"I do not carry out {about!r}. {_MODEL}"
-    return Doubt(kind="not_carried_out", about=about, why=why)
-
-
-def _is_inside(run: Run, told: Sequence[tuple[int, int]], clause: Clause) -> bool:
-    """Return whether a doubt about a trigger already names these words."""
-    return any(start <= run.span[0] for start, _ in told)
+    return [Doubt(kind="left_over", about=limit.text, why=why) for limit in reading.account.limits]
 
 
 def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
@@ -551,20 +481,20 @@ def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
             yield Doubt(kind="impossible", about=text, why="it starts where it ends")
 
 
-def agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:
-    """Return the agent for a request that a tool reaches: one that may touch it.
+def _agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:
+    """Return the agent for a request: one that may use the tool.
 
-    The first that names its domain; else that names the tool; else one for everything, before one
-    that prefers something else. Where there are no profiles, one is made for the domain.
+    The first that names the tool's domain; else one that names the tool; else one for everything,
+    before one that prefers something else. Without profiles, one is made for the domain.
 
     Raises:
-        NothingAllowed: it is outside what every agent may touch.
+        PlanError: every agent's wall excludes the tool.
     """
     if not agents:
         return AgentProfile(name=tool.domain, prefers=(tool.domain,))
     able = [agent for agent in agents if is_inside(tool, (agent.wall,))]
     if not able:
-        raise NothingAllowed(request, tool.name, tool.domain)
+        raise none_may(request, tool)
     return min(able, key=lambda agent: _remoteness(agent, tool))
 
 
@@ -577,8 +507,8 @@ def _remoteness(agent: AgentProfile, tool: Tool) -> int:
 
 
 def _with_verb(text: str, parts: Sequence[Part]) -> str:
-    """Return a clause with the verb of the order before it, where it has none of its own."""
-    if not parts or not parts[-1].reading.is_consequence:
+    """Return a clause with the verb of the previous order, if the clause has none of its own."""
+    if not parts or not parts[-1].reading.target.is_side_effect:
         return text
     clause = read_clause(text, now=parts[-1].reading.clause.now)
     first = clause.words[:1]
@@ -593,20 +523,11 @@ def _with_verb(text: str, parts: Sequence[Part]) -> str:
 
 
 def _between(spans: Sequence[tuple[int, int]], goal: str) -> list[str]:
-    """Return what a goal says before and between its clauses, but for what only joins them."""
+    """Return the parts of a goal before and between its clauses, except mere connectives."""
     starts = [0, *(end for _, end in spans)]
     ends = [*(start for start, _ in spans), len(goal)]
     gaps = [goal[start:end].strip(" ,;.:-*\n\t") for start, end in zip(starts, ends, strict=True)]
     return [gap for gap in gaps if any(w not in _JOINING for w in _WORDS.findall(gap.lower()))]
-
-
-def _only_qualifies(text: str) -> bool:
-    """Return whether a clause says no more than on what the one before it depends."""
-    return _QUALIFIES.match(text) is not None and "," not in text
-
-
-def _first_words(tool: Tool) -> list[str]:
-    return [word.lower() for word in tool.summary.split()[:1] if word.isalpha()]
 
 
 def _slug(domain: str) -> str:

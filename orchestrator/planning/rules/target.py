@@ -1,15 +1,18 @@
-"""One clause to the tool that does it: of the right effect, and named by the clause's own words."""
+"""Finds the tool for a clause: with the right effect, and named by the clause's own words."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import meanings_of
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     QUESTION_WORDS,
     STOP_WORDS,
@@ -24,6 +27,7 @@ from orchestrator.planning.rules.clause import LEADS, Clause, Word
 from orchestrator.planning.rules.items import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tool_words import (
+    is_in_path,
     named_nouns,
     noun_before,
     nouns_of,
@@ -36,34 +40,12 @@ from orchestrator.planning.rules.tool_words import (
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
-_ASKING: Final = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "any",
-        "when",
-        "where",
-        "who",
-        "which",
-        "what",
-        "how",
-        "whose",
-        "why",
-    ]
-)
+_LISTS: Final = WordLists("rules")
+_ASKING: Final = _LISTS.word_set("asking")
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
-_LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
 _LEAVE: Final = frozenset({"may", "might", "should", "must", "shall"})
 _FEW: Final = 2
 _PARTICLES: Final = frozenset({"on", "off", "in", "out", "up", "down"})
-_PAST: Final = frozenset({"past", "history", "historical", "yesterday", "previous"})
 _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
 _ALIKE: Final = 5
@@ -75,37 +57,55 @@ _WANTED: Final = re.compile(
     r"(?:(?:a|an|one|two|three|another|\d+)\b|(?<=(?:to|om) )\w)",
     re.IGNORECASE,
 )
-"""What somebody wants to have: "I need a rental car"."""
-_NEEDED: Final = frozenset({"need", "want", "like", "get", "give", "fetch"})
+"""The wording of a wish: "I need a rental car"."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """What a clause wants done: a read, a consequence of a class, or what its words leave open."""
+    """The intent of a clause: a read, a consequence of a class, or unclear."""
 
     action: Action
     verb: str
     is_order: bool
     is_open: bool = False
-    """Whether the words leave open if something is to be read or done."""
+    """True if the words do not determine whether to read or to change something."""
     is_wanted: bool = False
-    """Whether it says what somebody wants to have: shown, where nothing lets them have it."""
+    """True if it names a wanted thing, which is shown if no tool can provide it."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A tool with how well the clause's words speak of it; more is better."""
+    """A tool, and how well the clause's words match it; more is better."""
 
     tool: Tool
     score: float
     nouns: int
-    """How many words of the clause name what the tool deals in."""
+    """How many words of the clause name the tool's subject."""
     is_own_verb: bool = False
-    """Whether its verb is said, and is a verb of few tools."""
+    """True if the clause contains its verb, and few tools have that verb."""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """The words of a clause, parsed once for all tools."""
+
+    stems: frozenset[str]
+    meanings: frozenset[str]
+    """The stems of all words and of their synonyms."""
+    telling: Mapping[str, frozenset[str]]
+    """The stems of the words that may name the subject, each with its synonyms."""
+
+
+@read_once
+def _said(clause: Clause) -> _Said:
+    stems = frozenset(word.stem for word in clause.words)
+    meant = {w.stem: frozenset((w.stem, *meanings_of(w.lower))) for w in clause.words}
+    telling = {word.stem: meant[word.stem] for word in _telling(clause)}
+    return _Said(stems, stems.union(*meant.values()), telling)
 
 
 def aim_of(clause: Clause, catalog: Catalog) -> Aim:
-    """Return what a clause wants done, by its first words and its verb."""
+    """Return the intent of a clause, from its first words and its verb."""
     words = clause.words
     if not words:
         return Aim(Action.UNKNOWN, "", is_order=False, is_open=True)
@@ -118,8 +118,8 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
         or (clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first))
     )
     verb = clause.verb
-    following = _following(clause)
-    action = action_of(verb, following)
+    following = [word.lower for word in words[clause.verb_index + 1 :][:1]]
+    action = action_of(verb, *following)
     if asks_leave or (is_asked and first not in _COURTESY):
         return Aim(Action.READ, verb, is_order=False)
     if _WANTED.match(clause.text):
@@ -134,21 +134,34 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
 
 
-def _following(clause: Clause) -> str:
-    number = clause.verb_index + 1
-    return clause.words[number].lower if number < len(clause.words) else ""
-
-
 def _commanded(verb: str, catalog: Catalog) -> bool:
-    """Return whether a tool that changes something is named by this verb."""
-    own = stem(verb)
-    return any(own in verbs_of(t) for t in catalog.tools.values() if t.is_side_effect)
+    """Return True if a tool that changes something is named by this verb."""
+    return stem(verb) in _changes_of(catalog).by_verb
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """The tools of a catalog that change something, by verb, and the things they create."""
+
+    by_verb: Mapping[str, Sequence[Tool]]
+    things: frozenset[str]
+
+
+@read_once
+def _changes_of(catalog: Catalog) -> _Changes:
+    by_verb: defaultdict[str, list[Tool]] = defaultdict(list)
+    changing = [tool for tool in catalog.tools.values() if tool.is_side_effect]
+    for tool in changing:
+        for verb in verbs_of(tool):
+            by_verb[verb].append(tool)
+    things = frozenset(one for tool in changing for one in thing_words(tool))
+    return _Changes(dict(by_verb), things)
 
 
 def find_target(
     clause: Clause, selection: Selection, catalog: Catalog, walls: Sequence[Wall] = ()
 ) -> list[Fit]:
-    """Return the tools that may do what a clause asks, best first; empty where none does."""
+    """Return the tools that may carry out a clause, best first; empty without any."""
     aim = aim_of(clause, catalog)
     found = _fitting(clause, aim, selection, catalog, walls)
     if not found and aim.is_wanted:
@@ -165,13 +178,10 @@ def _fitting(
     unasked = {*selection.prerequisites, *selection.padding} - {*scores}
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
-    names += [name for name in _named_whole(clause, catalog) if name not in names]
-    if aim.action is Action.SEND:
-        names += [name for name in _sending(catalog) if name not in names]
     verb = stem(aim.verb)
-    named_by = [t for t in catalog.tools.values() if t.is_side_effect and verb in verbs_of(t)]
+    changes = _changes_of(catalog)
+    named_by = changes.by_verb.get(verb, ())
     frame_orders = selection.frame.side_effect_allowed
-    made = {one for t in catalog.tools.values() if t.is_side_effect for one in thing_words(t)}
     found: list[Fit] = []
     for name in names:
         tool = catalog.tools.get(name)
@@ -182,26 +192,16 @@ def _fitting(
         if aim.is_order and (_is_opposite(tool, clause, aim) or _is_of_another(tool, clause)):
             continue
         score, nouns = _score(tool, clause, aim)
-        if aim.is_order and named_by and stem(aim.verb) not in verbs_of(tool):
+        if aim.is_order and named_by and verb not in verbs_of(tool):
             score -= 1.5
-        if not tool.is_side_effect and _is_of_records(tool, clause, made):
+        if not tool.is_side_effect and _is_of_records(tool, clause, changes.things):
             score -= 2.5
-        own = stem(aim.verb) in verbs_of(tool) and len(named_by) <= _FEW
+        if tool.deprecated:
+            score -= 1.0  # after an equal one
+        own = verb in verbs_of(tool) and len(named_by) <= _FEW
         found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
     found.sort(key=lambda fit: -fit.score)
-    return [fit for fit in found if _speaks_of(fit, clause, aim, selection)]
-
-
-def _speaks_of(fit: Fit, clause: Clause, aim: Aim, selection: Selection) -> bool:
-    """Return whether the words name what the tool deals in, or its very verb."""
-    if fit.nouns > 0:
-        return True
-    return selection.fits and (fit.is_own_verb or _has_equal(fit.tool, clause))
-
-
-def _has_equal(tool: Tool, clause: Clause) -> bool:
-    own = own_words(tool) - verbs_of(tool)
-    return any(not own.isdisjoint(meanings_of(word.lower)) for word in _telling(clause))
+    return [fit for fit in found if fit.nouns > 0 or (selection.fits and fit.is_own_verb)]
 
 
 def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
@@ -221,7 +221,7 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
 
 
 def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
-    """Return whether a tool's verb has another particle: "turn off" for "turn on"."""
+    """Return True if a tool's verb has another particle: "turn off" for "turn on"."""
     own = _PARTICLES & {*tokens(tool.summary)[1:2], *tokens(tool.summary)[-1:]}
     if not own or stem(aim.verb) not in verbs_of(tool):
         return False
@@ -230,106 +230,87 @@ def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
 
 
 def _is_of_another(tool: Tool, clause: Clause) -> bool:
-    """Return whether an id is said of a thing that a tool does not speak of."""
-    nouns = {
-        c.noun
-        for c in clause.of_kind("id")
-        if c.noun and clause.place_of(c.start) > clause.verb_index + 1
-    }
-    nouns = {one for one in nouns if one not in LEADS and one not in STOP_WORDS}
-    known = own_words(tool)
+    """Return True if the clause's id belongs to a thing that the tool does not mention."""
+    ids = [c for c in clause.of_kind("id") if clause.place_of(c.start) > clause.verb_index + 1]
+    nouns = {c.noun for c in ids} - LEADS - STOP_WORDS - {""}
     fed = {stem(word) for p in tool_parameters(tool) for word in p.words}
-    return bool(nouns) and nouns.isdisjoint(known | fed)
-
-
-def _sending(catalog: Catalog) -> list[str]:
-    """The tools that make or send a message."""
-    found = [t for t in catalog.tools.values() if t.is_side_effect and nouns_of(t) & _MESSAGES]
-    return [tool.name for tool in found if tool.effect is not Effect.CANCEL][:8]
+    return bool(nouns) and nouns.isdisjoint(own_words(tool) | fed)
 
 
 def _does_all(tool: Tool, clause: Clause) -> bool:
-    """Return whether a tool changes all there is where the clause does not say so."""
+    """Return True if a tool changes all items and the clause does not say "all"."""
     own = {*tokens(tool.name), *tokens(tool.summary)}
     said = {word.lower for word in clause.words}
     return tool.is_side_effect and not own.isdisjoint(_ALL) and said.isdisjoint(_ALL)
 
 
 def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
-    """Return whether a tool reads what somebody made, bookings say, and the clause says neither.
+    """Return True if a tool reads records that people made, such as bookings, and is not asked to.
 
-    "Booked", "reserved" and the like say it as well: words that begin alike.
+    "Booked", "reserved" and the like ask for records too: words with the same beginning.
     """
     things = thing_words(tool)
     if things.isdisjoint(made) or not _OWN.isdisjoint(word.lower for word in clause.words):
         return False
     nouns = things | (named_nouns(tool) - {*content_stems(tool.domain)})
-    said = {w.stem for w in clause.words} | {m for w in clause.words for m in meanings_of(w.lower)}
+    said = _said(clause).meanings
     begins = {noun[:_ALIKE] for noun in nouns if len(noun) >= _ALIKE}
     return nouns.isdisjoint(said) and begins.isdisjoint(one[:_ALIKE] for one in said)
 
 
 def _is_probe(tool: Tool, catalog: Catalog) -> bool:
-    """Return whether a tool is only asked by a reference that no person knows."""
+    """Return True if a tool takes only a reference that no person knows."""
     required = {*tool.required_inputs}
     own = {n for one in catalog.tools.values() for n in one.reference_inputs} if required else set()
     return tool.effect is Effect.READ and bool(required & own)
 
 
-def _named_whole(clause: Clause, catalog: Catalog) -> list[str]:
-    """The tools whose whole name the clause says: "list customers" is listCustomers."""
-    said = {word.stem for word in clause.words}
-    return [
-        tool.name
-        for tool in catalog.tools.values()
-        if len(verbs_of(tool) | named_nouns(tool)) > 1
-        and (verbs_of(tool) | named_nouns(tool)) <= said
-    ][:8]
-
-
 def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
-    telling = _telling(clause)
-    own = named_nouns(tool)
-    wide = nouns_of(tool)
-    words = own_words(tool) - verbs_of(tool)
-    named = {w.stem for w in telling if w.stem in own or not own.isdisjoint(_same(w))}
-    summed = {w.stem for w in telling if w.stem in wide}
-    known = {w.stem for w in telling if w.stem in words or not words.isdisjoint(_same(w))}
-    covered = len([s for s in own if s in {w.stem for w in clause.words}]) / max(1, len(own))
+    said = _said(clause)
+    own, wide = named_nouns(tool), nouns_of(tool)
+    verb, verbs = stem(aim.verb), verbs_of(tool)
+    words = own_words(tool) - verbs
+    named = {one for one, same in said.telling.items() if same & own}
+    summed = said.telling.keys() & wide
+    known = [one for one, same in said.telling.items() if not words.isdisjoint(same)]
+    covered = len(own & said.stems) / max(1, len(own))
     score = 1.6 * len(named) + 0.8 * len(summed - named) + 0.5 * len(known) + 1.5 * covered
-    if stem(aim.verb) in verbs_of(tool):
+    if verb in verbs:
         score += 2.5
     elif verbs_meant(aim.verb, tool):
         score += 1.5
     elif aim.is_order:
         score -= 1.5
-    if aim.is_order and stem(aim.verb) in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
-        named.add(stem(aim.verb))  # "remind me" is a reminder, "email" an e-mail
+    if aim.is_order and verb in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
+        named.add(verb)  # "remind me" is a reminder, "email" an e-mail
         score += 2.0
     if aim.action is Action.SEND and wide & _MESSAGES:
         summed |= wide & _MESSAGES
         score += 1.5
     score += _shape(tool, clause, aim)
-    heads = _head(clause)
-    if heads and not heads.isdisjoint(thing_words(tool) | own):
+    # The last word of the verb's object is the subject of the clause.
+    objects = clause.of_kind("object")
+    head = clause.before(objects[-1].end) if objects else None
+    if head is not None and head.stem in thing_words(tool) | own:
         score += 1.0
     return score, len(named | summed)
 
 
 def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
-    """Whether a tool's inputs suit what is said: an id where one thing is asked for."""
+    """Return how well a tool's inputs suit a clause: an id if it requests one item."""
     required = [p for p in tool_parameters(tool) if p.required and p.name not in tool.pii_fields]
-    ids = [p for p in required if p.is_id or f"{{{p.name}}}" in tool.path]
+    ids = [p for p in required if p.is_id or is_in_path(tool, p.name)]
     has_id = bool(clause.of_kind("id")) or any(
         c.text.isdigit() and c.noun in {stem(w) for p in ids for w in p.words} | nouns_of(tool)
         for c in clause.of_kind("number")
     )
-    score = _of_its_days(tool, clause)
+    score = 0.0
     if not aim.is_order and not tool.is_side_effect:
         said = {word.stem for word in clause.words}
         is_named = any(said & noun_before(tool, p.name) for p in ids) and len(said) > 3
-        if ids and not has_id and not is_named and not _is_definite(clause):
-            score -= 2.5 if _is_plural(clause) else 1.5
+        if ids and not has_id and not is_named and not clause.of_kind("name", "quoted"):
+            last = " ".join(c.text.lower() for c in clause.of_kind("object")[-1:])
+            score -= 2.5 if last.endswith("s") and not last.endswith("ss") else 1.5
         if not ids and has_id and is_listing(tool):
             score -= 0.7
     kinds = {p.kind for p in required}
@@ -344,35 +325,9 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
     return score
 
 
-def _of_its_days(tool: Tool, clause: Clause) -> float:
-    """Whether a tool of past days is asked for one, and for no other."""
-    if _PAST.isdisjoint({*tokens(tool.name), *tokens(tool.summary)}):
-        return 0.0
-    days = [str(c.value) for c in clause.of_kind("date") if c.value]
-    if not days:
-        return -1.0
-    return 2.0 if max(days) < clause.now.date().isoformat() else -3.0
-
-
-def _is_plural(clause: Clause) -> bool:
-    objects = clause.of_kind("object")
-    last = objects[-1].text.lower() if objects else ""
-    return last.endswith("s") and not last.endswith("ss")
-
-
-def _is_definite(clause: Clause) -> bool:
-    return bool(clause.of_kind("name", "quoted"))
-
-
-def _same(word: Word) -> Iterable[str]:
-    return [one for one in meanings_of(word.lower)]
-
-
 def _telling(clause: Clause) -> list[Word]:
-    """The words that may name what is dealt in: no values, no stop words, not the verb."""
-    values = [
-        c for c in clause.candidates if c.kind in ("quoted", "email", "url", "text", "trimmed")
-    ]
+    """Return the words that may name the subject: no values, no stop words, not the verb."""
+    values = clause.of_kind("quoted", "email", "url", "text", "trimmed")
     spans = [(c.start, c.end) for c in values]
     return [
         word
@@ -381,12 +336,3 @@ def _telling(clause: Clause) -> list[Word]:
         and not any(s < word.end and word.start < e for s, e in spans)
         and not (number == clause.verb_index and is_verb(word.lower) and len(clause.words) > 1)
     ]
-
-
-def _head(clause: Clause) -> frozenset[str]:
-    """The last word of the verb's object: what the clause is about."""
-    objects = clause.of_kind("object")
-    if not objects:
-        return frozenset()
-    last = [w for w in clause.words if w.end <= objects[-1].end][-1:]
-    return frozenset(w.stem for w in last)

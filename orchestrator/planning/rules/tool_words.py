@@ -1,4 +1,4 @@
-"""The words by which a person speaks of a tool: its name, summary, tags and inputs."""
+"""The words with which people refer to a tool: its name, summary, tags and inputs."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,6 +10,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import equals_of
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
     action_of,
@@ -19,41 +20,19 @@ from orchestrator.language.words import (
     tokens,
     verb_named,
 )
+from orchestrator.planning.rules.parameters import Parameter
 
+_LISTS: Final = WordLists("rules")
 _NESTED: Final = ("properties", "items", "anyOf", "oneOf", "allOf", "$defs")
 _MOST_LEVELS: Final = 5
-_SPECIFIC: Final = frozenset(
-    [
-        "forward",
-        "reply",
-        "respond",
-        "resend",
-        "share",
-        "invite",
-        "call",
-        "wire",
-        "tip",
-    ]
-)
-_PLAIN_CHANGES: Final = frozenset(
-    [
-        "change",
-        "update",
-        "set",
-        "edit",
-        "modify",
-        "adjust",
-        "alter",
-        "run",
-        "execute",
-    ]
-)
+_SPECIFIC: Final = _LISTS.word_set("specific")
+_PLAIN_CHANGES: Final = _LISTS.word_set("plain_changes")
 _MAKING: Final = frozenset({Action.CREATE, Action.EXECUTE, Action.PAY, Action.SEND, Action.UPDATE})
 
 
 @read_once
 def verb_of(tool: Tool) -> tuple[str, Action]:
-    """Return the verb that a tool is named by and its class, which its effect decides first."""
+    """Return the verb in a tool's name and its class, which the tool's effect overrides."""
     verb, action = verb_named(
         tool.name, tool.summary or tool.description, but=tool.domain, method=tool.method
     )
@@ -67,7 +46,7 @@ def verb_of(tool: Tool) -> tuple[str, Action]:
 
 @read_once
 def verbs_of(tool: Tool) -> frozenset[str]:
-    """Return the stems of the verbs by which a tool's summary, name and path order what it does."""
+    """Return the stems of the verbs for a tool's action, in its summary, name and path."""
     domain = {*content_stems(tool.domain)}
     named = [word for word in tokens(tool.name) if stem(word) not in domain]
     if len(named) > 1 and named[0] == tool.method.lower():
@@ -81,21 +60,21 @@ def verbs_of(tool: Tool) -> frozenset[str]:
 
 @read_once
 def nouns_of(tool: Tool) -> frozenset[str]:
-    """Return the stems of the things that a tool's name and summary speak of."""
+    """Return the stems of the things in a tool's name and summary."""
     text = f"{tool.name} {tool.summary} {tool.path}"
     return frozenset(content_stems(text)) - verbs_of(tool)
 
 
 @read_once
 def named_nouns(tool: Tool) -> frozenset[str]:
-    """Return the stems of the things in a tool's name, or in its summary where that has none."""
+    """Return the stems of the things in a tool's name, or in its summary if the name has none."""
     own = frozenset(content_stems(tool.name)) - verbs_of(tool)
     return own or nouns_of(tool)
 
 
 @read_once
 def own_words(tool: Tool) -> frozenset[str]:
-    """Return the stems of every word that a tool uses of itself, its inputs and their values."""
+    """Return the stems of every word in a tool's texts, its inputs and their values."""
     values: list[str] = []
     for part in walk(tool.input_schema, _NESTED, most_levels=_MOST_LEVELS):
         listed = part.get("enum")
@@ -105,7 +84,7 @@ def own_words(tool: Tool) -> frozenset[str]:
 
 @read_once
 def unvalued_words(tool: Tool) -> frozenset[str]:
-    """Return the stems of every word that a tool uses of itself and of the names of its inputs."""
+    """Return the stems of every word in a tool's texts and the names of its inputs."""
     texts = [tool.name, tool.summary, tool.domain, tool.document, tool.path, *tool.intent_tags]
     for part in walk(tool.input_schema, _NESTED, most_levels=_MOST_LEVELS):
         texts += properties_of(part)
@@ -119,21 +98,21 @@ def _stems(tool: Tool, text: str) -> frozenset[str]:
 
 @read_once
 def plain_words(tool: Tool) -> frozenset[str]:
-    """Return the stems of a tool's name, summary and path as they are, no others for them."""
+    """Return the stems of a tool's name, summary and path, without synonyms."""
     return frozenset(content_stems(f"{tool.name} {tool.summary} {tool.path} {tool.domain}")) | {
         stem(singular(word)) for word in tokens(f"{tool.name} {tool.path}")
     }
 
 
 def vocabulary(tools: Iterable[Tool]) -> frozenset[str]:
-    """Return the words of several tools, without those of the values of their inputs."""
+    """Return the words of several tools, without those of their inputs' values."""
     return frozenset().union(*(unvalued_words(tool) for tool in tools))
 
 
 def verbs_meant(word: str, tool: Tool) -> bool:
-    """Return whether a verb asks for what a tool does: its own, or a plain one of the same class.
+    """Return True if a verb requests a tool's action: its own verb, or a plain one of its class.
 
-    To disable is not to enable, nor to forward to send: such verbs are only their own tools'.
+    To disable is not to enable, nor to forward to send: such verbs match only their own tools.
     """
     action = action_of_stem(stem(word))
     _, own = verb_of(tool)
@@ -155,24 +134,28 @@ def verbs_meant(word: str, tool: Tool) -> bool:
 
 @read_once
 def thing_words(tool: Tool) -> frozenset[str]:
-    """Return the stems of what the last fixed part of a tool's path names, in the singular."""
+    """Return the singular stems of the last fixed part of a tool's path."""
     fixed = [part for part in tool.path.split("/") if part and "{" not in part]
     words = tokens(fixed[-1]) if fixed else []
     return frozenset(stem(singular(word)) for word in words if word not in STOP_WORDS)
 
 
+def is_in_path(tool: Tool, name: str) -> bool:
+    """Return True if an input is a part of the tool's path."""
+    return f"{{{name}}}" in tool.path
+
+
 def noun_before(tool: Tool, name: str) -> frozenset[str]:
-    """Return the stems of what a path names right before one of its inputs."""
-    before = tool.path.partition(f"{{{name}}}")[0] if f"{{{name}}}" in tool.path else ""
+    """Return the stems of the path segment right before one of its inputs."""
+    before = tool.path.partition(f"{{{name}}}")[0] if is_in_path(tool, name) else ""
     parts = [part for part in before.split("/") if part and "{" not in part]
-    words = tokens(parts[-1]) if parts else []
-    return frozenset(stem(singular(word)) for word in words)
+    return frozenset(stem(singular(word)) for word in tokens(parts[-1] if parts else ""))
 
 
-def id_nouns(tool: Tool, name: str, words: Iterable[str]) -> frozenset[str]:
-    """Return the stems of the nouns after which an id of this input is said."""
-    own = {stem(word) for word in words} - {stem(word) for word in lexicon.IDENTIFIER}
-    return frozenset(own) | noun_before(tool, name)
+def id_nouns(tool: Tool, parameter: Parameter) -> frozenset[str]:
+    """Return the stems of the nouns that introduce an id for this input."""
+    own = {stem(word) for word in parameter.words} - {stem(word) for word in lexicon.IDENTIFIER}
+    return frozenset(own) | noun_before(tool, parameter.name)
 
 
 def _with_equals(stems: Iterable[str]) -> frozenset[str]:

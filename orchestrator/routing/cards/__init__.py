@@ -1,1 +1,1 @@
-"""What the router knows of tools: cards, inputs, who feeds whom, and the words of a catalog."""
+"""Capability cards of tools, their prerequisites, and the vocabulary of a catalog."""

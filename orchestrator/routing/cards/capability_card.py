@@ -1,92 +1,187 @@
-"""Capability cards: what the router knows of a tool, prepared for scoring."""
+"""Capability cards: the router's view of a tool and the values that its required inputs need."""
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
-from orchestrator.catalog.file_inputs import answers_file, file_inputs
+from orchestrator.catalog.file_inputs import answers_file, file_inputs, is_file
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.functions import namespace_of
 from orchestrator.catalog.tool import Effect, Tool, thing_with_id
-from orchestrator.core.read_once import read_once
+from orchestrator.core.read_once import Recent
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
-from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
-from orchestrator.language.values import is_identifier
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, name_stems, stem, tokens, verb_named
-from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
-from orchestrator.routing.clause_reading import orders_by_first_word
 
-_MAX_DEPTH = 6
-_FEWEST_OWN = 2
-"""So many words of a name, its domain's left out, tell it from others: not the verb alone."""
-_DONE_BY: Final = {Effect.OBLIGATION: Action.CREATE, Effect.WRITE: Action.EXECUTE}
-"""The class of a deed that is known by what its tool declares alone."""
+UNTYPED: Final = frozenset({"name", "quoted"})
+"""Kinds of slots whose words may also name the requested thing."""
+
+_LISTS: Final = WordLists("parameters")
+_IDENTIFYING: Final = _LISTS.word_set("identifying")
+_KINDS: Final = TypeAdapter(dict[str, tuple[SlotKind, ...]])
+_KINDS_BY_WORD, _KINDS_BY_FORMAT = (
+    _KINDS.validate_python({word: kinds.split() for word, kinds in _LISTS.table(key).items()})
+    for key in ("kinds_by_word", "kinds_by_format")
+)
+_STRUCTURED: Final = ("integer", "number", "object", "array")
+_MAX_DEPTH: Final = 6
+_FEWEST_OWN: Final = 2
+"""How many words a name needs without its domain's to be distinct: more than the verb."""
+_ACTION_BY_EFFECT: Final = {Effect.OBLIGATION: Action.CREATE, Effect.WRITE: Action.EXECUTE}
 _FUNCTIONS_STEM: Final = stem(FUNCTIONS)
 _NESTING: Final = ("items", "properties", "$defs", *COMPOSITIONS)
+_MOST_CARDS: Final = 65_536
+
+
+# --- required inputs ------------------------------------------------------------------------
+
+
+class Need(NamedTuple):
+    """A required input that a request must fill, with the kinds of value that can fill it."""
+
+    name: str
+    kinds: tuple[SlotKind, ...]
+
+
+@lru_cache(maxsize=1 << 16)
+def identifies(name: str) -> bool:
+    """Return True if an input of that name takes an id: offer_id, movieId, latitude."""
+    words = tokens(name)
+    return bool(words) and words[-1] in _IDENTIFYING
+
+
+def noun_of(name: str) -> str:
+    """Return the stem of the noun of an id: "movi" of movie_id, "" of a bare id."""
+    words = tokens(name)[:-1]
+    return stem(words[-1]) if words else ""
+
+
+def slot_kinds(name: str, schema: Mapping[str, JsonValue]) -> tuple[SlotKind, ...]:
+    """Return the kinds of value that can fill an input; empty when none is certain."""
+    return _slot_kinds(name, str(schema.get("format", "")), str(schema.get("type", "")))
+
+
+@lru_cache(maxsize=1 << 16)
+def _slot_kinds(name: str, value_format: str, value_type: str) -> tuple[SlotKind, ...]:
+    if identifies(name):
+        return ("identifier",)
+    if value_format in _KINDS_BY_FORMAT:
+        return _KINDS_BY_FORMAT[value_format]
+    for word in reversed(tokens(name)):
+        if word in _KINDS_BY_WORD:
+            return _KINDS_BY_WORD[word]
+    return ("quantity", "amount") if value_type in ("integer", "number") else ()
+
+
+def needs_of(
+    required: Sequence[str], inputs: Mapping[str, Mapping[str, JsonValue]]
+) -> tuple[Need, ...]:
+    """Return the required inputs that a request must fill, in order.
+
+    The planner itself fills inputs that have a default or listed values, and free text.
+    """
+    needs: list[Need] = []
+    for name in required:
+        schema = inputs.get(name, {})
+        if "default" in schema or "const" in schema or "enum" in schema:
+            continue
+        kinds = slot_kinds(name, schema)
+        if kinds or schema.get("type") in _STRUCTURED or is_file(schema):
+            needs.append(Need(name, kinds))
+    return tuple(needs)
+
+
+def unmet(
+    needs: Iterable[Need], *, known: Collection[str] = (), kinds: Iterable[SlotKind] = ()
+) -> tuple[str, ...]:
+    """Return the names of the needs that known names and values of these kinds leave unfilled.
+
+    A value fills one input of its kind; money fills an amount and its currency.
+    """
+    left = list(kinds)
+    missing: list[str] = []
+    for name, wanted in needs:
+        if name in known:
+            continue
+        kind = next((kind for kind in wanted if kind in left), None)
+        if kind is None:
+            missing.append(name)
+        elif kind != "amount":
+            left.remove(kind)
+    return tuple(missing)
+
+
+def share_filled(
+    needs: Sequence[Need], required: int, *, known: Collection[str], kinds: Iterable[SlotKind]
+) -> float:
+    """Return the share of required inputs that can be filled, 0 to 1; 1 without required ones.
+
+    Args:
+        needs: the inputs that a request must fill.
+        required: the number of required inputs, including those that a planner fills.
+        known: names of the values that are available.
+        kinds: the kinds of the values in the request.
+    """
+    if not needs:
+        return 1.0
+    return 1.0 - len(unmet(needs, known=known, kinds=kinds)) / required
+
+
+# --- cards ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class CapabilityCard:
-    """A tool as the router sees it; all words are stems."""
+    """The router's view of a tool; all words are stems."""
 
     name: str
     domain: str
     document: str
     effect: Effect
-    """What its contract declares; an effect that was inferred says too little of what it is for."""
-
+    """The declared effect; an inferred one says too little about the tool's purpose."""
     is_change: bool
-    """Whether a call changes anything, by the tool's effect, inferred or not, or by its verb."""
-
+    """True if a call changes anything, judged by the tool's effect, declared or inferred, or its
+    verb."""
     action: Action
     required: tuple[str, ...]
     needs: tuple[Need, ...]
-    takes: frozenset[SlotKind]
     produces: frozenset[str]
     name_stems: tuple[str, ...]
     text_stems: tuple[str, ...]
     schema_stems: tuple[str, ...]
     own_stems: tuple[str, ...]
-    """Of the name, without those of namespace and domain, unless too little would be left."""
-
+    """The name without namespace and domain, unless too little would remain."""
     tag_stems: tuple[str, ...]
     example_stems: tuple[tuple[str, ...], ...]
-    id_marks: tuple[str, ...]
-    """Of the ids that its schema gives as examples; see `orchestrator.language.identifiers`."""
-
     verb: str
     is_probe: bool
-    """Whether it only looks up what an unclear call did, by a reference that no person knows."""
-
-    shows_own: bool
-    """Whether it shows what was booked before, where another tool finds what can be booked."""
-
-    commanded: str = ""
-    """The first word of its summary, where that is written as an order: "Subscribe a member"."""
-
+    """True if the tool only checks an unclear call, by a reference that no person knows."""
     files: frozenset[str] = frozenset()
     """The required inputs that are files."""
-
     answers_file: bool = False
+    is_deprecated: bool = False
 
     @property
     def is_mutation(self) -> bool:
-        """Whether the tool's verb orders a change, whatever its effect was declared as."""
+        """True if the tool's verb orders a change, whatever its declared effect."""
         return self.action in SIDE_EFFECT_ACTIONS
 
     def is_named_by(self, stems: Collection[str]) -> bool:
-        """Whether the words of a request say the whole name; its domain may go without saying."""
+        """Return True if the words of a request contain the whole name, except its domain."""
         return bool(self.own_stems) and all(word in stems for word in self.own_stems)
 
 
-def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
-    """The card of a tool; the rest is what `probes_of` and `own_views_of` say of it."""
-    verb, action = verb_and_action(tool)
+def make_card(tool: Tool, *, is_probe: bool = False) -> CapabilityCard:
+    """Return the card of a tool; `make_cards` sets the flag, which depends on the other tools."""
+    verb, action = _verb_and_action(tool)
     is_inferred = tool.document == FUNCTIONS and not tool.path
     hidden = {*tool.pii_fields, *tool.reference_inputs}
     required = tuple(name for name in _required(tool) if name not in hidden)
@@ -100,7 +195,6 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         action=action,
         required=required,
         needs=needs_of(required, inputs),
-        takes=frozenset(k for n, schema in inputs.items() for k in slot_kinds(n, schema)),
         produces=frozenset((*property_names(tool.output_schema), *_own_ids(tool))),
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
@@ -108,28 +202,50 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         own_stems=_own_stems(tool),
         tag_stems=tuple(content_stems(" ".join((_said_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
-        id_marks=marks_of(_example_ids(inputs, required)),
         verb=verb,
         is_probe=is_probe,
-        shows_own=shows_own,
-        commanded=tokens(tool.summary)[0] if orders_by_first_word(tool.summary) else "",
         files=frozenset(file_inputs(tool)) & {*required},
         answers_file=answers_file(tool),
+        is_deprecated=tool.deprecated,
     )
 
 
 def make_cards(
     tools: Sequence[Tool], make: Callable[..., CapabilityCard] = make_card
 ) -> tuple[CapabilityCard, ...]:
-    """The cards of a catalog's tools, in their order; `make` takes what `make_card` does."""
-    probes, own = probes_of(tools), own_views_of(tools)
-    return tuple(make(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools)
+    """Return the cards of a catalog's tools, in their order."""
+    probes = probes_of(tools)
+    return tuple(make(tool, is_probe=tool.name in probes) for tool in tools)
+
+
+class CardCache:
+    """A thread-safe cache of cards for recent catalogs, keyed by tool digest."""
+
+    def __init__(self, most_cards: int = _MOST_CARDS) -> None:
+        """Take the maximum number of cards."""
+        self._cards: Recent[tuple[str, bool], CapabilityCard] = Recent(most_cards)
+
+    def of(self, tools: Sequence[Tool]) -> tuple[CapabilityCard, ...]:
+        """Return the cards of a catalog's tools, in their order; make those of unknown tools."""
+        return make_cards(tools, self._card)
+
+    def _card(self, tool: Tool, *, is_probe: bool) -> CapabilityCard:
+        key = (tool_digest(tool), is_probe)
+        return self._cards.get(key) or self._cards.put(key, make_card(tool, is_probe=is_probe))
+
+
+def tool_digest(tool: Tool) -> str:
+    """Return the hex SHA-256 of a tool's whole content."""
+    return hashlib.sha256(json.dumps(tool.as_json()).encode()).hexdigest()
+
+
+# --- facts about a tool among others --------------------------------------------------------
 
 
 def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
-    """The names of tools that are only good as the probe of others' compensation.
+    """Return the names of tools that are useful only as the probe of other tools' compensation.
 
-    What can be called without that reference, and takes something else too, a person may want.
+    A tool that takes other inputs too, and can be called without that reference, does not count.
     """
     by_name = {tool.name: tool for tool in tools}
     found = [t.compensation.probe for t in by_name.values() if t.compensation]
@@ -140,33 +256,12 @@ def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
 
 
 def _only_refers(tool: Tool | None, references: Collection[str]) -> bool:
-    """Whether nothing can be asked of a tool but by these references."""
-    return (
-        tool is None
-        or {*tool.properties} <= {*references}
-        or bool({*_required(tool)} & {*references})
-    )
+    if tool is None or {*tool.properties} <= {*references}:
+        return True
+    return bool({*_required(tool)} & {*references})
 
 
-def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:
-    """The names of tools that show what was booked, of domains with a tool that finds what can be.
-
-    One answers with the ids that a booking makes, the other with those that it takes.
-    """
-    own: set[str] = set()
-    domains: dict[str, list[Tool]] = defaultdict(list)
-    for tool in tools:
-        domains[tool.domain].append(tool)
-    for some in domains.values():
-        bookings = [tool for tool in some if tool.effect is Effect.OBLIGATION]
-        takes = {name for tool in bookings for name in _ids(tool.required_inputs)}
-        makes = {n for tool in bookings for n in _ids(property_names(tool.output_schema))} - takes
-        looks = [tool for tool in some if tool.effect is Effect.READ]
-        answers = {t.name: _ids(property_names(t.output_schema)) for t in looks}
-        if any(ids & takes and not ids & makes for ids in answers.values()):
-            single = {t.name for t in looks if _ids(t.required_inputs) - makes}
-            own |= {name for name, ids in answers.items() if ids & makes} - single
-    return frozenset(own)
+# --- parts of a card ------------------------------------------------------------------------
 
 
 def _own_stems(tool: Tool) -> tuple[str, ...]:
@@ -177,25 +272,21 @@ def _own_stems(tool: Tool) -> tuple[str, ...]:
 
 
 def _said_domain(tool: Tool) -> str:
-    """The domain, where it says more than that a plain function has it in its name."""
+    """Return the domain, unless a plain function merely repeats it from its name."""
     if tool.document == FUNCTIONS:
         found = name_stems(tool.domain)
         return "" if {*found} <= {_FUNCTIONS_STEM, *content_stems(tool.name)} else tool.domain
     return tool.domain
 
 
-def _ids(names: Iterable[str]) -> set[str]:
-    return {name for name in names if identifies(name)}
-
-
 def property_names(schema: JsonValue) -> Iterator[str]:
-    """Names of the properties of a JSON Schema, those in nested objects and arrays included."""
+    """Yield the names of all properties of a JSON Schema, nested ones included."""
     for inner in walk(schema, _NESTING, most_levels=_MAX_DEPTH):
         yield from properties_of(inner)
 
 
 def id_of(noun: str) -> str:
-    """What the id of a thing is called in `CapabilityCard.produces`, in one number and form."""
+    """Return the name of a thing's id in `CapabilityCard.produces`, in one number and spelling."""
     return f"{stem(noun)}_id"
 
 
@@ -205,7 +296,7 @@ def _own_ids(tool: Tool) -> Iterator[str]:
 
 
 def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]:
-    """Ids that an answer has under the name of their thing: `books` whose members have an `id`."""
+    """Yield ids in an answer under the name of their thing: `books` of members with `id`."""
     if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return
     properties = properties_of(schema)
@@ -217,23 +308,14 @@ def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]
 
 
 def _required(tool: Tool) -> tuple[str, ...]:
-    """Required inputs; of several alternatives ("an id or a reference"), the first.
+    """Return required inputs; of several alternatives ("an id or a reference"), the first.
 
-    A cancel that requires nothing is told by an id all the same.
+    A cancel tool that requires nothing still needs an id.
     """
     names = [*tool.required_inputs, *next(iter(alternatives_of(tool.input_schema)), ())]
     if not names and tool.effect is Effect.CANCEL:
         names = [n for n in tool.properties if identifies(n) and n not in tool.reference_inputs][:1]
     return tuple(dict.fromkeys(names))
-
-
-def _example_ids(inputs: Mapping[str, JsonObject], names: Iterable[str]) -> Iterator[str]:
-    """The ids that a tool's schema gives as examples of these inputs."""
-    for name in names:
-        schema = inputs.get(name, {})
-        several = schema.get("examples")
-        examples = several if isinstance(several, list) else [schema.get("example")]
-        yield from (value for value in examples if isinstance(value, str) and is_identifier(value))
 
 
 def _schema_texts(inputs: Mapping[str, JsonObject]) -> Iterator[str]:
@@ -247,28 +329,16 @@ def _schema_texts(inputs: Mapping[str, JsonObject]) -> Iterator[str]:
             yield from (value for value in values if isinstance(value, str))
 
 
-@read_once
-def verb_and_action(tool: Tool) -> tuple[str, Action]:
-    """The tool's verb, and the class of it that agrees with the tool's effect."""
-    told = tool.summary or tool.description
-    verb, action = verb_named(tool.name, told, but=_said_domain(tool), method=tool.method)
+def _verb_and_action(tool: Tool) -> tuple[str, Action]:
+    """Return the tool's verb, and the action class that agrees with the tool's effect."""
+    purpose = tool.summary or tool.description
+    verb, action = verb_named(tool.name, purpose, but=_said_domain(tool), method=tool.method)
     if tool.effect is Effect.CANCEL:
         return verb, Action.CANCEL
-    # What a document reads by a POST may be a search; a function without a method only reads.
-    is_told = tool.method == "GET" or tool.document == FUNCTIONS
-    reads = is_told and tool.effect is Effect.READ
-    if reads and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
+    # A POST that only reads may be a search; a function without a method is read-only.
+    only_reads = tool.effect is Effect.READ and (tool.method == "GET" or tool.document == FUNCTIONS)
+    if only_reads and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
         return verb, Action.READ
-    if action is Action.UNKNOWN and tool.document != FUNCTIONS and _is_ordered(tool, verb, told):
-        return verb, _DONE_BY.get(tool.effect, action)
+    if action is Action.UNKNOWN and tool.document != FUNCTIONS:
+        return verb, _ACTION_BY_EFFECT.get(tool.effect, action)
     return verb, action
-
-
-def _is_ordered(tool: Tool, verb: str, told: str) -> bool:
-    """Whether a word that no lexicon holds is plainly what the tool does: "Sow a bed", `sowBeds`.
-
-    What a path is named by as well may be a thing.
-    """
-    words = tokens(tool.name)
-    is_named = words[:1] == [verb] and len(words) > 1 and stem(verb) not in name_stems(tool.path)
-    return tokens(told)[:1] == [verb] and (is_named or orders_by_first_word(told))

@@ -1,4 +1,4 @@
-"""Which tools feed another: producers of the required inputs that nobody has yet."""
+"""Prerequisites: the tools that produce required inputs for which no value is available."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -8,35 +8,38 @@ from orchestrator.catalog.tool import Effect
 from orchestrator.core.wall import Wall, admitted
 from orchestrator.language import lexicon
 from orchestrator.language.intent import Action, Slot, SlotKind
-from orchestrator.language.words import stem, tokens
-from orchestrator.routing.cards.capability_card import CapabilityCard, id_of
-from orchestrator.routing.cards.input_needs import identifies, noun_of, unmet
+from orchestrator.language.words import is_verb, stem, tokens
+from orchestrator.routing.cards.capability_card import (
+    CapabilityCard,
+    id_of,
+    identifies,
+    noun_of,
+    unmet,
+)
 
 MAX_DEPTH = 3
 MAX_PRODUCERS = 4
 _NOUN_AND_ID = 2
-_FEEDERS_KEPT = 1 << 14
+_CACHED = 1 << 14
 _ACTION_RANK = {Action.SEARCH: 0, Action.READ: 1}
 
 
 class Producers:
-    """For every input name of a catalog, the tools whose answers carry it."""
+    """The tools whose answers contain each input name of a catalog."""
 
     def __init__(self, cards: Sequence[CapabilityCard]) -> None:
-        """Index the cards by what they produce, and by the nouns of their names."""
+        """Index the cards by the properties of their declared answers."""
         self._cards = {card.name: card for card in cards}
         self._by_property: dict[str, list[str]] = defaultdict(list)
-        self._by_noun: dict[str, list[str]] = defaultdict(list)
+        self._undeclared: list[CapabilityCard] = []
         for card in cards:
             for name in card.produces:
                 self._by_property[name].append(card.name)
             if not card.produces and not card.is_mutation:
-                nouns = {word for word in card.name_stems if word != stem(card.verb)}
-                if len(nouns) == 1:
-                    self._by_noun[nouns.pop()].append(card.name)
-        self._giving_files = tuple(card.name for card in cards if card.answers_file)
-        # Who feeds an input does not depend on the request.
-        self._feeding = lru_cache(maxsize=_FEEDERS_KEPT)(self._find)
+                self._undeclared.append(card)
+        self._file_producers = tuple(card.name for card in cards if card.answers_file)
+        # Cached, as the producers of an input do not depend on the request.
+        self._found = lru_cache(maxsize=_CACHED)(self._find)
 
     def prerequisites(
         self,
@@ -47,25 +50,25 @@ class Producers:
         scores: Mapping[str, float] | None = None,
         walls: Sequence[Wall] = (),
     ) -> tuple[str, ...]:
-        """Tools to add so that every selected tool can be fed; none that is selected already.
+        """Return tools that supply the inputs of the selected tools, without the selected ones.
 
-        Transitive up to three steps back, at most four tools, reading tools before any other and
-        those of the same document first.
+        Up to three steps back and at most four tools, reading tools first, then tools of the same
+        document.
 
         Args:
             selected: tool names.
-            known: names of values that are there already.
-            slots: what the request gives.
+            known: names of values that are available.
+            slots: the values of the request.
             scores: fused scores, to choose among several producers.
-            walls: what the agent may touch; a producer outside is none.
+            walls: the agent's walls; a producer outside is left out.
         """
         added: dict[str, None] = {}
         chosen = set(selected)
         frontier = list(dict.fromkeys(selected))
+        kinds = [slot.kind for slot in slots]
         for _ in range(MAX_DEPTH):
-            frontier = self._step(frontier, chosen, known, slots, scores or {}, walls)
-            for name in frontier:
-                added.setdefault(name)
+            frontier = self._step(frontier, chosen, known, kinds, scores or {}, walls)
+            added |= dict.fromkeys(frontier)
         return tuple(added)[:MAX_PRODUCERS]
 
     def _step(
@@ -73,22 +76,22 @@ class Producers:
         frontier: Iterable[str],
         chosen: set[str],
         known: Collection[str],
-        slots: Sequence[Slot],
+        kinds: Sequence[SlotKind],
         scores: Mapping[str, float],
         walls: Sequence[Wall],
     ) -> list[str]:
-        """The producers of what the frontier lacks; they join `chosen`."""
+        """Return the producers of the frontier's missing inputs, and add them to `chosen`."""
         found: list[str] = []
-        kinds = [slot.kind for slot in slots]
         for name in frontier:
             card = self._cards[name]
-            needed = (*unmet(card.needs, known=known, kinds=kinds), *self._keys(card, known, kinds))
+            needed = (*unmet(card.needs, known=known, kinds=kinds), *_keys(card, known, kinds))
             for missing in needed:
-                producers = [p for p in self.of(card, missing) if self._is_inside(p, walls)]
+                found_by = self.of(card, missing) or self._likely(card, missing, scores)
+                producers = [p for p in found_by if self._is_inside(p, walls)]
                 if not producers:
                     continue
                 best = min(producers, key=lambda p: self._preference(card, missing, p, scores))
-                is_named = self._lists_those(self._cards[best], noun_of(missing))
+                is_named = _lists_only(self._cards[best], noun_of(missing))
                 if best in chosen or (not is_named and any(p in chosen for p in producers)):
                     continue
                 chosen.add(best)
@@ -96,32 +99,12 @@ class Producers:
         return found
 
     def of(self, card: CapabilityCard, name: str) -> tuple[str, ...]:
-        """Tools that answer with what the card's input `name` wants, without asking for it.
+        """Return tools whose answers hold the card's input `name` and that do not require it.
 
-        Only for inputs that identify something, and for files: a city, a date or a title comes from
-        the request.
-        Tools that do not declare their answer are found by the noun in their name.
+        Only for ids and files: a city, a date or a title comes from the request. Tools that do not
+        declare their answer are found by the noun in their name.
         """
-        return self._feeding(card.name, name)
-
-    def _keys(
-        self, card: CapabilityCard, known: Collection[str], kinds: Sequence[SlotKind]
-    ) -> Iterator[str]:
-        """The codes and numbers that a call needs, and a tool beside it tells of what it lists.
-
-        Whoever knows one says it: "bill B-2201".
-        """
-        if "identifier" not in kinds:
-            yield from (name for name in card.required if name not in known and self._is_key(name))
-
-    @staticmethod
-    def _is_key(name: str) -> bool:
-        return not identifies(name) and not lexicon.IDENTIFIER.isdisjoint(tokens(name)[-1:])
-
-    @staticmethod
-    def _lists_those(card: CapabilityCard, noun: str) -> bool:
-        """Whether a tool is named for things of that noun alone."""
-        return noun in card.name_stems and {*card.name_stems} <= {noun, stem(card.verb)}
+        return self._found(card.name, name)
 
     def _is_inside(self, name: str, walls: Sequence[Wall]) -> bool:
         return admitted(walls, name, self._cards[name].domain)
@@ -129,14 +112,14 @@ class Producers:
     def _find(self, tool: str, name: str) -> tuple[str, ...]:
         card = self._cards[tool]
         if name in card.files:
-            return tuple(p for p in self._giving_files if self._is_source(card, name, p))
-        if self._is_key(name):
+            return tuple(p for p in self._file_producers if self._is_source(card, name, p))
+        if _is_key(name):
             named = self._by_property.get(name, ())
-            beside = (p for p in named if self._cards[p].document == card.document)
-            return tuple(p for p in beside if self._is_source(card, name, p))
+            neighbours = (p for p in named if self._cards[p].document == card.document)
+            return tuple(p for p in neighbours if self._is_source(card, name, p))
         if not identifies(name):
             return ()
-        # What lists pets tells which one is meant before what lists something that pets have.
+        # A list of pets identifies a pet better than a list of things that belong to pets.
         called_so = (id_of(noun_of(name)), name)
         is_plain = len(tokens(name)) == _NOUN_AND_ID
         for called in dict.fromkeys(called_so if is_plain else called_so[::-1]):
@@ -145,7 +128,41 @@ class Producers:
             if declared:
                 return declared
         noun = noun_of(name) or stem(tokens(card.domain)[-1] if tokens(card.domain) else "")
-        return tuple(p for p in self._by_noun.get(noun, ()) if self._is_source(card, name, p))
+        return self._find_by_words(card, name, noun)
+
+    def _find_by_words(self, card: CapabilityCard, name: str, noun: str) -> tuple[str, ...]:
+        """Return the tools that may find an id although no answer is declared.
+
+        The noun is their whole name, a part of it, or in their description; otherwise they search
+        in the same namespace.
+        """
+        others = [c for c in self._undeclared if self._is_source(card, name, c.name)]
+        looks = [c for c in others if c.action in _ACTION_RANK]
+        space = _namespace(card)
+        tiers = (
+            (c for c in others if {*c.name_stems} - {stem(c.verb)} == {noun}),
+            (c for c in others if noun in c.name_stems),
+            (c for c in looks if noun in c.text_stems),
+            (c for c in looks if space and space == _namespace(c) and _needs_no_id(c)),
+        )
+        found = (tuple(c.name for c in tier) for tier in tiers)
+        return next(filter(None, found), ())
+
+    def _likely(
+        self, card: CapabilityCard, name: str, scores: Mapping[str, float]
+    ) -> tuple[str, ...]:
+        """Return the search tool that fits the request best, if no words show what finds an id."""
+        if card.produces or not identifies(name):
+            return ()
+        searches = [
+            c.name
+            for c in self._undeclared
+            if c.action is Action.SEARCH
+            and scores.get(c.name, 0) > 0
+            and _needs_no_id(c)
+            and self._is_source(card, name, c.name)
+        ]
+        return tuple(sorted(searches, key=lambda p: -scores[p])[:1])
 
     def _is_source(self, card: CapabilityCard, name: str, producer: str) -> bool:
         other = self._cards[producer]
@@ -154,7 +171,7 @@ class Producers:
     def _preference(
         self, card: CapabilityCard, name: str, producer: str, scores: Mapping[str, float]
     ) -> tuple[bool, bool, int, int, bool, float, str]:
-        """Smaller is better: what lists machines tells one before what lists who has which."""
+        """Return a sort key; smaller is preferred."""
         other = self._cards[producer]
         unfed = sum(identifies(name) for name in other.required)
         return (
@@ -162,7 +179,32 @@ class Producers:
             other.document != card.document,
             unfed,
             _ACTION_RANK.get(other.action, 2),
-            not self._lists_those(other, noun_of(name)),
+            not _lists_only(other, noun_of(name)),
             -scores.get(producer, 0.0),
             producer,
         )
+
+
+def _keys(card: CapabilityCard, known: Collection[str], kinds: Sequence[SlotKind]) -> Iterator[str]:
+    """Yield the codes and numbers that a call needs, unless the request contains an id."""
+    if "identifier" not in kinds:
+        yield from (name for name in card.required if name not in known and _is_key(name))
+
+
+def _is_key(name: str) -> bool:
+    return not identifies(name) and not lexicon.IDENTIFIER.isdisjoint(tokens(name)[-1:])
+
+
+def _namespace(card: CapabilityCard) -> str:
+    """Return the common first word of a family of names, before the verb: gmail_search."""
+    words = tokens(card.name)
+    return words[0] if len(words) > 1 and words[0] != card.verb and not is_verb(words[0]) else ""
+
+
+def _needs_no_id(card: CapabilityCard) -> bool:
+    return not any(map(identifies, card.required))
+
+
+def _lists_only(card: CapabilityCard, noun: str) -> bool:
+    """Return True if a tool's name mentions only things of that noun."""
+    return noun in card.name_stems and {*card.name_stems} <= {noun, stem(card.verb)}

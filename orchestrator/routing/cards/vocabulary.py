@@ -1,4 +1,4 @@
-"""What a catalog's own words say: which domain a word belongs to, and which words are its verbs."""
+"""The vocabulary of a catalog: the domains of its words, and corrections of misspelt words."""
 
 import math
 from collections import Counter, defaultdict
@@ -6,34 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import STOP_WORDS, action_of_stem, is_vague, is_verb
+from orchestrator.language.words import action_of_stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
-from orchestrator.routing.clause_reading import CatalogVerbs
-from orchestrator.routing.indexes.terms import Floats, TermIndex
+from orchestrator.routing.sparse_index import Floats, TermIndex
 
 _TAG_WEIGHT, _NAME_WEIGHT = 3, 2
-"""What a word counts there; one of a text or an example counts 1."""
+"""Weight of a word in a tag or a name; a word in a text or an example counts 1."""
 _SATURATION = 3.0
 _SHORTEST_SLIP = 5
 
 
 class CatalogVocabulary:
-    """The words of a catalog, by domain; learned once from its cards."""
+    """The words of a catalog by domain, learned once from its cards."""
 
     def __init__(self, cards: Iterable[CapabilityCard]) -> None:
-        """Learn from the cards; no domain is known beforehand."""
+        """Learn from the cards; no domain is predefined."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        verbs: dict[str, Action] = {}
         named: set[str] = set()
         for card in cards:
             _count_words(counts[card.domain], card)
             named.update(card.name_stems, card.tag_stems)
-            for verb in _verbs_of(card):
-                own = card.action if card.is_change and not is_verb(verb) else Action.UNKNOWN
-                # A verb that tools do different things by tells nothing of what is done.
-                verbs[verb] = own if verbs.get(verb, own) is own else Action.UNKNOWN
         self.domains = tuple(sorted(counts))
-        self.verbs = CatalogVerbs(verbs)
         self._known = frozenset(word for count in counts.values() for word in count)
         self._named = frozenset(named)
         self._by_shape: dict[tuple[str, int], list[str]] = defaultdict(list)
@@ -42,11 +35,11 @@ class CatalogVocabulary:
         self._index = _domain_index([counts[domain] for domain in self.domains])
 
     def meant(self, word: str) -> str:
-        """The stem in names or tags that a mistyped stem is a slip of; empty when it is of none.
+        """Return the stem in names or tags of which a stem is a misspelling; empty if none.
 
-        A slip is a letter too many or too few, or two that changed places, after the first letter.
-        Another letter in its place is none: that is how different words differ. What the catalog
-        or the lexicon of verbs and synonyms knows is not mistyped.
+        A misspelling has an extra or a missing letter, or two swapped letters, after the first
+        letter. A replaced letter does not count, as different words differ in that way. Words that
+        the catalog or the lexicon of verbs and synonyms knows are not misspelt.
         """
         if len(word) < _SHORTEST_SLIP or word in self._known or synonyms_of(word):
             return ""
@@ -59,27 +52,18 @@ class CatalogVocabulary:
         return found.pop() if len(found) == 1 else ""
 
     def domain_shares(self, stems: Iterable[str]) -> Floats:
-        """How strongly the words speak for each of `domains`, 1 for the best; (n_domains,).
+        """Return how strongly the words speak for each of `domains`, 1 for the best; (n_domains,).
 
-        A word counts the more, the fewer domains use it; repeats count once.
+        The fewer domains use a word, the more it counts; repeats count once.
         """
         scores = self._index.sums(dict.fromkeys(stems, 1.0))
         shares: Floats = scores / (scores.max(initial=0.0) or 1.0)
         return shares
 
     def best_domain(self, stems: Iterable[str]) -> str | None:
-        """The domain that the words speak for most; None when they speak for none."""
+        """Return the domain that the words speak for most; None if there is none."""
         shares = self.domain_shares(stems)
-        if not shares.any():
-            return None
-        return self.domains[len(shares) - 1 - int(shares[::-1].argmax())]
-
-
-def _verbs_of(card: CapabilityCard) -> Iterable[str]:
-    """What a tool is named by, and what its summary commands where that is no known verb."""
-    said = card.commanded
-    is_own = card.is_change and said not in STOP_WORDS and not (is_verb(said) or is_vague(said))
-    return dict.fromkeys((*filter(None, [card.verb]), *([said] if said and is_own else [])))
+        return self.domains[len(shares) - 1 - int(shares[::-1].argmax())] if shares.any() else None
 
 
 def _shorter(word: str) -> Iterable[str]:
@@ -99,9 +83,9 @@ def _count_words(count: Counter[str], card: CapabilityCard) -> None:
 
 
 def _domain_index(counts: Sequence[Mapping[str, int]]) -> TermIndex:
-    """For each word, the domains that use it with a weight in [0, idf]."""
+    """Index the domains that use each word, with a weight in [0, idf]."""
     uses = Counter(word for count in counts for word in count)
     idf = {word: math.log((len(counts) + 0.5) / (found - 0.5)) for word, found in uses.items()}
-    return TermIndex.of(
+    return TermIndex(
         [{w: idf[w] * n / (n + _SATURATION) for w, n in count.items()} for count in counts]
     )

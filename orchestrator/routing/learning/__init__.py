@@ -1,1 +1,1 @@
-"""What is recorded of selections, learned from them, and measured."""
+"""Records of selections, calibration from them, and evaluation."""

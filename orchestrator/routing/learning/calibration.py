@@ -1,4 +1,4 @@
-"""Learning from records: what each tool's score lacks, and from which confidence few tools do."""
+"""Calibration: learns thresholds and a signal for each tool from records of called tools."""
 
 import math
 from collections import Counter
@@ -20,7 +20,7 @@ _Signal = Mapping[str, float]
 
 
 class Calibration(Record):
-    """A fitted profile, and what it would have changed for the records it was fitted to."""
+    """A fitted profile, and its effect on the records that it was fitted to."""
 
     profile: RoutingProfile
     records: int = 0
@@ -35,16 +35,16 @@ class Calibration(Record):
 def calibrate(
     records: Iterable[RouteRecord], *, profile: RoutingProfile | None = None
 ) -> Calibration:
-    """Fit a profile to records of which the called tools are known.
+    """Fit a profile to records whose called tools are known.
 
-    The learned signal is added to a tool's score: how much more or less often it was called than
-    its scores said, held back by a prior whose strength is chosen by cross-validation; none helps,
-    none is kept. The thresholds are those that would have covered most of the calls without
-    forwarding more tools on average.
+    The learned signal is added to a tool's score: how much more or less often the tool was called
+    than its scores predict, damped by a prior whose strength is chosen by cross-validation. If no
+    prior helps, there is no signal. The thresholds are those that would have covered most of the
+    calls without forwarding more tools on average.
 
     Args:
-        records: those without a call, or without scores, teach nothing.
-        profile: what the records were routed with, and what the rest is taken from.
+        records: those without a call, or without scores, are skipped.
+        profile: the profile of the records, and the base of the fitted one.
     """
     profile = profile or RoutingProfile()
     usable = [r for r in records if r.called and r.scores and r.band != "fail_open"]
@@ -73,7 +73,7 @@ def calibrate(
 
 
 def _learned(records: Sequence[RouteRecord]) -> dict[str, float]:
-    """What to add to the score of each tool; nothing where that does not help unseen records."""
+    """Return the addition to each tool's score; empty if it does not help unseen records."""
     taught = [record for record in records if _wanted(record)]
     if len(taught) < _FOLDS:
         return {}
@@ -86,9 +86,9 @@ def _learned(records: Sequence[RouteRecord]) -> dict[str, float]:
 
 
 def _signal(records: Iterable[RouteRecord], temperature: float, prior: float) -> dict[str, float]:
-    """How much more often each tool was called than its scores said, in units of the score.
+    """Return how much more often each tool was called than predicted, in units of the score.
 
-    `prior` counts like that many calls that were expected and came.
+    `prior` counts as that many expected calls.
     """
     called: Counter[str] = Counter()
     expected: Counter[str] = Counter()
@@ -104,7 +104,7 @@ def _signal(records: Iterable[RouteRecord], temperature: float, prior: float) ->
 
 
 def _chances(record: RouteRecord, signal: _Signal, temperature: float) -> dict[str, float]:
-    """The chance of each candidate to be the one that is called; they sum to 1."""
+    """Return the chance of each candidate to be the called tool; the chances sum to 1."""
     logits = {n: (s + signal.get(n, 0.0)) / temperature for n, s in record.scores.items()}
     top = max(logits.values())
     weights = {name: math.exp(logit - top) for name, logit in logits.items()}
@@ -113,18 +113,17 @@ def _chances(record: RouteRecord, signal: _Signal, temperature: float) -> dict[s
 
 
 def _wanted(record: RouteRecord) -> list[str]:
-    """The candidates that were called."""
     return [name for name in {*chain(*record.called)} if name in record.scores]
 
 
 def _surprise(records: Sequence[RouteRecord], signal: _Signal, temperature: float) -> float:
-    """Mean surprise at what was called."""
+    """Return the mean negative log-likelihood of the calls."""
     chances = [(_chances(record, signal, temperature), _wanted(record)) for record in records]
     return -fmean(math.log(max(sum(c[n] for n in wanted), 1e-9)) for c, wanted in chances)
 
 
 def _unseen_surprise(records: Sequence[RouteRecord], temperature: float, prior: float) -> float:
-    """The same by what the others teach, fold by fold."""
+    """Return the mean negative log-likelihood under signals from the other folds."""
     return fmean(
         _surprise(
             records[fold::_FOLDS], _signal(_others(records, fold), temperature, prior), temperature
@@ -143,7 +142,7 @@ def _reranked(record: RouteRecord, learned: _Signal) -> tuple[str, ...]:
 
 
 def _unseen_rankings(records: Sequence[RouteRecord]) -> list[tuple[str, ...]]:
-    """Each record's candidates in the order that the other records' lessons give them."""
+    """Return each record's candidates, ranked with signals from the other folds."""
     lessons = [_learned(_others(records, fold)) for fold in range(_FOLDS)]
     return [_reranked(record, lessons[i % _FOLDS]) for i, record in enumerate(records)]
 
@@ -153,7 +152,7 @@ def _thresholds(
     rankings: Sequence[tuple[str, ...]],
     profile: RoutingProfile,
 ) -> tuple[float, float]:
-    """The thresholds (crisp, sure) that cover most at no more tools than the present ones."""
+    """Return the thresholds (crisp, sure) that cover most calls without forwarding more tools."""
     free = [i for i, record in enumerate(records) if record.band in ("crisp", "moderate")]
     now = (profile.crisp, profile.sure)
     if not free:
@@ -175,10 +174,9 @@ def _thresholds(
 
 
 def _width(record: RouteRecord, profile: RoutingProfile) -> int:
-    """How many tools the thresholds would have forwarded."""
+    """Return the number of tools that the thresholds would have forwarded."""
     if record.band not in ("crisp", "moderate"):
         return record.k
-    # Of a record that has no chances, its confidence for all of them.
     chances = record.chances or (record.frame.confidence,) * CEILING
     return adaptive_k(chances, profile=profile).k
 

@@ -1,4 +1,4 @@
-"""How good the routing is on a folder of tools and queries with known answers."""
+"""Evaluation: routing metrics for a folder of tools and queries with known answers."""
 
 import json
 import math
@@ -26,7 +26,7 @@ CUTOFFS = (1, 3, 5)
 
 
 class Query(Record):
-    """One request and the tools it needs; an empty `gold` means that nothing should be called."""
+    """A request and the tools that it needs; an empty `gold`: no tool should be called."""
 
     id: str = ""
     query: str
@@ -36,22 +36,22 @@ class Query(Record):
     )
     candidates: tuple[str, ...] | None = Field(default=None, description="None: the whole catalog")
     split: str = ""
-    kind: str = Field(default="", description="what sort of request it is, if the folder says so")
+    kind: str = Field(default="", description="category of the request, if the folder has one")
 
     @property
     def groups(self) -> tuple[frozenset[str], ...]:
-        """What has to be found: one tool of each group."""
+        """The groups of tools, of each of which one tool is needed."""
         if self.gold_groups:
             return tuple(frozenset(group) for group in self.gold_groups)
         return tuple(frozenset({name}) for name in self.gold)
 
     def is_covered(self, names: Collection[str]) -> bool:
-        """Whether these tools hold all that is needed."""
+        """Return True if these tools include all that are needed."""
         return all(not group.isdisjoint(names) for group in self.groups)
 
 
 class Evaluation(Record):
-    """The figures of one folder; shares lie in [0, 1], None where no query could tell."""
+    """The metrics of one folder; shares lie in [0, 1], None without an applicable query."""
 
     tools: int = Field(description="in the catalog")
     queries: int = Field(description="requests that were routed")
@@ -87,7 +87,7 @@ class Evaluation(Record):
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """What the router, or what it is compared with, made of one query."""
+    """The answer of a router, or of a baseline, to one query."""
 
     query: Query
     ranking: Sequence[str]
@@ -96,7 +96,7 @@ class JudgedAnswer:
     seconds: float | None
 
     def found(self, names: Iterable[str]) -> float:
-        """The share of what the query needs that these tools hold."""
+        """Return the share of the needed tools among these."""
         held = set(names)
         groups = self.query.groups
         return sum(not held.isdisjoint(group) for group in groups) / len(groups)
@@ -112,19 +112,20 @@ def evaluate(
     similarity: Callable[[Catalog], CardSimilarity] | None = None,
     progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Evaluation:
-    """Route every query of a folder and compare with its gold tools.
+    """Route every query of a folder and compare the selections with its gold tools.
 
     Args:
-        folder: holds tools.jsonl (function schemas) and queries.jsonl (see `Query`).
-        split: only queries of that split; None or a split that no query names takes all.
+        folder: contains tools.jsonl (function schemas) and queries.jsonl (see `Query`).
+        split: only queries of that split; None, or a split that no query names, selects all.
         profile: the routing profile; the defaults when None.
         clock: seconds from any origin, e.g. time.perf_counter; None leaves latencies out.
-        traces: takes the record of each query that some tool fits, its gold tools as those called.
+        traces: called with the record of each query that some tool fits, with its gold tools as the
+            called ones.
         similarity: an embedder's view of a catalog's cards; None: no vectors.
-        progress: called after each query with how many are done, and of how many.
+        progress: called after each query with the number done and the total.
 
     Raises:
-        DocumentUnreadable: a file is missing or a line is not what it should be.
+        DocumentUnreadable: a file is missing or a line is malformed.
         UsageError: there are no queries.
     """
     catalog, queries = open_folder(folder, split=split)
@@ -143,14 +144,14 @@ def evaluate(
 
 
 def open_folder(folder: str | Path, *, split: str | None) -> tuple[Catalog, list[Query]]:
-    """The tools of a folder, and its queries of one split; see `evaluate`."""
+    """Return the tools of a folder, and its queries of one split; see `evaluate`."""
     root = Path(folder)
     catalog = Catalog.from_functions(_read_lines(root / "tools.jsonl"))
     return catalog, _queries(root / "queries.jsonl", split)
 
 
 def summarise(answers: Sequence[JudgedAnswer], tools: int) -> Evaluation:
-    """The figures of the answers to the queries of one folder."""
+    """Return the metrics of the answers to the queries of one folder."""
     asked = [a for a in answers if a.query.groups]
     several = [a for a in asked if len(a.query.groups) > 1]
     seconds = [a.seconds * 1000 for a in answers if a.seconds is not None]
@@ -194,7 +195,7 @@ def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> 
 
 
 def _context(query: Query) -> RouteContext:
-    """A request that brings its own few tools is routed over those alone."""
+    """Return a context that admits only the query's own candidates."""
     if not query.candidates:
         return RouteContext()
     return RouteContext(walls=(Wall(agent=query.id, tools=query.candidates),))
@@ -227,7 +228,7 @@ def _read_lines(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _ndcg(ranking: Sequence[str], query: Query) -> float:
-    """Discounted gain of the first tools over the best possible; each group counts once."""
+    """Return the discounted gain over the best possible; each group counts once."""
     left = list(query.groups)
     gain = 0.0
     for position, name in enumerate(ranking):
@@ -240,7 +241,7 @@ def _ndcg(ranking: Sequence[str], query: Query) -> float:
 
 
 def coverage_at(answers: Collection[JudgedAnswer], size: float) -> float | None:
-    """Requests covered by a fixed number of tools; between whole numbers, interpolated."""
+    """Return the share of requests that a fixed number of tools covers, interpolated."""
     low = math.floor(size)
     at_low = _mean(a.found(a.ranking[:low]) == 1 for a in answers)
     at_high = _mean(a.found(a.ranking[: low + 1]) == 1 for a in answers)

@@ -1,1 +1,1 @@
-"""How well each tool fits a text: one number per feature and candidate."""
+"""Scores of tools for a text: one number per feature and candidate."""

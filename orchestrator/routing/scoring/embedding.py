@@ -1,11 +1,9 @@
-"""How near the cards of a catalog are to a text, by vectors: an optional feature of the router.
+"""Similarity of texts to the cards of a catalog by vectors: an optional feature of the router.
 
-Nothing here opens a connection or loads a model: an `Embedder` does, and the edge gives one.
+This module opens no connection and loads no model: an `Embedder` does, and the edge injects one.
 """
 
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
@@ -15,10 +13,11 @@ from numpy.typing import NDArray
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.routing.indexes.terms import Floats, Positions
+from orchestrator.core.read_once import Recent
+from orchestrator.routing.sparse_index import Floats, Positions
 
 Vectors = NDArray[np.float32]
-"""One vector per row; shape (n_texts, n_dimensions)."""
+"""Vectors by row; shape (n_texts, n_dimensions)."""
 
 Pieces = NDArray[np.uint16]
 
@@ -26,13 +25,13 @@ _BATCH: Final = 64
 _TEXTS_KEPT: Final = 512
 _EQUAL: Final = 1e-7
 _DIGITS: Final = 5
-"""Decimal places of a cosine: products of equal vectors differ in the seventh, by their place."""
+"""Decimal places of a cosine: products of equal vectors differ in the seventh, by position."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose cosines tell how near their meanings are.
+    """Turns texts into vectors whose cosines say how near their meanings are.
 
-    A class with these two members is one; it need not inherit from this:
+    Any class with these two members is one:
 
     ```python
     class HashedLetters:
@@ -51,83 +50,83 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """What tells its vectors from those of every other embedder and version.
+        """A name that is unique to this embedder and version.
 
-        Vectors of cards are kept by this name and the card's text, beyond the process.
+        Vectors of cards are stored under this name and the card's text, beyond the process.
         """
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector for each text, in their order.
+        """Return a vector for each text, in their order.
 
         Args:
-            texts: one or more: up to 64 tools, or a request and its clauses.
+            texts: at least one: up to 64 tools, or a request and its clauses.
 
         Returns:
             Shape (len(texts), n_dimensions), n_dimensions the same at every call; float32, or what
-            numpy converts to it. Finite; of any length, since only directions are compared.
+            numpy converts to it. Finite; of any norm, since only directions are compared.
 
         Raises:
-            EmbedderUnavailable: no vectors now; its `reason` is recorded with the selection, so it
-                holds nothing of a text. Whatever is raised, the request is routed without vectors,
-                and the embedder is left alone for some seconds.
+            EmbedderUnavailable: no vectors are available now; its `reason` is recorded with the
+                selection, so it must not quote a text. After any error the request is routed
+                without vectors, and the embedder is not called for some seconds.
         """
         ...
 
 
 @runtime_checkable
 class WeighingEmbedder(Embedder, Protocol):
-    """An embedder that weighs words, too: what half of a catalog says tells little of a tool."""
+    """An embedder that also weights words: a word in half of a catalog says little about a tool."""
 
     def weighed_by(self, texts: Sequence[str]) -> Embedder:
-        """The embedder for the catalog of these texts, one of each tool, by a name of its own."""
+        """Return an embedder for a catalog, given one text per tool; it has a name of its own."""
         ...
 
 
 @runtime_checkable
 class WordEmbedder(Embedder, Protocol):
-    """An embedder whose words have vectors of their own, which are compared one by one."""
+    """An embedder with vectors for single words, which are compared one by one."""
 
     def pieces(self, text: str) -> Pieces:
-        """The words of a text, as numbers that mean something to this embedder only."""
+        """Return the words of a text as numbers that only this embedder understands."""
         ...
 
     def alike(self, texts: Sequence[Pieces], cards: Sequence[Pieces]) -> Floats:
-        """How near the words of each text are to the nearest ones of each card, 1 at most."""
+        """Return the similarity of each text's words to the nearest of each card, at most 1."""
         ...
 
 
 class VectorStore(Protocol):
-    """Vectors that outlive a process, by the digest of what they were made from."""
+    """Vectors that outlive a process, by the digest of their text and embedder."""
 
     def get(self, keys: Sequence[str]) -> Mapping[str, Vectors]:
-        """Those that are there, each of shape (n_dimensions,)."""
+        """Return the stored vectors of these keys, each of shape (n_dimensions,)."""
         ...
 
     def put(self, vectors: Mapping[str, Vectors]) -> None:
-        """Keep vectors."""
+        """Store vectors by their keys."""
         ...
 
 
 class CardSimilarity(Protocol):
-    """How near each card of one catalog is to texts."""
+    """Similarity of the cards of one catalog to texts."""
 
     def of(self, texts: Sequence[str]) -> Floats:
-        """Cosines, shape (n_texts, n_cards), the cards in the catalog's order.
+        """Return cosines, shape (n_texts, n_cards), the cards in the catalog's order.
 
         Raises:
-            EmbedderUnavailable: not now; the router goes on without.
+            EmbedderUnavailable: no vectors are available now; the router continues without.
         """
         ...
 
 
 class EmbeddedCards:
-    """The cards of a catalog as vectors; those of texts that were asked for last are kept too."""
+    """The cards of a catalog as vectors, with a cache of recent texts' vectors."""
 
     def __init__(
         self, catalog: Catalog, embedder: Embedder, store: VectorStore | None = None
     ) -> None:
-        """Embed the cards that the store does not hold yet.
+        """Embed the cards that are missing in the store.
 
         Raises:
             EmbedderUnavailable: the embedder does not answer.
@@ -136,60 +135,49 @@ class EmbeddedCards:
         if texts and isinstance(embedder, WeighingEmbedder):
             embedder = embedder.weighed_by(texts)
         self._embedder: Embedder = embedder
-        self._texts: OrderedDict[str, Vectors] = OrderedDict()
-        self._lock = threading.Lock()
+        self._texts: Recent[str, Vectors] = Recent(_TEXTS_KEPT)
         self._cards = self._card_vectors(texts, store)
         self._words = embedder if isinstance(embedder, WordEmbedder) else None
         self._pieces = [self._words.pieces(text) for text in texts] if self._words else []
 
     @property
     def embedder(self) -> str:
-        """The name of what made the vectors."""
+        """The name of the embedder."""
         return self._embedder.name
 
     def of(self, texts: Sequence[str]) -> Floats:
-        """Cosines, shape (n_texts, n_cards).
+        """Return cosines, shape (n_texts, n_cards).
 
         Raises:
             EmbedderUnavailable: the embedder does not answer.
         """
         if not len(self._cards):
             return np.zeros((len(texts), 0))
-        with self._lock:
-            known = {text: self._texts[text] for text in texts if text in self._texts}
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        if new:
-            known |= dict(zip(new, self._embedded(new), strict=True))
-            self._keep(known)
-        wanted = [known[text] for text in texts]
+        known = {text: self._texts.get(text) for text in texts}
+        if new := [text for text, vector in known.items() if vector is None]:
+            for text, vector in zip(new, self._embedded(new), strict=True):
+                known[text] = self._texts.put(text, vector)
+        wanted = [vector for text in texts if (vector := known[text]) is not None]
         if any(len(vector) != self._cards.shape[1] for vector in wanted):
             raise EmbedderUnavailable("vectors of another length than those of the cards")
-        # All at once and from the cards' side, so that they are read once and not copied.
+        # In one product from the cards' side, so that the cards are read once and not copied.
         products = (self._cards @ np.stack(wanted).T).T
         return np.ascontiguousarray(products, dtype=np.float64).round(_DIGITS)
 
     def alike(self, texts: Sequence[str], rows: Positions) -> Floats | None:
-        """What these cards have of each word of the texts, 0 to 1 or little below 0.
+        """Return the similarity of these cards to the texts word by word, about 0 to 1.
 
         Args:
             texts: one or more.
             rows: the positions of the cards.
 
         Returns:
-            Shape (n_texts, n_rows); None where the embedder does not tell word by word.
+            Shape (n_texts, n_rows); None if the embedder has no vectors of words.
         """
         if self._words is None or not len(rows):
             return None
         cards = [self._pieces[row] for row in rows.tolist()]
         return self._words.alike([self._words.pieces(text) for text in texts], cards)
-
-    def _keep(self, vectors: Mapping[str, Vectors]) -> None:
-        with self._lock:
-            for text, vector in vectors.items():
-                self._texts[text] = vector
-                self._texts.move_to_end(text)
-            while len(self._texts) > _TEXTS_KEPT:
-                self._texts.popitem(last=False)
 
     def _card_vectors(self, texts: Sequence[str], store: VectorStore | None) -> Vectors:
         keys = [vector_key(self._embedder.name, text) for text in texts]
@@ -206,7 +194,7 @@ class EmbeddedCards:
         return np.stack([known[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
 
     def _embedded(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of length 1, for the cosine is then a product."""
+        """Return vectors of length 1, so that a cosine is a product."""
         vectors = np.asarray(self._embedder.embed(texts), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise EmbedderUnavailable("something else than a vector for each text")
@@ -216,7 +204,7 @@ class EmbeddedCards:
 
 
 def card_text(tool: Tool) -> str:
-    """What of a tool is embedded: its name in words, what it says of itself, and its examples."""
+    """Return the text to embed for a tool: name, summary, description and examples."""
     name = tool.name.replace("_", " ") + "."
     return ". ".join(
         part for part in (name, tool.summary, tool.description, *tool.examples) if part
@@ -224,15 +212,15 @@ def card_text(tool: Tool) -> str:
 
 
 def vector_key(embedder: str, text: str) -> str:
-    """The name of a text's vector: hex SHA-256 of the embedder's name and the text."""
+    """Return the key of a text's vector: hex SHA-256 of the embedder's name and the text."""
     return hashlib.sha256(f"{embedder}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def closeness(cosines: Floats) -> Floats:
-    """Cosines as a feature: 1 for the nearest card, 0 for one in the middle; same shape.
+    """Scale cosines to a feature: 1 for the nearest card, 0 for the median card; same shape.
 
-    Embedders differ in how near they see what has nothing in common, so the middle is the zero.
-    Where no card is nearer than that, beyond what a float32 can tell, all are 0.
+    Embedders differ in the similarity that they give to unrelated texts, so the median is the zero.
+    If no card is nearer than that, beyond the precision of a float32, all are 0.
     """
     if not len(cosines):
         return cosines
@@ -244,7 +232,7 @@ def closeness(cosines: Floats) -> Floats:
 
 
 def _median(values: Floats) -> float:
-    """As np.median, which takes ten times as long for few values, and seven for 50,000."""
+    """Return the same as np.median, which takes seven to ten times as long."""
     half = len(values) // 2
     parted = np.partition(values, half)
     upper = float(parted[half])

@@ -1,29 +1,31 @@
-"""A request, read and scored: its candidates, best first."""
+"""Parsed and scored requests, with their candidates, best first."""
 
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from orchestrator.core.errors import EmbedderUnavailable
+from orchestrator.core.read_once import Recent
 from orchestrator.language.intent import IntentFrame, Slot
-from orchestrator.routing.clause_reading import ClauseReading, joined, read_clause
-from orchestrator.routing.deadline import NO_DEADLINE, Deadline
-from orchestrator.routing.indexes.terms import Floats, Positions
-from orchestrator.routing.reading.request_parser import RequestParser, RequestReading
+from orchestrator.routing.clause_reading import ClauseReading, joined
+from orchestrator.routing.profile import NO_DEADLINE, Deadline
+from orchestrator.routing.request_parser import RequestParser, RequestReading
 from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards
 from orchestrator.routing.scoring.scorer import Scored, Scorer, ScoreTable
 from orchestrator.routing.selection import USED, RouteContext
+from orchestrator.routing.sparse_index import Floats, Positions
 
 MEAN_COUNTS = 0.5
-"""What the mean of the clauses adds to a candidate's score, beside the best of them."""
+"""Weight of the clauses' mean in a candidate's score, in addition to the best clause."""
+RECENT: Final = 256
+"""Size of the cache of parsed and scored texts, for the running missions."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRequest:
-    """A request, read and scored; a request of one clause has no parts."""
+    """A parsed and scored request; a request with one clause has no parts."""
 
     frame: IntentFrame
     slots: tuple[Slot, ...]
@@ -33,13 +35,8 @@ class ScoredRequest:
     embedder: str = ""
 
     @property
-    def strength(self) -> float:
-        """The strongest evidence of the words for any tool."""
-        return self.whole.strength if self.whole else 0.0
-
-    @property
     def tables(self) -> tuple[ScoreTable, ...]:
-        """One table per clause that asks for something."""
+        """The table of each clause that requests something."""
         return self.parts or ((self.whole,) if self.whole else ())
 
     @property
@@ -49,63 +46,31 @@ class ScoredRequest:
 
     @property
     def words(self) -> int:
-        """How many words say something."""
+        """The number of different content words."""
         return len({word for clause in self.clauses for word in clause.stems})
 
 
-LATELY: Final = 256
-"""Texts that are kept as they were read and scored: those of the missions under way."""
-_Asked = tuple[str, RouteContext, datetime | None]
-_Told = tuple[Hashable, ...]
-_K = TypeVar("_K", bound=Hashable)
-_V = TypeVar("_V")
-
-
-class _Lately(Generic[_K, _V]):
-    """What was asked for last; several threads may ask."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[_K, _V] = OrderedDict()
-
-    def get(self, key: _K) -> _V | None:
-        """What was kept; it is the last to go."""
-        found = self._kept.pop(key, None)
-        if found is not None:
-            self._kept[key] = found
-        return found
-
-    def keep(self, key: _K, value: _V) -> None:
-        """Keep it; the oldest makes room."""
-        self._kept[key] = value
-        if len(self._kept) > LATELY:
-            self._kept.popitem(last=False)
-
-
 class RequestScorer:
-    """Reads requests and scores the cards of one catalog for them; what it tells never changes."""
+    """Parses requests and scores a catalog's cards; equal requests get equal scores."""
 
     def __init__(
         self,
         parser: RequestParser,
         scorer: Scorer,
-        *,
-        fits: float,
         similarity: CardSimilarity | None = None,
     ) -> None:
-        """Take what reads and what scores.
+        """Take a parser and a scorer over the same catalog.
 
         Args:
-            parser: of requests over the catalog.
-            scorer: of its cards.
-            fits: the strength of evidence below which no tool fits a text.
-            similarity: an embedder's view of the cards; when it has no answer, words decide.
+            parser: parses requests.
+            scorer: scores cards.
+            similarity: an embedder's view of the cards; without its answer, the words decide.
         """
         self._parser = parser
         self._scorer = scorer
-        self._fits = fits
         self._similarity = similarity
-        self._requests: _Lately[_Asked, ScoredRequest] = _Lately()
-        self._tables: _Lately[_Told, tuple[list[ScoreTable], str]] = _Lately()
+        self._requests: Recent[Hashable, ScoredRequest] = Recent(RECENT)
+        self._tables: Recent[Hashable, tuple[list[ScoreTable], str]] = Recent(RECENT)
 
     def score(
         self,
@@ -114,9 +79,9 @@ class RequestScorer:
         now: datetime | None,
         deadline: Deadline = NO_DEADLINE,
     ) -> ScoredRequest:
-        """The text as it is written; where nothing fits that, as it may have been meant.
+        """Return a parsed and scored request.
 
-        What was read lately is not read again: planning a goal asks of each clause several times.
+        Recent results are cached, as planning a goal looks up each clause several times.
 
         Raises:
             OutOfTime: at the end of the first stage that is past the deadline.
@@ -124,41 +89,23 @@ class RequestScorer:
         known = self._requests.get((text, context, now))
         if known is not None:
             return known
-        scored = self._read(text, context, now, deadline)
-        if scored.embedder in ("", USED):  # one that was away may be back the next time
-            self._requests.keep((text, context, now), scored)
+        scored = self._score(self._parser.parse(text, context, now), context, deadline)
+        if scored.embedder in ("", USED):  # an unavailable embedder may be back next time
+            self._requests.put((text, context, now), scored)
         return scored
-
-    def _read(
-        self, text: str, context: RouteContext, now: datetime | None, deadline: Deadline
-    ) -> ScoredRequest:
-        written = self._score(self._parser.parse(text, context, now), context, deadline)
-        if written.strength >= self._fits or self._parser.corrected(text) == text:
-            return written
-        reading = self._parser.parse(text, context, now, correct=True)
-        meant = self._score(reading, context, deadline)
-        return meant if meant.strength > written.strength else written
 
     def _score(
         self, reading: RequestReading, context: RouteContext, deadline: Deadline
     ) -> ScoredRequest:
-        """The feature tables of the whole and of each clause that asks for something."""
         deadline.check("reading")
         clauses = _with_unwanted(reading.clauses)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
         wanted = tuple(clauses[i] for i in asked)
         slots = (reading.slots, *(reading.own[i] for i in asked))
         tables, embedder = self._scored(wanted, slots, context, deadline)
-        whole = self._or_goal(tables, wanted, reading.slots, context)
         deadline.check("scoring")
-        return ScoredRequest(
-            reading.frame,
-            reading.slots,
-            wanted,
-            whole,
-            tuple(tables[1:]),
-            embedder,
-        )
+        whole, parts = tables[0] if tables else None, tuple(tables[1:])
+        return ScoredRequest(reading.frame, reading.slots, wanted, whole, parts, embedder)
 
     def _scored(
         self,
@@ -167,29 +114,33 @@ class RequestScorer:
         context: RouteContext,
         deadline: Deadline,
     ) -> tuple[list[ScoreTable], str]:
-        """The tables of all clauses as one text, then of each; and how the embedder did.
+        """Return the tables of all clauses merged and of each clause; and the embedder's state.
 
-        Of a context, scores depend on less than readings do: the steps of a leg, and the questions
-        that planning asks of a clause, mostly have the same.
+        Scores depend on less of the context than readings do: the steps of a leg, and the planner's
+        queries about a clause, mostly share it.
         """
-        told = tuple(tuple((s.kind, s.text, s.position) for s in own) for own in slots)
-        held = tuple(name for name in context.known if name in self._scorer.needed)
-        key = (wanted, told, context.domains, context.walls, held)
-        known = self._tables.get(key)
-        if known is not None:
-            return known
+        values = tuple(tuple((s.kind, s.text, s.position) for s in own) for own in slots)
+        known = tuple(name for name in context.known if name in self._scorer.needed)
+        key = (wanted, values, context.domains, context.walls, known)
+        if (found := self._tables.get(key)) is not None:
+            return found
         near, embedder = self._nearness(wanted)
         deadline.check("embedding")
         texts = _texts(wanted, slots, context, near)
-        alike = partial(self._alike, [text.reading.text for text in texts])
-        check = partial(deadline.check, "scoring")
-        scored = self._scorer.score_all(texts, alike=alike, check=check), embedder
+        scored = self._scorer.score_all(
+            texts,
+            alike=partial(self._alike, [text.reading.text for text in texts]),
+            check=partial(deadline.check, "scoring"),
+        )
         if embedder in ("", USED):
-            self._tables.keep(key, scored)
-        return scored
+            self._tables.put(key, (scored, embedder))
+        return scored, embedder
 
     def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:
-        """How near the cards are to all clauses as one text, then to each; and how that went."""
+        """Return the cosines of the cards to all clauses merged, then to each clause.
+
+        The text is the embedder's state: '' without one, "used", or why it has no answer.
+        """
         nothing: list[Floats | None] = [None] * (len(clauses) + 1)
         if self._similarity is None or not clauses:
             return nothing, ""
@@ -198,29 +149,14 @@ class RequestScorer:
             rows = self._similarity.of([". ".join(texts), *(texts if len(texts) > 1 else ())])
         except EmbedderUnavailable as error:
             return nothing, error.reason
-        except Exception as error:  # whatever an embedder does, the other features decide
+        except Exception as error:  # the other features decide, whatever an embedder raises
             return nothing, f"{type(error).__name__} in the embedder"
         return [*rows], USED
 
     def _alike(self, texts: Sequence[str], rows: Positions) -> Floats | None:
-        """What cards have of each text word by word, where the embedder tells."""
         if not isinstance(self._similarity, EmbeddedCards):
             return None
         return self._similarity.alike(texts, rows)
-
-    def _or_goal(
-        self,
-        tables: Sequence[ScoreTable],
-        clauses: Sequence[ClauseReading],
-        slots: Sequence[Slot],
-        context: RouteContext,
-    ) -> ScoreTable | None:
-        """The table of all clauses as one text; where no word tells, that of the mission's goal."""
-        if not tables:
-            return None
-        if tables[0].strength == 0 and context.goal not in ("", joined(clauses).text):
-            return self._scorer.score(read_clause(context.goal), slots, context)
-        return tables[0]
 
 
 def _texts(
@@ -229,41 +165,33 @@ def _texts(
     context: RouteContext,
     near: Sequence[Floats | None],
 ) -> list[Scored]:
-    """All clauses as one text, and where there are several, each of them after it.
+    """Return all clauses merged, followed by each of them if there are several.
 
-    `slots` and `near` are those of the whole, then those of each clause.
+    `slots` and `near` start with those of the whole, followed by those of each clause.
     """
     if not clauses:
         return []
     texts = [joined(clauses), *(clauses if len(clauses) > 1 else ())]
     return [
-        Scored(text, values, _likely(text, context), nearness)
+        Scored(text, values, context, nearness)
         for text, values, nearness in zip(texts, slots, near, strict=False)
     ]
 
 
-def _likely(clause: ClauseReading, context: RouteContext) -> RouteContext:
-    """The context with the domain that the clause is likely about as the agent's own."""
-    if not clause.likely or clause.likely in context.domains:
-        return context
-    return context.model_copy(update={"domains": (*context.domains, clause.likely)})
-
-
 def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:
-    """The clauses, each told what the negated ones say and no other does."""
+    """Add to each clause the words that only negated clauses contain."""
     wanted = {word for c in clauses if not c.is_negated for word in c.stems}
     unwanted = tuple(w for c in clauses if c.is_negated for w in c.stems if w not in wanted)
-    if not unwanted or not wanted:
-        return list(clauses)
-    return [replace(c, unwanted=unwanted) for c in clauses]
+    return [replace(c, unwanted=unwanted) for c in clauses] if unwanted and wanted else [*clauses]
 
 
 def merged(reading: ScoredRequest) -> dict[str, float]:
-    """Candidates with their fused scores, best first, ties by name.
+    """Return candidates with their fused scores, best first, ties by name.
 
-    With several clauses, what the whole says, plus the best that any clause says, so that every
-    clause gets its tool near the top, plus half of the clauses' mean, so that a tool of several
-    comes before one of a chance remark. Each text's scores are relative to its own best.
+    With several clauses: the score of the whole, plus the best of any clause, so that every clause
+    gets its tool near the top, plus half of the clauses' mean, so that a tool of several clauses
+    precedes a tool of one incidental remark. Each text's scores are relative to the best of that
+    text.
     """
     if reading.whole is None:
         return {}
@@ -284,11 +212,11 @@ def merged(reading: ScoredRequest) -> dict[str, float]:
 
 
 def relative(table: ScoreTable) -> dict[str, float]:
-    """The scores of a table, best first, 1 for the best."""
+    """Return the scores of a table relative to the best, best first."""
     top = max(float(table.fused[0]), 1e-9) if len(table.fused) else 1.0
     return dict(zip(table.names, (table.fused / top).tolist(), strict=True))
 
 
 def in_order(chosen: Sequence[str], winners: Sequence[str]) -> tuple[str, ...]:
-    """The chosen tools; those that are the best of a clause first, in the order of the clauses."""
+    """Return the chosen tools, led by the best of each clause in the order of the clauses."""
     return tuple(dict.fromkeys([*(w for w in winners if w in chosen), *chosen]))

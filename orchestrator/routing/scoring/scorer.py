@@ -1,4 +1,4 @@
-"""Scores of cards for a request: one number per feature and candidate, and their weighted sum."""
+"""Scores cards for a request: one number per feature and candidate, and their weighted sum."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,43 +13,45 @@ from orchestrator.language.intent import Slot
 from orchestrator.language.words import stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
+from orchestrator.routing.cards.word_evidence import FIELDS, Evidence, EvidenceIndex, value_stems
 from orchestrator.routing.clause_reading import ClauseReading
-from orchestrator.routing.indexes.terms import Floats, Positions
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scoring.closer_look import FEATURES as CLOSER
 from orchestrator.routing.scoring.closer_look import CloserLook, Sought
 from orchestrator.routing.scoring.embedding import closeness
-from orchestrator.routing.scoring.word_evidence import FIELDS, Evidence, EvidenceIndex, value_stems
 from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.sparse_index import Floats, Positions
 
 FEATURES: Final = (*FIELDS, *CLOSER, "joint", "domain", "agent", "embedding", "alike", "learned")
 _NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
 _CLOSER: Final = slice(len(FIELDS), len(FIELDS) + len(CLOSER))
 _DIGITS = 12
-"""Decimal places of a score: equal cards stay equal, in whatever order features are summed."""
+"""Decimal places of a score: equal cards stay equal, whatever the order of summation."""
+_OF_DEPRECATED: Final = 0.9
 _SHORTLIST = 32
-"""So many cards are looked at closely for a request; more gain nothing on public data."""
+"""Cards that get a detailed comparison per request; more gain nothing on public data."""
 _OF_A_CLAUSE = 8
-"""So many more for each of several clauses: most of its best ones are the request's as well."""
+"""Additional cards for each of several clauses, most of whose best cards the request shares."""
 _NEAREST = 16
-"""So many of the cards that an embedder finds nearest are looked at, whatever words they share."""
+"""Cards that are included because an embedder finds them nearest, whatever words they share."""
 _FEW = 48
-"""A catalog of no more tools is looked at whole: whoever sends so few wants all of them ranked."""
+"""A catalog of this size or less is compared whole, as its callers want all tools ranked."""
 _WALLS_KEPT = 64
 _REFERENCE: Final = stem("reference")
-"""Tools that look up a call by its reference are for requests that speak of one."""
+"""Tools that look up a call by its reference suit only requests that mention one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
     """Features of the candidates of one text, best first.
 
-    `features` maps each name of FEATURES to an array of shape (n_candidates,); `fused` is their
-    weighted sum, descending, same shape. Of a catalog of no more than a handful every card is a
-    candidate; of a larger one, those that share a word with the text, are near it or belong to the
-    agent's domains. `strength` is the strongest evidence of the words for any. `weight`, same
-    shape, is that evidence in the form that tells whether a card fits at all (see `Evidence`), and
-    `cosines` what an embedder says, None without one.
+    In a small catalog every card is a candidate; in a larger one, the cards that share a word with
+    the text, are near it or belong to the agent's domains. All arrays have shape (n_candidates,):
+
+    - features: by the names of FEATURES; fused: their weighted sum, descending
+    - strength: strength of the words' evidence for the best card
+    - weight: the words' evidence in the form that separates fitting cards from others (`Evidence`)
+    - cosines: from an embedder; None without one
     """
 
     names: tuple[str, ...]
@@ -60,7 +62,7 @@ class ScoreTable:
     cosines: Floats | None = None
 
     def rows(self, count: int = 10) -> list[dict[str, str | float]]:
-        """The best candidates as rows: tool, each feature, fused."""
+        """Return the best candidates as rows: tool, each feature, fused."""
         rows: list[dict[str, str | float]] = []
         for i, name in enumerate(self.names[:count]):
             values = {feature: float(column[i]) for feature, column in self.features.items()}
@@ -69,7 +71,7 @@ class ScoreTable:
 
 
 class Scored(NamedTuple):
-    """A text to score; `near` is how near an embedder sees each card, shape (n_cards,)."""
+    """A text to score; `near` has the embedder's cosine of each card, shape (n_cards,)."""
 
     reading: ClauseReading
     slots: Sequence[Slot]
@@ -78,7 +80,7 @@ class Scored(NamedTuple):
 
 
 class Scorer:
-    """Scores cards; the indexes are built once, scoring changes nothing."""
+    """Scores cards; the indexes are built once and never change."""
 
     def __init__(
         self,
@@ -92,27 +94,17 @@ class Scorer:
         self._domain = np.array([numbers[card.domain] for card in cards], dtype=np.intp)
         self._names = tuple(card.name for card in cards)
         self.needed: Final = frozenset(need.name for card in cards for need in card.needs)
-        """The names of inputs that some card needs: of what is known, only these count."""
+        """The names of inputs that some card needs; only these count among the known names."""
         self._domains = tuple(card.domain for card in cards)
         self._inside = lru_cache(maxsize=_WALLS_KEPT)(self._admitted)
         self._profile = profile
         self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
         self._open = np.array([not card.is_probe for card in cards], dtype=bool)
+        self._worth = np.array([_OF_DEPRECATED if card.is_deprecated else 1.0 for card in cards])
         self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self.evidence = EvidenceIndex(cards, profile)
         self._closer = CloserLook(cards, self.evidence.idf)
-        # Of the agent's own domains, 1 for each card of theirs.
-        self._own = lru_cache(maxsize=_WALLS_KEPT)(self._preferred)
-
-    def score(
-        self,
-        reading: ClauseReading,
-        slots: Sequence[Slot],
-        context: RouteContext,
-        near: Floats | None = None,
-    ) -> ScoreTable:
-        """The feature table of one text; see `score_all`."""
-        return self.score_all([Scored(reading, slots, context, near)])[0]
+        self._preferred = lru_cache(maxsize=_WALLS_KEPT)(self._in_domains)
 
     def score_all(
         self,
@@ -121,22 +113,22 @@ class Scorer:
         alike: Callable[[Positions], Floats | None] = lambda rows: None,
         check: Callable[[], object] = lambda: None,
     ) -> list[ScoreTable]:
-        """The feature table of each text over the most promising cards of all.
+        """Return the feature table of each text over the most promising cards of all texts.
 
         Args:
             texts: the whole of a request, then its clauses, if it has several.
-            alike: what cards have of each text word by word, shape (n_texts, n_rows), or None.
+            alike: similarity of cards to each text word by word, shape (n_texts, n_rows), or None.
             check: called after each text that was looked up; may raise to stop.
 
         Returns:
-            One table per text; without candidates for a text that speaks for no card itself.
+            One table per text, empty for a text that points to no card.
         """
         found: list[Evidence] = []
         own: list[Positions] = []
         for text in texts:
             evidence = self.evidence.find(text.reading.stems, text.slots)
             promising = self._promising(text, evidence, _OF_A_CLAUSE if found else _SHORTLIST)
-            # Something is forwarded for every request; a clause may speak for nothing of its own.
+            # Every request forwards something, but a single clause may match nothing.
             own.append(promising if found else self._widened(text, promising))
             found.append(evidence)
             check()
@@ -149,8 +141,8 @@ class Scorer:
         if words is not None:
             features[_NUMBERS["alike"]] = words
         fused = (self._weights @ features.reshape(len(FEATURES), -1)).round(_DIGITS)
-        fused = fused.reshape(len(texts), len(rows))
-        # Best first; of equals, the first of the catalog.
+        fused = fused.reshape(len(texts), len(rows)) * self._worth[rows]
+        # Best first; ties in catalog order.
         orders = np.argsort(-fused, axis=1, kind="stable")
         tables = []
         for i, evidence in enumerate(found):
@@ -173,7 +165,7 @@ class Scorer:
     def _features(
         self, texts: Sequence[Scored], found: Sequence[Evidence], rows: Positions
     ) -> Floats:
-        """Every feature of each text and card; shape (len(FEATURES), n_texts, n_rows)."""
+        """Return every feature of each text and card; (len(FEATURES), n_texts, n_rows)."""
         features = np.zeros((len(FEATURES), len(texts), len(rows)))
         sought = []
         for i, (text, evidence) in enumerate(zip(texts, found, strict=True)):
@@ -184,11 +176,11 @@ class Scorer:
             features[_NUMBERS["joint"], i] = evidence.joint[rows] / most
             shares = self._vocabulary.domain_shares(text.reading.stems)
             features[_NUMBERS["domain"], i] = shares[self._domain[rows]]
-            # What is counted, in "5 heads of 10 tosses", is as telling as any noun.
-            told = value_stems(slot for slot in text.slots if slot.kind != "quantity")
+            # The counted thing, in "5 heads of 10 tosses", says as much as any noun.
+            values = value_stems(slot for slot in text.slots if slot.kind != "quantity")
             kinds = tuple(sorted(slot.kind for slot in text.slots))
-            sought.append(Sought(text.reading, evidence.known, told, kinds, text.context.known))
-            features[_NUMBERS["agent"], i] = self._own(text.context.domains)[rows]
+            sought.append(Sought(text.reading, evidence.known, values, kinds, text.context.known))
+            features[_NUMBERS["agent"], i] = self._preferred(text.context.domains)[rows]
             if text.near is not None:
                 features[_NUMBERS["embedding"], i] = closeness(text.near)[rows]
         features[_CLOSER] = self._closer.features(sought, rows)
@@ -196,18 +188,15 @@ class Scorer:
         return features
 
     def _promising(self, text: Scored, evidence: Evidence, most: int) -> Positions:
-        """Positions of the cards that deserve a closer look for a text, in no order.
+        """Return unordered positions of the cards that deserve a detailed comparison for a text.
 
-        Args:
-            text: to score.
-            evidence: of its words.
-            most: so many of those that the words speak for are taken, and those that are near it.
+        At most `most` cards by words, and the nearest by vectors.
         """
         rough = evidence.total
         if text.context.domains:
             lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
-            rough = rough + lift * self._own(text.context.domains)
-        # Left out before the best are taken: what is outside must not crowd out what is inside.
+            rough = rough + lift * self._preferred(text.context.domains)
+        # Excluded before the best are taken, so that cards outside the walls crowd out none inside.
         inside = self._inside(text.context.walls)
         rows = np.flatnonzero((rough > 0) & inside)
         if len(rows) > most:
@@ -217,26 +206,25 @@ class Scorer:
         return rows if _REFERENCE in text.reading.stems else rows[self._open[rows]]
 
     def _widened(self, text: Scored, rows: Positions) -> Positions:
-        """Every card of a small catalog that is no probe; of a larger one those that are given."""
+        """Return every card of a small catalog except probes; in a larger one, `rows`."""
         if len(self._names) > _FEW:
             return rows
         return np.union1d(rows, np.flatnonzero(self._inside(text.context.walls) & self._open))
 
     def _admitted(self, walls: tuple[Wall, ...]) -> NDArray[np.bool_]:
-        """Which cards are inside all of the walls; shape (n_cards,)."""
         if not walls:
             return np.ones(len(self._names), dtype=bool)
         named = zip(self._names, self._domains, strict=True)
         return np.array([admitted(walls, name, domain) for name, domain in named], dtype=bool)
 
-    def _preferred(self, domains: tuple[str, ...]) -> Floats:
+    def _in_domains(self, domains: tuple[str, ...]) -> Floats:
         return np.array([float(domain in domains) for domain in self._domains])
 
 
 def _first_best(values: Floats, rows: Positions, most: int) -> Positions:
-    """The rows with the largest values, the largest first; of equal ones, those that come first."""
+    """Return the rows with the largest values, descending; ties keep their order."""
     own = values[rows]
-    if len(rows) > most:  # a whole sort of 50,000 takes milliseconds
+    if len(rows) > most:  # sorting all of 50,000 takes milliseconds
         may_be = own >= np.partition(own, -most)[-most]
         rows, own = rows[may_be], own[may_be]
     return rows[np.argsort(-own, kind="stable")[:most]]

@@ -1,12 +1,13 @@
-"""A provider of models on loopback, whose models are scripts: for tests, and for trying things out.
+"""A provider of models on loopback whose models are scripts.
 
-It speaks OpenAI's Responses and chat completions and Anthropic's messages, whole and streamed. A
-request that the real provider would not take is answered by its error, and fails the test.
+It implements OpenAI's Responses and chat completions and Anthropic's messages. A request that the
+real provider would refuse gets that provider's error and fails the test.
 """
 
 import asyncio
 import json
 import socket
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
@@ -18,24 +19,27 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from orchestrator.core.record import JsonObject
 from orchestrator.proxy.server import address_of, listen
-from orchestrator.testing.model_server.api_format import ApiFormat, Event, TokenCount
-from orchestrator.testing.model_server.completions_api import CompletionsApi
-from orchestrator.testing.model_server.cut_response import CutResponse
-from orchestrator.testing.model_server.messages_api import MessagesApi
-from orchestrator.testing.model_server.prompt_cache import PromptCache
-from orchestrator.testing.model_server.public_schema import schema_breaches
-from orchestrator.testing.model_server.received import ReceivedRequest
-from orchestrator.testing.model_server.replies import ModelAnswer
-from orchestrator.testing.model_server.responses_api import ResponsesApi
-from orchestrator.testing.model_server.wire_troubles import (
+from orchestrator.testing.model_server.provider_apis import (
+    ApiFormat,
+    CompletionsApi,
+    MessagesApi,
+    ResponsesApi,
+    TokenCount,
+    streamed,
+)
+from orchestrator.testing.model_server.provider_rules import schema_breaches
+from orchestrator.testing.model_server.replies import (
     CutBody,
     Hang,
+    ModelAnswer,
     ModelTrouble,
     RawBody,
+    ReceivedRequest,
     StatusTrouble,
     bad_request,
     unauthorized,
@@ -43,15 +47,21 @@ from orchestrator.testing.model_server.wire_troubles import (
 
 ModelReply = ModelAnswer | ModelTrouble
 ScriptedModel = Callable[[ReceivedRequest], ModelReply | Awaitable[ModelReply]]
-"""What answers: a function of the request; one that looks at nothing else answers twice alike."""
+"""Answers requests, using nothing but the request."""
 
 KEY: Final = "sk-model-server"
 _FORMATS: Final[tuple[ApiFormat, ...]] = (ResponsesApi(), CompletionsApi(), MessagesApi())
 _CHARACTERS_A_TOKEN: Final = 4
+_LEAST_TOKENS: Final = 1_024
+_GRAIN: Final = 128
+"""OpenAI's cache begins at 1024 tokens and counts in steps of 128; Anthropic's is similar."""
+_PROMPTS: Final = 64
+_PARTS: Final = ("tools", "system", "instructions", "messages", "input")
+"""In the order in which providers put a prompt together."""
 
 
 class ModelServer:
-    """Answers for every model, by what was queued and else by its script.
+    """Answers for every model, by queued replies first and by its script otherwise.
 
     Example:
         async with ModelServer(lambda asked: call("part_done", summary="Done.")) as server:
@@ -59,55 +69,38 @@ class ModelServer:
             planner = LlmPlanner(default_model="openai:gpt-5", models=server.model)
     """
 
-    def __init__(
-        self,
-        script: ScriptedModel | None = None,
-        *,
-        key: str = KEY,
-        port: int = 0,
-        must_fit: bool = True,
-        is_openai: bool = True,
-    ) -> None:
-        """Take what answers.
+    def __init__(self, script: ScriptedModel | None = None, *, key: str = KEY) -> None:
+        """Create a server that answers 500 when neither a reply is queued nor a script given.
 
         Args:
-            script: asked where nothing was queued; without one the server answers 500.
-            key: what requests have to carry; changed later, it is a key that was rotated.
-            port: 0 takes a free one.
-            must_fit: whether leaving the block fails when a request broke the provider's rules.
-            is_openai: whether OpenAI's APIs are OpenAI's own; else those of a server that is
-                compatible with them: the schema holds, the rules beside it are not asked for.
+            script: called with each request.
+            key: required in requests; change it to rotate the key.
         """
         self.script = script
         self.key = key
         self.requests: list[ReceivedRequest] = []
-        """All that fitted and carried the key, in order."""
+        """The valid requests with the key, in order."""
         self.refused: list[str] = []
-        """What requests broke of the rules of their API."""
+        """The rules that requests broke; leaving the block fails if there are any."""
         self.replies: list[ModelReply] = []
-        """What each of the requests was answered."""
-        self._port, self._must_fit, self._is_openai = port, must_fit, is_openai
+        """The reply to each of the requests."""
         self._queued: deque[ModelReply] = deque()
         self._always: ModelTrouble | None = None
-        self._cache = PromptCache()
+        self._prompts: dict[str, deque[str]] = {}
         self._closing = asyncio.Event()
         self._clients = AsyncExitStack()
 
-    # -- the script -------------------------------------------------------------------------------
-
     def next(self, *replies: ModelReply) -> None:
-        """What the next requests get, one each; then the script answers again."""
+        """Reply to the next requests with these, one each."""
         self._queued.extend(replies)
 
     def always(self, trouble: ModelTrouble | None) -> None:
-        """What every request gets from now on; None: all is well again."""
+        """Reply to every request with this trouble from now on; None ends it."""
         self._always = trouble
-
-    # -- where it is ------------------------------------------------------------------------------
 
     @property
     def url(self) -> str:
-        """Its address, without a path: Anthropic's base URL."""
+        """The server's root: Anthropic's base URL."""
         return address_of(self._listener)
 
     @property
@@ -117,7 +110,7 @@ class ModelServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables with which the libraries of all providers ask this server."""
+        """Variables that make the providers' client libraries use this server."""
         return {
             "OPENAI_BASE_URL": self.openai_url,
             "OPENAI_API_KEY": self.key,
@@ -125,25 +118,43 @@ class ModelServer:
             "ANTHROPIC_API_KEY": self.key,
         }
 
+    def model(self, name: str) -> Any:
+        """Return pydantic-ai's model of a name such as `openai:gpt-5`, connected to this server.
+
+        Pass it as `models` to `LlmPlanner`. It needs the extra `llm`.
+        """
+        from pydantic_ai.models import create_async_httpx2_client, infer_model
+        from pydantic_ai.providers import infer_provider_class
+
+        def provider(provider_name: str) -> Any:
+            client = create_async_httpx2_client()
+            self._clients.push_async_callback(client.aclose)
+            made: Any = infer_provider_class(provider_name)
+            # Anthropic's library adds the version to the path itself.
+            base_url = self.url if provider_name == "anthropic" else self.openai_url
+            return made(base_url=base_url, api_key=self.key, http_client=client)
+
+        return infer_model(name, provider)
+
     async def __aenter__(self) -> "ModelServer":
         """Listen on loopback."""
-        self._listener = listen("127.0.0.1", self._port)
+        self._listener = listen("127.0.0.1", 0)
         self._server = _GuestServer(self._config())
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         await self._server.ready.wait()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Stop; hanging answers are given up.
+        """Stop, without waiting for hanging answers.
 
         Raises:
-            AssertionError: a request broke the rules of its API, and the block did not fail itself.
+            AssertionError: a request broke the rules of its API and the block did not fail itself.
         """
         self._closing.set()
         await self._clients.aclose()
         self._server.should_exit = True
         await self._serving
-        if self._must_fit and self.refused and kind is None:
+        if self.refused and kind is None:
             raise AssertionError("the provider would refuse this: " + "; ".join(self.refused))
 
     def _config(self) -> uvicorn.Config:
@@ -159,13 +170,11 @@ class ModelServer:
             timeout_graceful_shutdown=1,
         )
 
-    # -- answering --------------------------------------------------------------------------------
-
     def _answering(self, api: ApiFormat) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             try:
                 return await self._answer(api, request)
-            except ClientDisconnect:  # a worker that died within its request
+            except ClientDisconnect:  # a worker that died during its request
                 return Response(status_code=400)
 
         return answer
@@ -182,22 +191,31 @@ class ModelServer:
         reply = await self._reply(received)
         self.replies.append(reply)
         if isinstance(reply, ModelAnswer):
-            return self._whole(api, reply, received)
+            return self._answered(api, reply, received)
         return await self._in_trouble(api, reply, received)
 
     def _received(
         self, api: ApiFormat, content: bytes, headers: Mapping[str, str]
     ) -> tuple[ReceivedRequest | None, list[str]]:
-        """A request as it is read, and what it breaks of the rules."""
+        """Return the request and the rules that it breaks; None if it does not fit the schema."""
         try:
             body = json.loads(content)
         except ValueError:
             return None, ["the body is not JSON"]
         if broken := schema_breaches(api.api, body):
             return None, broken
-        received = api.read(body, dict(headers), len(self.requests) + 1)
-        is_held = self._is_openai or api.api == "messages"
-        return received, list(api.breaches(received)) if is_held else []
+        read = api.read(body)
+        received = ReceivedRequest(
+            api=api.api,
+            model=str(body.get("model", "")),
+            instructions=read.instructions,
+            turns=tuple(read.turns),
+            tools={tool.name: tool for tool in read.tools},
+            body=body,
+            headers=dict(headers),
+            number=len(self.requests) + 1,
+        )
+        return received, list(api.breaches(received))
 
     def _has_key(self, headers: Mapping[str, str]) -> bool:
         given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
@@ -213,42 +231,50 @@ class ModelServer:
         answer = self.script(received)
         return await answer if isawaitable(answer) else answer
 
-    def _whole(self, api: ApiFormat, answer: ModelAnswer, received: ReceivedRequest) -> Response:
-        took = self._counted(answer, received)
-        headers = {"x-request-id": f"req_{received.number}", "request-id": f"req_{received.number}"}
-        if received.streamed:
-            pieces = _pieces(api.events(answer, received, took), api)
-            media_type = "text/event-stream"
-        else:
-            pieces = iter([json.dumps(api.whole(answer, received, took)).encode()])
-            media_type = "application/json"
-        return Response(b"".join(pieces), 200, headers, media_type)
+    def _answered(self, api: ApiFormat, answer: ModelAnswer, received: ReceivedRequest) -> Response:
+        whole = api.answer(answer, received, self._usage(answer, received))
+        number = f"req_{received.number}"
+        headers = {"x-request-id": number, "request-id": number}
+        if not received.body.get("stream"):
+            return JSONResponse(whole, 200, headers)
+        events = (f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in streamed(answer, whole))
+        return Response("".join(events), 200, headers, "text/event-stream")
 
-    def _counted(self, answer: ModelAnswer, received: ReceivedRequest) -> TokenCount:
-        counted, cached = self._cache.counted(received)
-        asked = counted if answer.input_tokens is None else answer.input_tokens
-        said = answer.output_tokens
-        if said is None:
-            told = "".join([answer.text, answer.refusal, answer.thought, *map(str, answer.calls)])
-            said = len(told) // _CHARACTERS_A_TOKEN
-        known = cached if answer.cached_tokens is None else answer.cached_tokens
-        return TokenCount(asked, said, min(known, asked))
+    def _usage(self, answer: ModelAnswer, received: ReceivedRequest) -> TokenCount:
+        """Count tokens; a prompt that begins like an earlier one is partly cached."""
+        prompt = _prompt_text(received.body)
+        earlier = self._prompts.setdefault(received.model, deque(maxlen=_PROMPTS))
+        alike = max((_common_length(prompt, other) for other in earlier), default=0)
+        earlier.append(prompt)
+        cached = alike // _CHARACTERS_A_TOKEN
+        # Anthropic caches only marked parts.
+        is_marked = '"cache_control": {' in json.dumps(received.body)
+        if cached < _LEAST_TOKENS or (received.api == "messages" and not is_marked):
+            cached = 0
+        said = "".join([answer.text, answer.refusal, answer.thought, *map(str, answer.calls)])
+        return TokenCount(
+            input_tokens=len(prompt) // _CHARACTERS_A_TOKEN,
+            output_tokens=len(said) // _CHARACTERS_A_TOKEN,
+            cached_tokens=cached - cached % _GRAIN,
+        )
 
     async def _in_trouble(
         self, api: ApiFormat, trouble: ModelTrouble, received: ReceivedRequest
     ) -> Response:
-        if isinstance(trouble, StatusTrouble):
-            return _error(api, trouble)
-        if isinstance(trouble, RawBody):
-            return Response(trouble.content, 200, media_type=trouble.media_type)
-        if isinstance(trouble, CutBody):
-            answer = self._whole(api, ModelAnswer(text="x" * 200), received)
-            return CutResponse(bytes(answer.body), trouble.after_bytes, self._hang_up)
-        await self._hang(trouble)
-        return _error(api, StatusTrouble(504, "timeout_error", None, "It took too long."))
+        match trouble:
+            case StatusTrouble():
+                return _error(api, trouble)
+            case RawBody():
+                return Response(trouble.content, 200, media_type=trouble.media_type)
+            case CutBody():
+                answer = self._answered(api, ModelAnswer(text="x" * 200), received)
+                return _CutResponse(bytes(answer.body), trouble.after_bytes, self._hang_up)
+            case Hang():
+                await self._hang(trouble)
+                return _error(api, StatusTrouble(504, "timeout_error", None, "It took too long."))
 
     def _hang_up(self, scope: Scope) -> None:
-        """End the connection that a request came by."""
+        """Close the connection of a request."""
         for connection in list(self._server.server_state.connections):
             if isinstance(connection, H11Protocol) and connection.client == scope["client"]:
                 connection.transport.close()
@@ -261,33 +287,12 @@ class ModelServer:
             return
 
     async def _list_models(self, request: Request) -> Response:
-        """What a server is asked whether it is there."""
+        """Answer health checks of a worker."""
         return JSONResponse({"object": "list", "data": []})
 
     async def _unknown(self, request: Request) -> Response:
-        self.refused.append(f"{request.method} {request.url.path} is no path of any API")
+        self.refused.append(f"{request.method} {request.url.path} is not a path of any API")
         return JSONResponse({"error": {"message": "Unknown path."}}, 404)
-
-    # -- models -----------------------------------------------------------------------------------
-
-    def model(self, name: str) -> Any:
-        """pydantic-ai's model of that name, which asks this server whatever is in the environment.
-
-        Give it as `models` to `LlmPlanner`. Needs the extra `llm`.
-        """
-        from orchestrator.testing.model_server.library_models import model_at
-
-        return model_at(
-            name, url=self.url, openai_url=self.openai_url, key=self.key, clients=self._clients
-        )
-
-
-def _pieces(events: Iterator[Event], api: ApiFormat) -> Iterator[bytes]:
-    for name, data in events:
-        head = f"event: {name}\n" if name else ""
-        yield f"{head}data: {json.dumps(data)}\n\n".encode()
-    if api.api == "chat":
-        yield b"data: [DONE]\n\n"
 
 
 def _error(api: ApiFormat, trouble: StatusTrouble) -> Response:
@@ -295,8 +300,43 @@ def _error(api: ApiFormat, trouble: StatusTrouble) -> Response:
     return JSONResponse(api.error(trouble), trouble.status, headers)
 
 
+def _prompt_text(body: JsonObject) -> str:
+    """Return all text of a request that a model reads, in reading order."""
+    return "\n".join(json.dumps(body[part], ensure_ascii=False) for part in _PARTS if part in body)
+
+
+def _common_length(one: str, other: str) -> int:
+    """Return the length of the common beginning of two texts."""
+
+    def differs(length: int) -> bool:
+        return one[:length] != other[:length]
+
+    return bisect_left(range(1, min(len(one), len(other)) + 1), True, key=differs)
+
+
+class _CutResponse(Response):
+    """The first bytes of a body, or not even a status; then the connection closes."""
+
+    def __init__(
+        self, content: bytes, after_bytes: int | None, hang_up: Callable[[Scope], None]
+    ) -> None:
+        super().__init__(content, media_type="application/json")
+        self._after_bytes = after_bytes
+        self._hang_up = hang_up
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._after_bytes is not None:
+            start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+            await send(start)
+            piece = self.body[: self._after_bytes]
+            await send({"type": "http.response.body", "body": bytes(piece), "more_body": True})
+        self._hang_up(scope)
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+
 class _GuestServer(uvicorn.Server):
-    """A server that says when it takes requests, and leaves signals to whom it is a guest of."""
+    """A server that signals when it is ready, and leaves OS signals to its host."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -16,6 +16,7 @@ import httpx
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog, load_documents
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.limits import Limits
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.models import (
     AgentProfile,
@@ -33,10 +34,10 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.planner import Planner, check_decision, check_plan
+from orchestrator.planning.planner import Planner, as_planned, check_decision, check_plan
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.rule_planner import RulePlanner
-from orchestrator.routing.discovery import DiscoveryIndexes
+from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 from orchestrator.runtime.devserver import SANDBOX_PROFILE
 from orchestrator.saga.orders import Order, WhenRead
@@ -47,9 +48,9 @@ from tests.benchmarks.goals.models import CLINIC, DOCUMENTS, Goal
 from tests.benchmarks.goals.town import Town
 from tests.benchmarks.goals.verdict import Verdict, judge
 
-_AGENT: Final = AgentProfile(name="generalist", max_steps=30)
+_AGENT: Final = AgentProfile(name="generalist", limits=Limits(steps=30))
 _GO_ON: Final = "go on"
-_SECRETS: Final = {"payments_token": "sandbox", "expenses_key": "sandbox"}
+_SECRETS: Final = {"payments__payments_token": "sandbox", "expenses__expenses_key": "sandbox"}
 
 
 class Place:
@@ -63,7 +64,7 @@ class Place:
             warnings.simplefilter("ignore")
             self.catalog = Catalog.from_documents(documents)
         self.town = Town(documents, self.now.date(), is_theirs=bool(document))
-        self.indexes = DiscoveryIndexes()
+        self.index = DiscoveryIndex(self.catalog)
 
     @staticmethod
     def today() -> date:
@@ -222,7 +223,7 @@ class Mission:
         facts = tuple(fact for leg in before for fact in leg.learned())
         leg = Leg(plan, facts, dict(self._goal.inputs))
         self.legs.append(leg)
-        while leg.step < plan.agent.max_steps:
+        while leg.step < (plan.agent.leg_limits.steps or 0):
             leg.step += 1
             if await self._step(leg):
                 return
@@ -242,7 +243,7 @@ class Mission:
             case AskUser(question=question, fields=fields):
                 leg.inputs |= self._ask(question, fields)
             case DiscoverTools(query=query):
-                index = self._place.indexes.of(self._place.catalog)
+                index = self._place.index
                 found = tuple(one.name for one in index.search(query, limit=8))
                 leg.discovered += found
                 leg.seen.append(_observed(leg, "tools.discover", {}, "discovered", list(found)))
@@ -273,7 +274,8 @@ class Mission:
         )
         known = route_context(context, context.agent.wall)
         selection = self._place.router.route(context.leg_goal, known, now=context.now)
-        decision = await self._planner.plan_step(context, selection, self._place.catalog)
+        planned = await self._planner.plan_step(context, selection, self._place.catalog)
+        decision = as_planned(planned).decision
         check_decision(decision, selection, context, self._place.catalog)
         return decision
 

@@ -15,6 +15,7 @@ from temporalio.client import Client
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.limits import Limits
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import (
@@ -23,7 +24,6 @@ from orchestrator.planning.models import (
     LegPlan,
     MissionPlan,
     StepContext,
-    StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
@@ -62,22 +62,16 @@ class ObeyingPlanner:
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step."""
-        return (await self.plan_metered(context, selection, catalog)).decision
-
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> PlannedStep:
         """The next step, as the product asks a model for it."""
-        return await self._planner.plan_metered(context, selection, catalog)
+        return await self._planner.plan_step(context, selection, catalog)
 
 
 def agents_for(documents: Mapping[str, Any]) -> dict[str, AgentProfile]:
     """One agent for each document, walled in: the others' tools are not for it."""
     return {
         name: AgentProfile(
-            name=name, domains=(name,), max_steps=_MOST_STEPS, max_tool_calls=_MOST_STEPS
+            name=name, domains=(name,), limits=Limits(steps=_MOST_STEPS, tool_calls=_MOST_STEPS)
         )
         for name in documents
     }

@@ -10,8 +10,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.confirmation.markdown import as_markdown
-from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.confirmation.models import ConfirmationCard, as_markdown
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.shown_text import markdown_text
 from orchestrator.messages.mission import MissionResult, MissionStatus

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from orchestrator import MissionClient, MissionRequest
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.core.errors import CardDecided, NoWorker
+from orchestrator.core.errors import ConfirmationError, NoWorker
 
 
 async def trip(client: MissionClient, goal: str, m: str, may: Callable[[str, str], bool]) -> str:
@@ -24,7 +24,9 @@ async def _approve(mission: MissionHandle, card: ConfirmationCard) -> None:
             await mission.approve(card, approver="you@example.com")
         except NoWorker:
             continue
-        except CardDecided:  # it was taken the last time
+        except ConfirmationError as refused:
+            if refused.code != "CardDecided":  # it was taken the last time
+                raise
             return
         else:
             return

@@ -20,10 +20,11 @@ from rich.markup import escape
 
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.start import new_mission_id
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
-from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.runtime.devserver import Ports
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve
@@ -78,7 +79,7 @@ class Run:
 
 
 def _key(tool: str, arguments: JsonObject) -> str:
-    plain = {name: value for name, value in arguments.items() if name != "client_reference"}
+    plain = {n: value for n, value in as_written(arguments).items() if n != "client_reference"}
     return json.dumps([tool, plain], sort_keys=True)
 
 

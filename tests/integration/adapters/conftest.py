@@ -287,33 +287,6 @@ def shop_document() -> dict[str, Any]:
                     "responses": answers(_OBJECT),
                 }
             },
-            "/files": {
-                "post": {
-                    "operationId": "file_upload",
-                    "x-orchet-tool": True,
-                    "x-orchet-requires-confirmation": False,
-                    "requestBody": {
-                        "required": True,
-                        "content": {
-                            "multipart/form-data": {
-                                "schema": {
-                                    "type": "object",
-                                    "required": ["file"],
-                                    "properties": {
-                                        "file": {
-                                            "type": "string",
-                                            "contentMediaType": "application/octet-stream",
-                                        },
-                                        "pages": {"type": "integer"},
-                                        "meta": {"type": "object"},
-                                    },
-                                }
-                            }
-                        },
-                    },
-                    "responses": answers(_OBJECT),
-                }
-            },
             **{
                 f"/secured/{scheme}": {
                     "get": {
@@ -383,11 +356,11 @@ class Caller:
 
 
 SECRETS = {
-    "shop_key_header": "k-header-secret",
-    "shop_key_query": "k query&secret",
-    "shop_key_cookie": "k-cookie-secret",
-    "shop_bearer": "bearer-t0ken-value",
-    "shop_basic": "user:pass-w0rd-long",
+    "shop__key_header": "k-header-secret",
+    "shop__key_query": "k query&secret",
+    "shop__key_cookie": "k-cookie-secret",
+    "shop__bearer": "bearer-t0ken-value",
+    "shop__basic": "user:pass-w0rd-long",
 }
 PERSONAL = {"traveler_id": "T-100942", "birth_year": "1984"}
 
@@ -410,7 +383,7 @@ async def call_at(catalog: Catalog, credentials: dict[str, str]) -> AsyncIterato
             options = {
                 "secrets": MemorySecrets(credentials),
                 "pii": MemoryPii(PERSONAL),
-                "server_variables": {"port": str(port)},
+                "server_variables": {name: {"port": str(port)} for name in ("shop", "doc")},
                 "allowed_private_hosts": ["127.0.0.1"],
                 **options,
             }

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from orchestrator.core.budget import Money
 
@@ -73,26 +73,15 @@ async def test_an_undeclared_status_and_type_are_breaches(call: Any, provider: A
     assert outcome.contract_breach == "the content type text/plain is not declared"
 
 
-async def test_an_answer_without_content_has_no_body(call: Any, provider: Any) -> None:
-    """204 gives None; where it is not declared it is a breach like any other."""
-    provider.answer = Response(status_code=204)
-
-    outcome = await call("item_get", {"item_id": "1"})
-
-    assert (outcome.kind, outcome.body) == ("unknown", None)
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        b'{"ok": NaN}',
-        b'{"ok": 1e999}',
         b'{"ok":',
         b"[" * 50_000,
         b"[" * 200 + b"]" * 200,
         b"\xff\xfe\x00",
     ],
-    ids=["nan", "infinite", "cut", "unclosed", "deep", "no text"],
+    ids=["cut", "unclosed", "deep", "no text"],
 )
 async def test_what_claims_to_be_json_and_is_not_is_kept_as_text(
     call: Any, provider: Any, text: bytes
@@ -108,14 +97,14 @@ async def test_what_claims_to_be_json_and_is_not_is_kept_as_text(
     assert outcome.contract_breach == "the body is not valid application/json"
 
 
-async def test_lone_surrogates_do_not_break_later_writers(call: Any, provider: Any) -> None:
-    """JSON may escape half a character; the outcome can be written as UTF-8 all the same."""
-    provider.answer = Response(rb'{"ok": "a\ud800b"}', media_type="application/json")
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+async def test_what_is_no_number_is_null(call: Any, provider: Any, number: str) -> None:
+    """Some servers write it for no number; the rest of their answer is whole."""
+    provider.answer = Response(f'{{"ok": {number}, "id": "1"}}', media_type="application/json")
 
     outcome = await call("item_get", {"item_id": "1"})
 
-    assert outcome.body == {"ok": "a?b"}
-    assert outcome.model_dump_json()
+    assert outcome.body == {"ok": None, "id": "1"}
 
 
 async def test_a_body_over_the_limit_is_not_read(
@@ -131,26 +120,14 @@ async def test_a_body_over_the_limit_is_not_read(
     assert outcome.contract_breach == "the answer is larger than 1000 bytes"
 
 
-async def test_compressed_answers_are_read(call: Any, provider: Any) -> None:
-    """The gzip that we ask for is understood."""
-    provider.answer = Response(
-        gzip.compress(b'{"ok": 1}'),
-        headers={"content-encoding": "gzip"},
-        media_type="application/json",
-    )
-
-    assert (await call("item_get", {"item_id": "1"})).body == {"ok": 1}
-
-
 @pytest.mark.parametrize(
     ("content", "encoding", "breach"),
     [
-        (gzip.compress(b" " * 50_000_000), "gzip", "the answer is larger than 1000000 bytes"),
         (b"not gzip", "gzip", "the answer is not valid gzip"),
         (gzip.compress(b'{"ok": 1}' * 99)[:-20], "gzip", "the answer is not valid gzip: it br"),
         (b"{}", "br", "the answer came in the encoding 'br', which was not asked for"),
     ],
-    ids=["bomb", "broken", "cut", "unknown"],
+    ids=["broken", "cut", "unknown"],
 )
 async def test_bad_compression_is_a_breach(
     call: Any, provider: Any, content: bytes, encoding: str, breach: str
@@ -224,19 +201,6 @@ async def test_a_page_of_html_is_no_reason(call: Any, provider: Any) -> None:
     assert outcome.contract_breach is None
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [(408, "unknown"), (425, "unknown"), (429, "unknown"), (500, "unknown"), (400, "rejected")],
-)
-async def test_the_status_decides_the_outcome(
-    call: Any, provider: Any, status: int, kind: str
-) -> None:
-    """Statuses that do not say whether the request was processed are unknown."""
-    provider.answer = _json({}, status)
-
-    assert (await call("item_get", {"item_id": "1"})).kind == kind
-
-
 async def test_a_conflict_with_a_running_request_of_the_same_key_is_unknown(
     call: Any, provider: Any
 ) -> None:
@@ -249,44 +213,3 @@ async def test_a_conflict_with_a_running_request_of_the_same_key_is_unknown(
 
     provider.answer = _problem(409, {"title": "Sold out", "detail": "Maintenance in progress."})
     assert (await call("booking_create", BOOKING)).kind == "rejected"
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"Retry-After": "7"}, 7.0),
-        (
-            {
-                "Retry-After": "Thu, 03 Dec 2026 10:01:30 GMT",
-                "Date": "Thu, 03 Dec 2026 10:00:00 GMT",
-            },
-            90.0,
-        ),
-        ({"Retry-After": "Thu, 03 Dec 2020 10:01:30 GMT"}, 0.0),
-        ({"Retry-After": "soon"}, None),
-        ({}, None),
-    ],
-)
-async def test_the_wait_that_is_asked_for_is_told(
-    call: Any, provider: Any, headers: dict[str, str], seconds: float | None
-) -> None:
-    """Retry-After in seconds, or as a date beside the answer's own."""
-    provider.answer = Response(b"", 503)
-    provider.answer.raw_headers += [(k.encode(), v.encode()) for k, v in headers.items()]
-
-    outcome = await call("item_get", {"item_id": "1"})
-
-    assert outcome.retry_after_s == seconds
-
-
-async def test_redirects_are_not_followed(call: Any, provider: Any) -> None:
-    """A 3xx is a refusal that names the host it pointed to; nothing else is asked."""
-    provider.answer = RedirectResponse("http://elsewhere.example/x?secret=1")
-
-    outcome = await call("item_get", {"item_id": "1"})
-
-    assert outcome.kind == "rejected"
-    assert outcome.reason == (
-        "HTTP 307 Temporary Redirect: redirects are not followed (it pointed to elsewhere.example)"
-    )
-    assert len(provider.seen) == 1

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import parse_qs
@@ -13,9 +13,8 @@ import pytest
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.adapters.http.oauth import ClientGrant, ClientKey, Tokens
+from orchestrator.adapters.http.credentials import ClientGrant, ClientKey, Tokens
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.secrets import SecretRef
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import (
     ArgumentsInvalid,
@@ -24,10 +23,14 @@ from orchestrator.core.errors import (
     TokenRefused,
     TransportFailed,
 )
+from orchestrator.core.secret_names import SecretRef
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryPii, MemorySecrets
 
-SECRETS = {"crm_oauth_client_id": "our:id", "crm_oauth_client_secret": "s3cret/long-enough"}
+SECRETS = {"crm__oauth__client_id": "our:id", "crm__oauth__client_secret": "s3cret/long-enough"}
+_BASIC = b64encode(b"our%3Aid:s3cret%2Flong-enough").decode()
+_FORM = "client_id=our%3Aid&client_secret=s3cret%2Flong-enough"
+"""The forms in which the token endpoint is sent the secret."""
 
 
 def document(token_url: str = "/oauth/token", **scheme: Any) -> dict[str, Any]:
@@ -74,6 +77,7 @@ class Authority:
         self.expires_in: Any = 3600
         self.refusal: Response | None = None
         self.takes_header = True
+        self.token_type: str | None = "Bearer"
         self.grants_nothing = False
         self.delay_s = 0.0
 
@@ -102,7 +106,7 @@ class Authority:
         self.granted.append(token)
         if not self.grants_nothing:
             self.valid.add(token)
-        body = {"access_token": token, "token_type": "Bearer", "expires_in": self.expires_in}
+        body = {"access_token": token, "token_type": self.token_type, "expires_in": self.expires_in}
         return JSONResponse({name: value for name, value in body.items() if value is not None})
 
     def _serve(self) -> Response:
@@ -139,7 +143,7 @@ async def call(provider: Any) -> AsyncIterator[Call]:
             ToolClient(
                 secrets=MemorySecrets(secrets),
                 pii=MemoryPii(),
-                server_variables={"port": str(provider.port)},
+                server_variables={"crm": {"port": str(provider.port)}},
                 allowed_private_hosts=["127.0.0.1"],
             ),
         )
@@ -189,7 +193,7 @@ async def test_a_token_is_kept_for_the_calls_that_may_use_it(
 async def test_two_clients_never_share_a_token(call: Call, authority: Authority) -> None:
     """Another worker's secrets are another client."""
     await call()
-    await call(secrets={**SECRETS, "crm_oauth_client_id": "other"})
+    await call(secrets={**SECRETS, "crm__oauth__client_id": "other"})
 
     assert len(authority.token_requests) == 2
 
@@ -255,7 +259,23 @@ async def test_a_token_that_was_revoked_is_replaced_once(call: Call, authority: 
     assert [c.headers["authorization"][-1] for c in authority.calls] == ["0", "0", "1"]
 
 
-async def test_a_fresh_token_that_is_refused_is_not_replaced(
+async def test_a_fresh_token_that_another_worker_revoked_is_replaced(
+    call: Call, authority: Authority
+) -> None:
+    """Its endpoint revokes the token before: a 401 for a new one is tried again after a pause."""
+    authority.grants_nothing = True
+
+    async def goes_on() -> None:
+        await asyncio.sleep(0.05)
+        authority.grants_nothing = False
+
+    outcome, _ = await asyncio.gather(call(), goes_on())
+
+    assert outcome.kind == "succeeded"
+    assert len(authority.token_requests) == 2
+
+
+async def test_fresh_tokens_that_are_refused_are_replaced_a_few_times_only(
     call: Call, authority: Authority
 ) -> None:
     """The client may not do this: asking again would go on for ever. No token is shown."""
@@ -266,9 +286,9 @@ async def test_a_fresh_token_that_is_refused_is_not_replaced(
     outcome = await call()
 
     assert (outcome.kind, outcome.status) == ("rejected", 401)
-    assert outcome.reason == "HTTP 401 Unauthorized: unknown token [secret crm_oauth]"
-    assert len(authority.calls) == 3
-    assert len(authority.token_requests) == 2
+    assert outcome.reason == "HTTP 401 Unauthorized: unknown token [secret crm__oauth]"
+    assert len(authority.calls) == 6
+    assert len(authority.token_requests) == 5
 
 
 async def test_calls_that_meet_a_revoked_token_renew_it_once(
@@ -303,16 +323,28 @@ async def test_a_token_that_is_configured_is_used_as_it_is(
     """Somebody else obtains it; nothing is asked for."""
     authority.valid.add("given")
 
-    outcome = await call(secrets={"crm_oauth": "given"})
+    outcome = await call(secrets={"crm__oauth": "given"})
 
     assert outcome.kind == "succeeded"
     assert authority.token_requests == []
 
 
+@pytest.mark.parametrize(
+    "token_type", ["bearer", "BEARER", "BearerToken", "bearer_token", "", None]
+)
+async def test_a_bearer_token_is_known_however_it_is_spelt(
+    call: Call, authority: Authority, token_type: str | None
+) -> None:
+    """Providers write its type in several ways, or leave it out."""
+    authority.token_type = token_type
+
+    assert (await call()).kind == "succeeded"
+
+
 async def test_a_client_that_is_not_configured_is_named(call: Call, authority: Authority) -> None:
     """By the secrets that are missing."""
-    with pytest.raises(SecretMissing, match="crm_oauth_client_secret"):
-        await call(secrets={"crm_oauth_client_id": "i"})
+    with pytest.raises(SecretMissing, match="crm__oauth__client_secret"):
+        await call(secrets={"crm__oauth__client_id": "i"})
 
     assert authority.token_requests == []
 
@@ -325,7 +357,10 @@ async def test_a_client_that_is_not_configured_is_named(call: Call, authority: A
             "HTTP 401 Unauthorized: invalid_client: unknown",
         ),
         (JSONResponse({"error": "invalid_scope"}, 400), "HTTP 400 Bad Request: invalid_scope"),
-        (JSONResponse({"message": "for s3cret/long-enough"}, 403), "for [secret crm_oauth"),
+        (JSONResponse({"message": "for s3cret/long-enough"}, 403), "for [secret crm__oauth"),
+        (JSONResponse({"message": f"unread header: {_BASIC}"}, 400), "header: [secret crm__oauth"),
+        (JSONResponse({"message": f"unread form: {_FORM}"}, 400), "=[secret crm__oauth"),
+        (JSONResponse({"error": f"x {_BASIC}"}, 400), "[secret crm__oauth"),
         (JSONResponse({}), "it answered without an access_token"),
         (Response("<html>", media_type="text/html"), "it answered without an access_token"),
         (JSONResponse({"access_token": "t", "token_type": "mac"}), "not of the type bearer"),
@@ -342,8 +377,11 @@ async def test_a_refusal_of_the_endpoint_is_told(
         await call()
 
     assert said in str(refused.value)
-    assert "check the secrets crm_oauth_client_id and crm_oauth_client_secret" in str(refused.value)
+    assert "check the secrets crm__oauth__client_id and crm__oauth__client_secret" in str(
+        refused.value
+    )
     assert "s3cret" not in str(refused.value)
+    assert _BASIC[12:-4] not in str(refused.value)
     assert authority.calls == []
 
 

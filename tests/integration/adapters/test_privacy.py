@@ -1,5 +1,6 @@
 """Personal values and credentials: on the wire, and nowhere else."""
 
+import json
 import logging
 import traceback
 from collections.abc import Callable
@@ -77,6 +78,37 @@ async def test_a_refusal_that_quotes_a_value_is_masked(call: Any, provider: Any)
     assert outcome.reason.endswith(": traveler pii:traveler_id is unknown")
 
 
+@pytest.mark.parametrize("pad", [940, 962, 1_940, 1_962])
+@pytest.mark.parametrize("media_type", ["application/json", "text/plain"])
+async def test_a_refusal_is_cut_after_it_is_masked(
+    call: Any, provider: Any, pad: int, media_type: str
+) -> None:
+    """Where its end falls into a value, no part of that is kept."""
+    text = "x" * pad + f" {VALUE} {VALUE} {VALUE} {VALUE}"
+    body = json.dumps({"detail": text}) if media_type == "application/json" else text
+    provider.answer = Response(body, 422, media_type=media_type)
+
+    outcome = await call("booking_create", BOOKING)
+
+    assert len(outcome.reason) <= 1_000
+    assert VALUE[:5] not in str(outcome)
+
+
+async def test_a_long_name_of_a_file_is_cut_after_it_is_masked(call: Any, provider: Any) -> None:
+    """Its middle is left out, and with it no half of a value comes."""
+    name = f"{'x' * 92}-{VALUE}-of-the-traveller.pdf"
+    provider.answer = Response(
+        b"%PDF-1.7 \xff\xfe",
+        media_type="application/pdf",
+        headers={"content-disposition": f'attachment; filename="{name}"'},
+    )
+
+    outcome = await call("booking_create", BOOKING)
+
+    assert VALUE[:4] not in str(outcome.body)
+    assert str(outcome.body).count("x") > 50
+
+
 async def test_a_value_given_openly_is_masked_like_one_from_the_vault(
     call: Any, provider: Any
 ) -> None:
@@ -92,12 +124,12 @@ async def test_secrets_that_a_provider_repeats_are_masked(call: Any, provider: A
     """An error that quotes the credential does not carry it into history."""
     provider.answer = JSONResponse({"message": "bad token BEARER-T0KEN-VALUE"}, 403)
     assert (await call("secured_bearer")).reason == (
-        "HTTP 403 Forbidden: bad token [secret shop_bearer]"
+        "HTTP 403 Forbidden: bad token [secret shop__bearer]"
     )
 
     provider.answer = JSONResponse({"message": "dXNlcjpwYXNzLXcwcmQtbG9uZw== pass-w0rd-long"}, 403)
     assert (await call("secured_basic")).reason == (
-        "HTTP 403 Forbidden: [secret shop_basic] [secret shop_basic]"
+        "HTTP 403 Forbidden: [secret shop__basic] [secret shop__basic]"
     )
 
 

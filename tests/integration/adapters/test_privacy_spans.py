@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from activities.tool_activities import ToolActivities
+from orchestrator.activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.store import Store
 from orchestrator.adapters.telemetry.instruments import Telemetry
@@ -34,23 +34,22 @@ from orchestrator.testing import (
     MemoryGrants,
     MemoryPii,
     MemorySecrets,
-    TrustedOrigins,
     fake_leg,
     run_to_end,
 )
-from workflows import ALL_WORKFLOWS
+from orchestrator.workflows import ALL_WORKFLOWS
 
 QUEUE = "privacy-spans"
 PERSON = {"traveler_id": "T-Planted-90417", "birth_year": "198417"}
 SECRETS = {
-    "shop_bearer": "planted-bearer-7f3a90",
-    "shop_basic": "planted-user:planted-password-b81e44",
-    "shop_key_query": "planted key&55310",
+    "shop__bearer": "planted-bearer-7f3a90",
+    "shop__basic": "planted-user:planted-password-b81e44",
+    "shop__key_query": "planted key&55310",
 }
 DERIVED = (
     "planted-password-b81e44",
-    b64encode(SECRETS["shop_basic"].encode()).decode(),
-    quote(SECRETS["shop_key_query"], safe=""),
+    b64encode(SECRETS["shop__basic"].encode()).decode(),
+    quote(SECRETS["shop__key_query"], safe=""),
 )
 """The forms in which they travel."""
 CALLS = (
@@ -133,7 +132,7 @@ async def test_planners_and_traces_see_handles_while_the_provider_gets_values(
     wire = ToolClient(
         secrets=MemorySecrets(SECRETS),
         pii=vault,
-        server_variables={"port": str(provider.port)},
+        server_variables={"shop": {"port": str(provider.port)}},
         allowed_private_hosts=["127.0.0.1"],
         telemetry=traced.telemetry,
     )
@@ -141,9 +140,7 @@ async def test_planners_and_traces_see_handles_while_the_provider_gets_values(
     world.plan(fake_leg("trip"))
     world.decide("trip", *CALLS)
     for call in CALLS:
-        tools = ToolActivities(
-            store, wire, MemoryGrants(), workflow_env.client, origins=TrustedOrigins()
-        )
+        tools = ToolActivities(store, wire, MemoryGrants())
         world.answer(call.tool, tools.invoke_tool)
     client = MissionClient(workflow_env.client, Settings(task_queue=QUEUE, state_dir=tmp_path))
 
@@ -165,8 +162,8 @@ async def test_planners_and_traces_see_handles_while_the_provider_gets_values(
     assert leaks(DERIVED[1:], arrived) == list(DERIVED[1:])
     assert len(contexts) == len(CALLS) + 1
     assert re.search(r"B-pii:traveler_id@\w+-1", contexts[-1])
-    assert "[secret shop_bearer]" in contexts[-1]
-    assert "[secret shop_basic]" in contexts[-1]
+    assert "[secret shop__bearer]" in contexts[-1]
+    assert "[secret shop__basic]" in contexts[-1]
     assert len(traced.spans.get_finished_spans()) == len(CALLS)
     assert "booking_create" in traced.text()
     assert "pii:traveler_id" in history
@@ -182,9 +179,6 @@ def _worker(env: WorkflowEnvironment, world: FakeWorld) -> Worker:
 
 
 async def _history(env: WorkflowEnvironment, mission_id: str) -> str:
-    found = [
-        await env.client.get_workflow_handle(workflow_id).fetch_history()
-        for workflow_id in (mission_id, f"{mission_id}.trip")
-    ]
-    events = [event.SerializeToString() for history in found for event in history.events]
+    history = await env.client.get_workflow_handle(mission_id).fetch_history()
+    events = [event.SerializeToString() for event in history.events]
     return b"".join(events).decode(errors="replace")

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from orchestrator.catalog.catalog import Catalog, load_documents
 from orchestrator.catalog.lint import lint
-from orchestrator.core.errors import SpecError, UsageError
+from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ def _outcomes(path: Path) -> dict[str, str]:
 def _outcome(work: Callable[[], T]) -> T | str:
     try:
         return work()
-    except (SpecError, UsageError) as error:
+    except OrchestratorError as error:
         return f"{type(error).__name__}: {error}"
     except BaseException:
         return f"crashed: {traceback.format_exc(limit=-3)}"

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import DocumentUnreadable, SkippedWarning, UsageError
+from orchestrator.core.errors import DocumentUnreadable, SkippedWarning
 
 _HERE = Path(__file__).parent
 _ROOT = Path(__file__).parents[3]
-_MOST_CPU_S = 6.0
-"""Three times what is wanted: the machine may be slow, but nothing may grow without bound."""
+_ORDINARY = "operations-1000.json"
+_MOST_CPU = 5.0
+"""How often the CPU time of an ordinary large document, on the same machine in the same run."""
 _MOST_MEMORY_MB = 200
 _PROCESSES = 2
 
@@ -40,7 +41,7 @@ _SMALL = {
     "components-a-list.yaml": "ORC034",
     "contract-cancels-itself.yaml": "ORC049",
     "contract-flag-a-string.yaml": "x-orchet-tool is true or false",
-    "contract-of-wrong-types.yaml": "x-orchet-pii-required: a list is wanted",
+    "contract-of-wrong-types.yaml": "x-orchet-cancel-for is 7",
     "cut-off.json": "Unterminated string",
     "empty.json": "it is empty",
     "empty.yaml": "it is empty",
@@ -84,7 +85,7 @@ _SMALL = {
     "ref-circle-through-one-of.yaml": "ORC026",
     "ref-into-a-list.yaml": "leads nowhere",
     "ref-out-of-the-folder.yaml": "leads out of the folder",
-    "ref-that-is-a-number.yaml": "ORC001",
+    "ref-that-is-a-number.yaml": "ORC005",
     "ref-to-a-device.yaml": "leads out of the folder",
     "ref-to-a-file-url.yaml": "is a URL",
     "ref-to-a-missing-file.yaml": "cannot be read",
@@ -337,7 +338,7 @@ def test_a_hostile_document_is_answered_in_bounds(name: str, outcomes: Outcomes)
     assert "killed" not in said, said
     assert (_SMALL.get(name) or _LARGE[name][1]) in said
     assert "\n" not in said
-    assert outcome["cpu_s"] < _MOST_CPU_S
+    assert outcome["cpu_s"] < _MOST_CPU * outcomes(_ORDINARY)["cpu_s"]
     assert outcome["memory_mb"] < _MOST_MEMORY_MB
 
 
@@ -372,15 +373,6 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
     with pytest.raises(DocumentUnreadable, match="it is no file"):
         Catalog.load(tmp_path / "pipe.yaml")
-
-
-def test_a_folder_with_nothing_in_it_is_wrong_usage(tmp_path: Path) -> None:
-    """So is one that holds only folders and other files."""
-    (tmp_path / "deeper").mkdir()
-    (tmp_path / "notes.txt").write_text("openapi: 3.1.0")
-
-    with pytest.raises(UsageError, match="no OpenAPI document"):
-        Catalog.load(tmp_path)
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ Each test imports the client that it needs: in collecting, every process of a ru
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -14,10 +16,15 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from orchestrator.proxy.proxy_app import Exchange, Proxy
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.proxy.proxy_app import Proxy
 from orchestrator.proxy.server import running_proxy
 from orchestrator.proxy.upstream import Upstream
+from orchestrator.proxy.usage_report import Exchange
+from orchestrator.pruning.conversation_memory import ConversationMemory
 from orchestrator.pruning.pruner import Pruner
+from orchestrator.pruning.tool_list import ToolLists
+from orchestrator.routing.router import Router
 from tests.integration.proxy.model_server import ModelServer
 from tests.unit.pruning.test_pruner import CHAT_TOOLS, CLAUDE_TOOLS, NAMED_TOOLS, chat
 
@@ -225,7 +232,58 @@ async def test_twenty_megabytes_and_a_thousand_tools(proxy: str, model: ModelSer
         larger = chat("weather in London", pad="x" * 20_000_000)
         answer = await client.post(f"{proxy}/v1/chat/completions", content=larger)
     assert model.last.body == larger
-    assert "x-orqen-routing" not in answer.headers
+    assert answer.headers["x-orqen-routing"] == "unread"
+
+
+async def test_compressed_requests_go_on_pruned_or_as_they_came(
+    proxy: str, model: ModelServer
+) -> None:
+    """The provider gets the coding that the body has."""
+    body = chat("weather in London")
+    sent = {"gzip": gzip.compress(body), "br": b"\x0b\x02\x80"}
+    model.status = 400  # reads no body
+    async with httpx.AsyncClient() as client:
+        for coding, packed in sent.items():
+            answer = await client.post(
+                f"{proxy}/v1/chat/completions",
+                content=packed,
+                headers={"content-encoding": coding},
+            )
+            answers = {coding: answer.headers["x-orqen-routing"]}
+
+    assert answers == {"br": "unread"}
+    pruned, unread = model.received
+    assert pruned.tools == ["open_meteo_weather"]
+    assert "content-encoding" not in pruned.headers
+    assert (unread.body, unread.headers["content-encoding"]) == (sent["br"], "br")
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/realtime"])
+async def test_a_websocket_is_refused_at_once(proxy: str, model: ModelServer, path: str) -> None:
+    """With 426, by which clients change to plain requests; the provider is not asked."""
+    headers = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+    async with httpx.AsyncClient() as client:
+        answer = await client.get(f"{proxy}{path}", headers=headers)
+
+    assert answer.status_code == 426
+    assert not model.received
+
+
+async def test_the_first_request_of_a_list_is_pruned_too(model: ModelServer) -> None:
+    """Reading the list may take longer than a routing may."""
+
+    def slowly(catalog: Catalog) -> Router:
+        time.sleep(0.1)
+        return Router(catalog)
+
+    pruner = Pruner(ToolLists(slowly), ConversationMemory(b"secret"))
+    passing = Proxy(Upstream.at(f"{model.address}/v1"), pruner, limit_s=0.05)
+    async with running_proxy(passing) as proxy, httpx.AsyncClient() as client:
+        answer = await client.post(
+            f"{proxy}/v1/chat/completions", content=chat("weather in London")
+        )
+
+    assert answer.headers["x-orqen-prune-ratio"] == "1/51"
 
 
 async def test_a_provider_that_is_not_there_is_told_in_its_own_form(
@@ -290,9 +348,9 @@ async def test_a_key_of_the_proxy_is_sent_to_the_provider_alone(
 
     upstream = Upstream.at(f"{model.address}/v1", key="sk-upstream")
     async with running_proxy(Proxy(upstream, pruner, token="mine", limit_s=30)) as url:
-        with pytest.raises(openai.AuthenticationError, match="the proxy's token is wanted"):
+        with pytest.raises(openai.AuthenticationError, match="the proxy's token"):
             await openai_client(url).models.list()
-        with pytest.raises(anthropic.AuthenticationError, match="the proxy's token is wanted"):
+        with pytest.raises(anthropic.AuthenticationError, match="the proxy's token"):
             await anthropic_client(url).models.list()
         async with httpx.AsyncClient() as client:
             foreign = await client.get(f"{url}/v1/models", headers={b"x-api-key": b"m\xefne"})

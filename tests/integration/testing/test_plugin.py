@@ -62,7 +62,7 @@ def test_a_failure_says_how_to_run_it_again(tmp_path: Path) -> None:
     used = run_pytest(tmp_path, "test_it.py")
     unused = run_pytest(tmp_path, "test_other.py")
 
-    assert "again with the same chaos: --chaos-seed " in used.stdout
+    assert "repeat with the same chaos: --chaos-seed " in used.stdout
     assert "chaos" not in unused.stdout.replace(str(tmp_path), "")
 
 

@@ -1,6 +1,5 @@
 """A small provider's contract, and a tool client that answers from a script."""
 
-import dataclasses
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import cast
@@ -8,21 +7,20 @@ from typing import cast
 import pytest
 from pydantic import JsonValue
 from temporalio.client import Client
-from temporalio.testing import ActivityEnvironment
 
-from activities.rollback_activities import RollbackActivities
-from orchestrator.adapters.http.pinning import PinnedArguments
+from orchestrator.activities.rollback_activities import RollbackActivities
+from orchestrator.adapters.http.personal_arguments import PinnedArguments
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.protocols import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import MemoryGrants
 from orchestrator.testing.memory import MemoryCatalogs
+from tests.unit.activities.environments import of_rollback
 
 
 def _operation(name: str, properties: list[str], **more: object) -> JsonObject:
@@ -227,12 +225,7 @@ def compensate(store: CatalogStore, grants: MemoryGrants) -> Compensate:
 
     async def run(client: ScriptedClient, obligation: Obligation) -> CompensationOutcome:
         activities = RollbackActivities(store, client.as_client, cast(Client, None), grants)
-        environment = ActivityEnvironment()
-        environment.info = dataclasses.replace(
-            environment.info,
-            workflow_type=names.ROLLBACK_WORKFLOW,
-            workflow_id=names.rollback_workflow_id(obligation.mission_id),
-        )
+        environment = of_rollback(obligation.mission_id)
         outcome = await environment.run(
             activities.compensate, CompensateInput(obligation=obligation)
         )

@@ -16,6 +16,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.models import MissionPlan as Plan
+from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
 
 
@@ -36,7 +37,7 @@ class Scripted:
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
+    ) -> StepDecision | PlannedStep:
         self.shown.append((*selection.tools, *context.discovered))
         return self.call or Finish(summary="done")
 
@@ -46,8 +47,8 @@ class Metered(Scripted):
 
     usage = Usage(requests=1, input_tokens=100, output_tokens=7)
 
-    async def plan_metered(self, *_: Any) -> tuple[StepDecision, Usage | None]:
-        return Finish(summary="done"), self.usage
+    async def plan_step(self, *_: Any) -> PlannedStep:
+        return PlannedStep(decision=Finish(summary="done"), usage=self.usage)
 
 
 class Careless(Scripted):

@@ -1,34 +1,55 @@
-"""The activities that prepare and send go by the worker's own policy and keys."""
+"""The right to make a call: its workflow, the worker's policy and keys, grants and signatures."""
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from temporalio.client import Client
+from pydantic import JsonValue
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.authority import Authority
-from activities.planning_activities import PlanningActivities
-from activities.prepare_activities import PrepareActivities
-from activities.tool_activities import ToolActivities
+from orchestrator.activities.authority import (
+    Authority,
+    check_compensation,
+    check_grant_rules,
+    check_sender,
+    governed,
+)
+from orchestrator.activities.planning_activities import PlanningActivities
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.activities.tool_activities import ToolActivities
 from orchestrator.adapters.approval_keys import ApprovalKeys
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.protocols import CatalogStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.confirmation.models import Approval, Approve, Grant
-from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy, StandingApproval
-from orchestrator.confirmation.signatures import SigningKey, sign_decision
-from orchestrator.messages.begin import BeginInput
-from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.confirmation.models import Approval, Approve, ConfirmationCard, Grant, call_digest
+from orchestrator.confirmation.policy import (
+    ApproverRule,
+    ConfirmationPolicy,
+    StandingApproval,
+    TwoApprovers,
+)
+from orchestrator.confirmation.signatures import PublicKeys, SigningKey, sign_decision
+from orchestrator.core.budget import Money
+from orchestrator.core.call_ref import CallRef
+from orchestrator.core.errors import GrantRefused, SignatureRefused
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.mission_policy import BeginInput, MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.models import Observation
 from orchestrator.routing.router import Router
+from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, TrustedOrigins
+from orchestrator.testing import MemoryGrants, fake_obligation
 from orchestrator.testing.memory import MemoryTraces
+from tests.refusals import raises_code
+from tests.unit.activities.environments import of_mission, of_rollback
 from tests.unit.activities.planners import Scripted
 
 Shop = Callable[..., Catalog]
@@ -60,10 +81,8 @@ async def prepared(
         requester="zoe@example.com",
         now=datetime.now(UTC),
     )
-    activities = PrepareActivities(
-        store, client.as_client, cast(Client, None), authority=authority, origins=TrustedOrigins()
-    )
-    made = await ActivityEnvironment().run(activities.prepare_call, wanted)
+    activities = PrepareActivities(store, client.as_client, authority=authority)
+    made = await of_mission().run(activities.prepare_call, wanted)
     assert isinstance(made, PreparedCall)
     return made
 
@@ -96,15 +115,115 @@ async def send(
         store,
         client.as_client,
         MemoryGrants(),
-        cast(Client, None),
         authority=authority,
-        origins=TrustedOrigins(),
     )
-    environment = ActivityEnvironment()
+    environment = of_mission()
     environment.info = replace(environment.info, attempt=attempt)
     outcome = await environment.run(activities.invoke_tool, call)
     assert isinstance(outcome, ToolOutcome)
     return outcome
+
+
+def total_of(amount: int, name: str = "books") -> MissionPolicy:
+    """A standing approval for orders of books that ends at an amount."""
+    rule = StandingApproval(name=name, tools=("order_book",), total=eur(amount))
+    return MissionPolicy(confirmation=ConfirmationPolicy(standing=(rule,)))
+
+
+async def ordered(
+    preparing: PrepareActivities,
+    catalog: Catalog,
+    mission: str,
+    policy: MissionPolicy,
+    **more: JsonValue,
+) -> PreparedCall:
+    """An order of book b7, which was found at 30 EUR."""
+    read: JsonObject = {"book_id": "b7", "price": {"amount": "30.00", "currency": "EUR"}, **more}
+    orders = (Order(tools=("order_book",)),)
+    wanted = PrepareInput(
+        call_id=f"{mission}.1-shop.2",
+        mission_id=mission,
+        leg_id="1-shop",
+        tool="order_book",
+        arguments={"book_id": "b7"},
+        catalog_digest=catalog.digest,
+        observations=(Observation(step=1, tool="find", outcome="succeeded", body=read),),
+        policy=policy,
+        goal="order b7",
+        orders=orders,
+        covered=orders,
+        now=datetime.now(UTC),
+    )
+    made = await of_mission(mission).run(preparing.prepare_call, wanted)
+    assert isinstance(made, PreparedCall)
+    return made
+
+
+async def test_no_standing_approval_covers_a_price_in_doubt(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """What is found has another amount, or counts something: the card names both."""
+    policy = total_of(500)
+    preparing = PrepareActivities(store, scripted({}).as_client, authority=Authority(policy))
+    catalog = shop()
+    plain = await ordered(preparing, catalog, "m", policy)
+    deposit = await ordered(
+        preparing, catalog, "m", policy, deposit={"amount": "20.00", "currency": "EUR"}
+    )
+    counted = await ordered(preparing, catalog, "m", policy, volumes=12)
+
+    assert plain.standing_approver == "policy:books"
+    for doubtful, said in ((deposit, "20.00 EUR"), (counted, "volumes: 12")):
+        assert doubtful.standing_approver is None
+        assert doubtful.call is not None and doubtful.call.amounts is None
+        assert doubtful.card is not None
+        assert any(said in warning for warning in doubtful.card.warnings)
+        # Sent with a person's approval, it costs something that nobody knows.
+        assert doubtful.obligation is not None and doubtful.obligation.has_price
+    free = (await prepared(store, scripted({}), catalog, Authority(policy))).obligation
+    assert free is not None and not free.has_price
+
+
+@pytest.mark.parametrize(("missions", "workers"), [(50, 100), (100, 50)])
+async def test_a_standing_approval_that_is_used_up_asks_a_person_and_sends_nothing_more(
+    store: CatalogStore, shop: Shop, scripted: Any, missions: int, workers: int
+) -> None:
+    """Three missions order books at 30 EUR; the narrower total counts, of mission or worker.
+
+    The third order was prepared while there was room; its worker counts again as it sends.
+    """
+    catalog, grants = shop(), MemoryGrants()
+    client = scripted({"order_book": [ORDERED]})
+    authority = Authority(total_of(workers, "workers"))
+    preparing = PrepareActivities(store, client.as_client, authority=authority, grants=grants)
+    sending = ToolActivities(store, client.as_client, grants, authority=authority)
+
+    async def sent(mission: str, made: PreparedCall) -> ToolOutcome:
+        assert made.card is not None
+        assert made.call is not None
+        grant = Grant(
+            confirmation_id=made.card.confirmation_id,
+            digest=made.card.digest,
+            approver="policy:missions",
+            granted_at=datetime.now(UTC),
+        )
+        call = made.call.model_copy(update={"grant": grant})
+        outcome = await of_mission(mission).run(sending.invoke_tool, call)
+        assert isinstance(outcome, ToolOutcome)
+        return outcome
+
+    def order(mission: str) -> Awaitable[PreparedCall]:
+        return ordered(preparing, catalog, mission, total_of(missions, "missions"))
+
+    first, late = await order("a"), await order("b")
+    outcomes = [await sent("a", first), await sent("b", late)]
+    asked = await order("c")
+
+    assert (first.standing_approver, asked.standing_approver) == ("policy:missions", None)
+    assert [outcome.kind for outcome in outcomes] == ["succeeded", "rejected"]
+    assert client.called == ["order_book"]
+    assert asked.card is not None
+    assert any("covers 50.00 EUR in total" in one for one in asked.card.warnings)
 
 
 async def test_the_public_keys_travel_with_a_prepared_call(
@@ -211,7 +330,384 @@ async def test_the_worker_plans_no_mission_whose_policy_is_wider_than_its_own(
         policy=MissionPolicy(confirmation=free),
     )
     with pytest.raises(ApplicationError, match="may only tighten") as refused:
-        await ActivityEnvironment().run(planning.split_goal, mission)
+        await of_mission().run(planning.split_goal, mission)
 
     assert refused.value.type == "PolicyWidened"
     assert refused.value.non_retryable
+
+
+OPENED = datetime(2026, 11, 22, 12, tzinfo=UTC)
+TYPE = "structured-payment"
+REF: dict[str, Any] = {
+    "call_id": "m.1-pay.2",
+    "mission_id": "m",
+    "leg_id": "1-pay",
+    "tool": "pay",
+    "catalog_digest": "c" * 64,
+}
+PRIVATE, PUBLIC = SigningKey.generate(issuer="example.com", subject="ann@example.com")
+KEYS = PublicKeys(keys=(PUBLIC,))
+
+
+def eur(amount: int) -> Money:
+    return Money(amount=Decimal(amount), currency="EUR")
+
+
+def usd(amount: int) -> Money:
+    return Money(amount=Decimal(amount), currency="USD")
+
+
+def under(expiry: timedelta = timedelta(hours=24), **rules: Any) -> MissionPolicy:
+    return MissionPolicy(confirmation_expiry=expiry, confirmation=ConfirmationPolicy(**rules))
+
+
+ANYBODY = under()
+FINANCE = under(approvers=(ApproverRule(approvers=("*@finance.example.com",)),))
+STANDING = under(standing=(StandingApproval(name="small", tools=("pay",), max_amount=eur(50)),))
+FOUR_EYES = under(requester_may_approve=False)
+TWO = under(two_approvers=(TwoApprovers(above=eur(100)),))
+
+
+def payment(own: MissionPolicy, amounts: tuple[Money, ...] | None = None) -> PreparedCall:
+    """A payment as its mission's own policy has it."""
+    call = ToolCall(**REF, arguments={"invoice": "i1"}, card_type=TYPE, amounts=amounts)
+    rules = own.confirmation
+    standing = rules.standing_for(card_type=TYPE, tool="pay", amounts=amounts)
+    return PreparedCall(
+        call=call,
+        card=ConfirmationCard(
+            confirmation_id=call.call_id,
+            mission_id="m",
+            leg_id="1-pay",
+            card_type=TYPE,
+            title="Pay",
+            tool="pay",
+            digest=call_digest(call, arguments=call.arguments, card_type=TYPE),
+            approvers=rules.approvers_of(card_type=TYPE, tool="pay"),
+        ),
+        standing_approver=standing.approver if standing is not None else None,
+    )
+
+
+def carded(
+    own: MissionPolicy,
+    workers: MissionPolicy,
+    *,
+    amounts: tuple[Money, ...] | None = None,
+    keys: PublicKeys | None = None,
+    **more: Any,
+) -> PreparedCall:
+    wanted = PrepareInput(**REF, arguments={}, policy=own, now=OPENED, **more)
+    return governed(payment(own, amounts), wanted, workers, keys)
+
+
+def card_of(made: PreparedCall) -> ConfirmationCard:
+    assert made.card is not None
+    return made.card
+
+
+def test_without_keys_and_rules_a_card_says_that_nothing_is_proved() -> None:
+    """And its digest is what it was before there were any."""
+    card = card_of(carded(ANYBODY, ANYBODY))
+
+    assert not card.signed
+    assert [line.value for line in card.oversight()] == [
+        "who they say they are: nothing here proves it"
+    ]
+    assert card.digest == card_of(payment(ANYBODY)).digest
+
+
+@pytest.mark.parametrize(
+    ("own", "workers", "hours"),
+    [(24, 1, 1), (1, 24, 1), (2, 3, 2)],
+)
+def test_a_card_expires_as_the_shorter_policy_says(own: int, workers: int, hours: int) -> None:
+    """A mission's own may be shorter."""
+    card = card_of(carded(under(timedelta(hours=own)), under(timedelta(hours=workers))))
+
+    assert card.expires_at == OPENED + timedelta(hours=hours)
+    assert card.opened_at == OPENED
+
+
+def test_both_policies_say_who_decides() -> None:
+    """The worker's patterns hold beside the mission's, and are shown."""
+    own = under(approvers=(ApproverRule(approvers=("ann@*",)),))
+    card = card_of(carded(own, FINANCE))
+
+    assert (card.approvers, card.operators_approvers) == (("ann@*",), ("*@finance.example.com",))
+    assert card.oversight()[0].value == "ann@*; and *@finance.example.com"
+
+
+def test_a_standing_approval_counts_where_the_worker_has_one_too() -> None:
+    """For the call and its amounts, whatever a mission's own says."""
+    wide = under(standing=(StandingApproval(name="all", tools=("*",)),))
+
+    assert carded(wide, STANDING, amounts=(eur(50),)).standing_approver == "policy:all"
+    for amounts in ((eur(51),), None):
+        assert carded(wide, STANDING, amounts=amounts).standing_approver is None
+    assert carded(wide, ANYBODY, amounts=(eur(1),)).standing_approver is None
+    assert carded(ANYBODY, STANDING, amounts=(eur(1),)).standing_approver is None
+
+
+@pytest.mark.parametrize(
+    ("amounts", "needed"),
+    [
+        ((eur(100),), 1),
+        ((eur(101),), 2),
+        (None, 2),
+        ((Money(amount=Decimal(1), currency="USD"),), 2),
+    ],
+    ids=["at the amount", "above", "unknown", "another currency"],
+)
+@pytest.mark.parametrize("policies", [(TWO, ANYBODY), (ANYBODY, TWO)], ids=["own", "worker's"])
+def test_two_approve_above_an_amount(
+    amounts: tuple[Money, ...] | None, needed: int, policies: tuple[MissionPolicy, MissionPolicy]
+) -> None:
+    """Whichever policy says so, and where nobody knows the price."""
+    made = carded(*policies, amounts=amounts)
+
+    assert made.call is not None
+    assert made.call.approvals_needed == card_of(made).approvals_needed == needed
+
+
+def test_a_worker_asks_no_more_often_than_its_policy_says() -> None:
+    """A leg that asks again beyond it gets no card."""
+    again = under(on_expiry="ask_again", max_rounds=5)
+
+    assert carded(again, under(on_expiry="ask_again", max_rounds=2), round=2).card is not None
+    assert carded(again, ANYBODY, round=2).problems
+
+
+def test_the_digest_covers_who_asked_and_for_how_much() -> None:
+    """A grant that is carried to a call with another requester or amount is none for it."""
+    digests = {
+        card_of(carded(ANYBODY, workers, amounts=amounts, requester=requester)).digest
+        for workers in (ANYBODY, under(two_approvers=(TwoApprovers(),)))
+        for amounts in (None, (), (eur(1),), (eur(2),))
+        for requester in ("", "ann", "bob")
+    }
+
+    assert len(digests) == 2 * 4 * 3
+
+
+# -- grants ----------------------------------------------------------------------------------------
+
+
+def by(name: str, at: datetime = OPENED, signature: str = "") -> Approval:
+    return Approval(approver=name, signature=signature, at=at)
+
+
+def granted(*approvals: Approval, approver: str = "", **call: Any) -> ToolCall:
+    grant = Grant(
+        confirmation_id=REF["call_id"],
+        digest="d" * 64,
+        approver=approver or ", ".join(one.approver for one in approvals),
+        granted_at=max([one.at for one in approvals], default=OPENED),
+        opened_at=OPENED,
+        approvals=approvals,
+    )
+    return ToolCall(**REF, arguments={}, card_type=TYPE, grant=grant, **call)
+
+
+def check(call: ToolCall, workers: MissionPolicy, keys: PublicKeys | None = None) -> None:
+    check_grant_rules(call, TYPE, workers, keys)
+
+
+ANN, BOB = by("ann@finance.example.com"), by("bob@finance.example.com")
+LATE = by("ann@finance.example.com", OPENED + timedelta(hours=25))
+
+
+@pytest.mark.parametrize(
+    ("call", "workers"),
+    [
+        (granted(ANN), ANYBODY),
+        (granted(ANN), FINANCE),
+        (granted(approver="policy:x", amounts=(eur(50),)), STANDING),
+        (granted(approver="ann@finance.example.com"), FINANCE),
+        (granted(ANN, requester="bob@finance.example.com"), FOUR_EYES),
+        (granted(ANN, amounts=(eur(100),)), TWO),
+        (granted(ANN, BOB), TWO),
+    ],
+)
+def test_a_grant_of_those_who_may_give_it_passes(call: ToolCall, workers: MissionPolicy) -> None:
+    """One that was given before approvals were kept too."""
+    check(call, workers)
+
+
+@pytest.mark.parametrize(
+    ("call", "workers", "says"),
+    [
+        (granted(by("eve@example.com")), FINANCE, "may not decide on this"),
+        (granted(approver="eve@example.com"), FINANCE, "may not decide on this"),
+        (granted(ANN, by("eve@example.com")), FINANCE, "may not decide on this"),
+        (granted(by("")), ANYBODY, "say who decides"),
+        (granted(approver="policy:x"), ANYBODY, "no standing approval"),
+        (granted(approver="Policy:x"), ANYBODY, "no standing approval"),
+        (granted(approver="policy:x", amounts=(eur(51),)), STANDING, "no standing approval"),
+        (granted(approver="policy:x"), STANDING, "no standing approval"),
+        (granted(by("policy:small"), amounts=(eur(1),)), STANDING, "not of a person"),
+        (granted(ANN, requester="ANN@finance.example.com "), FOUR_EYES, "asked for this mission"),
+        (granted(ANN), FOUR_EYES, "does not say who asked"),
+        (granted(ANN, BOB, requester=BOB.approver), FOUR_EYES, "asked for this mission"),
+        (granted(ANN, amounts=(eur(101),)), TWO, "two different people"),
+        (granted(ANN), TWO, "two different people"),
+        (granted(ANN, ANN), TWO, "two different people"),
+        (granted(ANN, by("Ann@Finance.example.com")), TWO, "two different people"),
+        (granted(ANN, approvals_needed=2), ANYBODY, "two different people"),
+        (granted(LATE), ANYBODY, "later than 1 day"),
+        (granted(LATE, by("bob", OPENED)), ANYBODY, "later than 1 day"),
+    ],
+)
+def test_a_grant_of_others_is_refused(call: ToolCall, workers: MissionPolicy, says: str) -> None:
+    """Whatever a leg made of it: the worker that sends has a policy of its own."""
+    with pytest.raises(GrantRefused, match=says):
+        check(call, workers)
+
+
+def signed(at: datetime = OPENED, **changes: Any) -> ToolCall:
+    """A call with one approval, signed by ann."""
+    call = granted(by("ann@example.com", at), **changes)
+    assert call.grant is not None
+    approve = Approve(confirmation_id=call.grant.confirmation_id, digest=call.grant.digest)
+    text = sign_decision(approve, SigningKey(PRIVATE), digest=call.grant.digest, at=at).signature
+    (approval,) = call.grant.approvals
+    return with_grant(call, approvals=(approval.model_copy(update={"signature": text}),))
+
+
+def with_grant(call: ToolCall, **changes: Any) -> ToolCall:
+    assert call.grant is not None
+    return call.model_copy(update={"grant": call.grant.model_copy(update=changes)})
+
+
+def doubled(call: ToolCall) -> ToolCall:
+    assert call.grant is not None
+    return with_grant(call, approvals=(*call.grant.approvals, *call.grant.approvals))
+
+
+def renamed(call: ToolCall) -> ToolCall:
+    assert call.grant is not None
+    (one,) = call.grant.approvals
+    return with_grant(call, approvals=(one.model_copy(update={"approver": "cfo@example.com"}),))
+
+
+def test_a_signed_grant_is_verified_where_the_call_is_sent() -> None:
+    """By the keys that this worker trusts now."""
+    check(signed(), ANYBODY, KEYS)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda call: granted(by("ann@example.com")),
+        lambda call: granted(approver="ann@example.com"),
+        lambda call: with_grant(call, digest="e" * 64),
+        lambda call: with_grant(call, confirmation_id="m.1-pay.3"),
+        lambda call: with_grant(call, opened_at=OPENED + timedelta(hours=1)),
+        lambda call: with_grant(call, opened_at=None),
+        renamed,
+    ],
+    ids=["unsigned", "of before", "digest", "card", "opened later", "opened never", "renamed"],
+)
+def test_a_grant_that_nobody_signed_is_refused_where_the_call_is_sent(
+    forge: Callable[[ToolCall], ToolCall],
+) -> None:
+    """A leg, or who pretends to be one, cannot make up an approval."""
+    with pytest.raises(SignatureRefused):
+        check(forge(signed()), ANYBODY, KEYS)
+
+
+def test_a_key_that_is_trusted_no_more_lets_nothing_pass() -> None:
+    """It was taken out of the set after the decision had arrived."""
+    _, other = SigningKey.generate(issuer="example.com", subject="ann@example.com")
+
+    with pytest.raises(SignatureRefused, match="no key that is trusted"):
+        check(signed(), ANYBODY, PublicKeys(keys=(other,)))
+
+
+def test_one_signature_is_not_two_approvers() -> None:
+    """However often a grant repeats it."""
+    with pytest.raises(GrantRefused, match="two different people"):
+        check(doubled(signed()), TWO, KEYS)
+
+
+def test_a_standing_approval_of_the_worker_needs_no_signature() -> None:
+    """The operator wrote it, who set up the keys as well."""
+    check(granted(approver="policy:small", amounts=(eur(1),)), STANDING, KEYS)
+    with pytest.raises(GrantRefused):
+        check(granted(approver="policy:small", amounts=(eur(1),)), ANYBODY, KEYS)
+
+
+CALL = {
+    "call_id": "trip.1-shop.2",
+    "mission_id": "trip",
+    "leg_id": "1-shop",
+    "tool": "order_book",
+    "catalog_digest": "d",
+}
+
+
+@pytest.mark.parametrize("part", ["", "b"])
+async def test_a_mission_sends_its_own_calls(part: str) -> None:
+    """By the workflow that the server names, and the id that names leg and step."""
+    call = CallRef.model_validate({**CALL, "call_id": f"trip.1-shop.2{part}"})
+
+    assert of_mission("trip").run(check_sender, call) is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "changed"),
+    [
+        (of_mission("trip-2"), {}),
+        (of_mission("trip", workflow_type="Impostor"), {}),
+        (of_mission("trip.1-shop", workflow_type="LegWorkflow"), {}),
+        (of_rollback("trip"), {}),
+        (of_mission("trip"), {"mission_id": "other"}),
+        (of_mission("trip"), {"call_id": "other.1-shop.2"}),
+        (of_mission("trip"), {"call_id": "trip.2-shop.2"}),
+    ],
+    ids=["mission", "type", "leg", "rollback", "named mission", "call of another", "other leg"],
+)
+async def test_a_call_of_another_workflow_is_refused(
+    environment: ActivityEnvironment, changed: dict[str, Any]
+) -> None:
+    """Whatever its message says."""
+    call = CallRef.model_validate({**CALL, **changed})
+
+    with raises_code("CallUnowned"):
+        environment.run(check_sender, call)
+
+
+@pytest.mark.parametrize(
+    ("workflow_id", "serves_sagas", "is_sent"),
+    [("order/7", True, True), ("order/7", False, False), ("order/8", True, False)],
+    ids=["own", "not served", "of another workflow"],
+)
+async def test_a_workflow_calls_under_the_ids_of_its_own_sagas(
+    workflow_id: str, serves_sagas: bool, is_sent: bool
+) -> None:
+    """Where its worker serves sagas: the id derives from the workflow that the server names."""
+    saga = names.saga_id("trip", "order/7", "run-1")
+    sent = {"call_id": f"{saga}.call-1.1", "mission_id": saga, "leg_id": "call-1"}
+    call = CallRef.model_validate({**CALL, **sent, "origin": "run-1"})
+    own = of_mission(workflow_id, workflow_type="Order")
+
+    with contextlib.nullcontext() if is_sent else raises_code("CallUnowned"):
+        own.run(check_sender, call, serves_sagas=serves_sagas)
+
+
+async def test_a_cancel_is_its_rollbacks_or_of_an_overcharge_its_missions() -> None:
+    """Nobody else has an obligation cancelled."""
+    made = fake_obligation("trip.1-shop.2")
+    more = Money.model_validate({"amount": "5", "currency": "EUR"})
+    dear = made.model_copy(update={"overcharged": more})
+
+    of_rollback("trip").run(check_compensation, made)
+    of_mission("trip").run(check_compensation, dear)
+    for environment, obligation in (
+        (of_mission("trip"), made),
+        (of_rollback("other"), made),
+        (of_mission("trip", workflow_type=names.ROLLBACK_WORKFLOW), made),
+        (of_mission("trip", workflow_type=names.SWEEP_WORKFLOW), dear),
+    ):
+        with raises_code("CallUnowned"):
+            environment.run(check_compensation, obligation)

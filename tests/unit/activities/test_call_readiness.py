@@ -1,7 +1,6 @@
 """What is settled before a person is asked: whose values a call carries, and that it can leave."""
 
 import copy
-import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -9,22 +8,21 @@ from typing import Any, cast
 import pytest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
-from activities.prepare_activities import PrepareActivities
-from activities.rollback_activities import RollbackActivities
-from activities.tool_activities import ToolActivities
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.activities.rollback_activities import RollbackActivities
+from orchestrator.activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.protocols import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.pii import Handle, handles_within
 from orchestrator.core.record import JsonObject
-from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.saga.ledger import ObligationState
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets, TrustedOrigins
+from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
+from tests.unit.activities.environments import of_mission, of_rollback
 
 TEXT = {"type": "string"}
 ARGUMENTS: JsonObject = {
@@ -108,10 +106,8 @@ async def prepared(
             now=datetime(2026, 11, 21, tzinfo=UTC),
             brought=tuple(str(handle) for handle in brought.values()),
         )
-        return await ActivityEnvironment().run(
-            PrepareActivities(
-                store, tools, cast(Client, None), origins=TrustedOrigins()
-            ).prepare_call,
+        return await of_mission(mission_id).run(
+            PrepareActivities(store, tools).prepare_call,
             wanted,
         )
 
@@ -125,11 +121,9 @@ async def invoked(store: CatalogStore, vault: MemoryPii, call: ToolCall) -> Tool
     ) as tools:
         changed = Catalog(catalog.documents, {free.name: free})
         store.put(changed)
-        activities = ToolActivities(
-            store, tools, MemoryGrants(), cast(Client, None), origins=TrustedOrigins()
-        )
+        activities = ToolActivities(store, tools, MemoryGrants())
         sent = call.model_copy(update={"catalog_digest": changed.digest})
-        return await ActivityEnvironment().run(activities.invoke_tool, sent)
+        return await of_mission(call.mission_id).run(activities.invoke_tool, sent)
 
 
 def versions(call: PreparedCall) -> dict[str, str | None]:
@@ -182,6 +176,10 @@ async def test_what_a_mission_brought_comes_before_what_the_owner_has(store: Cat
     assert call == {"traveler_id": brought["traveler_id"].version, "phone": phone.version}
 
 
+MOVED = {"mission_id": "m", "call_id": "m.l.1"}
+"""Of a call: as if the mission m had made it."""
+
+
 async def test_a_value_of_another_mission_is_refused(store: CatalogStore) -> None:
     """When it is prepared, and again when it is sent."""
     vault = MemoryPii()
@@ -191,7 +189,7 @@ async def test_a_value_of_another_mission_is_refused(store: CatalogStore) -> Non
     call = await prepared(store, vault, arguments)
     as_its_own = await prepared(store, vault, arguments, mission_id="other")
     assert as_its_own.call is not None
-    sent = await invoked(store, vault, as_its_own.call.model_copy(update={"mission_id": "m"}))
+    sent = await invoked(store, vault, as_its_own.call.model_copy(update=MOVED))
 
     with pytest.raises(ApplicationError, match="the connection was refused"):
         await invoked(store, vault, as_its_own.call)  # it is on its way with its own value
@@ -250,11 +248,11 @@ async def test_a_missing_credential_is_found_before_the_card(store: CatalogStore
     """Of OAuth the client's key is enough; with it nothing is missing."""
     secured = document(**SECURED)
     without = await prepared(store, MemoryPii(), {}, described=secured)
-    key = {"flights_token_client_id": "a", "flights_token_client_secret": "b"}
+    key = {"flights__token__client_id": "a", "flights__token__client_secret": "b"}
     with_key = await prepared(store, MemoryPii(), {}, described=secured, secrets=key)
 
     assert without.card is None
-    assert "flights_token" in without.obstacles[0]
+    assert "flights__token" in without.obstacles[0]
     assert with_key.card is not None
 
 
@@ -305,7 +303,7 @@ async def test_a_token_endpoint_that_this_installation_does_not_call_is_found_be
     schemes = cast(Any, secured)["components"]["securitySchemes"]
     token_url = "https://login.example.com/token"
     schemes["token"]["flows"]["clientCredentials"]["tokenUrl"] = token_url
-    key = {"flights_token_client_id": "a", "flights_token_client_secret": "b"}
+    key = {"flights__token__client_id": "a", "flights__token__client_secret": "b"}
 
     call = await prepared(
         store, MemoryPii(), {}, described=secured, secrets=key, only_hosts=["127.0.0.1:9"]
@@ -362,12 +360,7 @@ async def test_a_rollback_whose_values_were_purged_is_parked_and_says_so(
         async with ToolClient(
             secrets=MemorySecrets(), pii=vault, allowed_private_hosts=["127.0.0.1"]
         ) as tools:
-            environment = ActivityEnvironment()
-            environment.info = dataclasses.replace(
-                environment.info,
-                workflow_type=names.ROLLBACK_WORKFLOW,
-                workflow_id=names.rollback_workflow_id(committed.mission_id),
-            )
+            environment = of_rollback()
             return await environment.run(
                 RollbackActivities(store, tools, cast(Client, None), MemoryGrants()).compensate,
                 CompensateInput(obligation=committed),

@@ -4,18 +4,16 @@ import asyncio
 import dataclasses
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
-from activities import cancel_review
-from activities.authority import Authority
-from activities.prepare_activities import PrepareActivities
-from activities.tool_activities import ToolActivities
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.activities import cancel_review
+from orchestrator.activities.authority import Authority
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.activities.tool_activities import ToolActivities
+from orchestrator.adapters.storage.protocols import CatalogStore
 from orchestrator.catalog.card_types import CANCELLATION
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
@@ -28,7 +26,9 @@ from orchestrator.planning.models import Observation
 from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, TrustedOrigins, fake_obligation
+from orchestrator.saga.own_cancels import cancellable, obligations_named
+from orchestrator.testing import MemoryGrants, fake_obligation
+from tests.unit.activities.environments import of_mission
 
 Shop = Callable[..., Catalog]
 S = ObligationState
@@ -51,7 +51,7 @@ def order(number: int = 1, state: ObligationState = S.COMMITTED, **names: Any) -
         title="Order book",
         cancel_tool="cancel_order",
         state=state,
-        undo_arguments=names or {"order_id": "o1", "client_reference": "m.1-shop.1"},
+        cancel_inputs=names or {"order_id": "o1", "client_reference": "m.1-shop.1"},
     )
     return made.model_copy(update={"settled_at": made.written_at})
 
@@ -65,15 +65,11 @@ def noted(arguments: JsonObject, **changed: Any) -> CancelCall:
 
 
 @pytest.fixture
-def holds(monkeypatch: pytest.MonkeyPatch) -> Callable[[Ledger], None]:
-    """Says what the server holds of the mission's ledger."""
+def holds(desk: "Desk") -> Callable[[Ledger], None]:
+    """Sets the ledger that the mission's workflow holds."""
 
     def hold(ledger: Ledger) -> None:
-        async def answer(_: Client, mission_id: str) -> Ledger:
-            assert mission_id == "m"
-            return ledger
-
-        monkeypatch.setattr(cancel_review, "mission_ledger", answer)
+        desk.ledger = ledger
 
     return hold
 
@@ -88,6 +84,7 @@ class Desk:
     grants: MemoryGrants = dataclasses.field(default_factory=MemoryGrants)
     policy: MissionPolicy = dataclasses.field(default_factory=MissionPolicy)
     """The operator's, and that of missions."""
+    ledger: Ledger = dataclasses.field(default_factory=Ledger)
 
     async def prepare(self, arguments: JsonObject, **more: Any) -> PreparedCall:
         wanted = PrepareInput(
@@ -99,24 +96,26 @@ class Desk:
             catalog_digest=self.catalog.digest,
             now=NOW,
             policy=self.policy,
+            ledger=cancellable(self.ledger),
             **more,
         )
         activities = PrepareActivities(
             self.store,
             self.client.as_client,
-            cast(Client, None),
             authority=Authority(self.policy),
-            origins=TrustedOrigins(),
         )
-        prepared = await ActivityEnvironment().run(activities.prepare_call, wanted)
+        prepared = await of_mission().run(activities.prepare_call, wanted)
         assert isinstance(prepared, PreparedCall)
         return prepared
 
     async def send(
         self, call: ToolCall, *, attempt: int = 1, activity_id: str = "1", run_id: str = "run"
     ) -> str:
-        """What came of it: the kind of its outcome, or of the error."""
-        environment = ActivityEnvironment()
+        """Send it as its mission does; return the kind of its outcome, or of the error."""
+        noted = next((c for c in self.ledger.cancels if c.call_id == call.call_id), None)
+        named = obligations_named(cancellable(self.ledger), noted) if noted is not None else ()
+        call = call.model_copy(update={"cancels": noted, "named": named})
+        environment = of_mission()
         environment.info = dataclasses.replace(
             environment.info, attempt=attempt, activity_id=activity_id, workflow_run_id=run_id
         )
@@ -124,8 +123,6 @@ class Desk:
             self.store,
             self.client.as_client,
             self.grants,
-            cast(Client, None),
-            origins=TrustedOrigins(),
         )
         try:
             outcome = await environment.run(activities.invoke_tool, call)
@@ -208,7 +205,7 @@ async def test_a_cancel_of_ones_own_asks_nobody(desk: Desk, holds: Callable[...,
         (
             Ledger(obligations=(order(state=S.INTENDED, client_reference="m.1-shop.1"),)),
             {"order_id": "o1"},
-            "Whether it is Order book (m.1-shop.1) cannot be told yet",
+            "Whether it is Order book (m.1-shop.1) is not known yet",
         ),
         (
             Ledger(obligations=(order(client_reference="theirs"),)),
@@ -218,7 +215,7 @@ async def test_a_cancel_of_ones_own_asks_nobody(desk: Desk, holds: Callable[...,
         (
             Ledger(obligations=(order(),)),
             {"order_id": "o1", "book_id": "b1"},
-            "It says more than what would undo Order book (m.1-shop.1): book_id",
+            "It says more than the cancel of Order book (m.1-shop.1) needs: book_id",
         ),
     ],
     ids=[
@@ -246,7 +243,11 @@ async def test_anything_else_is_asked_about(
 
     assert (prepared.card.card_type, prepared.call.card_type) == (CANCELLATION,) * 2
     assert warnings(prepared)["Whose"] == whose
-    assert warnings(prepared)["After that"] == prepared.card.undo == "nothing undoes a cancel"
+    assert (
+        warnings(prepared)["After that"]
+        == prepared.card.cancellation
+        == "nothing reverses a cancel"
+    )
     assert await desk.send(prepared.call) == "GrantMissing"
     assert await desk.send(naked) == "rejected"
     assert desk.client.called.count("cancel_order") == 0
@@ -256,7 +257,7 @@ async def test_anything_else_is_asked_about(
     assert desk.client.called.count("cancel_order") == 2
 
     # What its run knows was not sent may be sent by that run, each time once.
-    again = approved(prepared).model_copy(update={"held_back": 1})
+    again = approved(prepared).model_copy(update={"postponed": 1})
     assert await desk.send(again, activity_id="3", run_id="another") == "GrantUsed"
     assert await desk.send(again, activity_id="3") == "succeeded"
     assert await desk.send(again, activity_id="3", attempt=2) == "succeeded"
@@ -294,7 +295,23 @@ async def test_what_was_free_is_looked_at_again_before_it_is_sent(
     assert desk.client.called == []
 
 
-async def test_an_approved_cancel_of_anothers_is_in_the_ledger_as_what_nothing_undoes(
+async def test_an_id_that_another_mission_was_answered_with_cancels_nothing(
+    desk: Desk, holds: Callable[..., None]
+) -> None:
+    """Although the own mission was answered with it too: the other's booking stands."""
+    own = order().model_copy(update={"answered_ids": {"order_id": "o1"}})
+    theirs = own.model_copy(update={"mission_id": "n", "obligation_id": "n.1-shop.1"})
+    desk.grants.settle(theirs.key, Ledger(obligations=(theirs,)))
+    holds(Ledger(obligations=(own,)))
+    prepared = await desk.prepare({"order_id": "o1"})
+    assert prepared.call is not None
+    holds(Ledger(obligations=(own,)).cancelling(noted({"order_id": "o1"})))
+
+    assert await desk.send(prepared.call) == "rejected"
+    assert desk.client.called == []
+
+
+async def test_an_approved_cancel_of_anothers_is_in_the_ledger_as_what_nothing_cancels(
     desk: Desk, holds: Callable[..., None]
 ) -> None:
     """It is kept like any consequence; a cancel of one's own, asked about or not, is none."""
@@ -415,17 +432,3 @@ async def test_a_standing_approval_may_cover_cancels(
     assert other.standing_approver is None
     assert unordered.standing_approver is None
     assert unordered.unordered
-
-
-async def test_a_server_that_does_not_answer_is_asked_again(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is taken for the mission's own because nobody said otherwise."""
-
-    async def fails(_: Client, mission_id: str) -> Ledger:
-        raise ConnectionError(mission_id)
-
-    monkeypatch.setattr(cancel_review, "mission_ledger", fails)
-
-    with pytest.raises(ConnectionError):
-        await desk.prepare({"order_id": "o1"})

@@ -8,9 +8,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.metered import metered
+from orchestrator.activities.boundary import metered
 from orchestrator.core.budget import Usage
-from orchestrator.messages.usage_so_far import UsageSoFar
+from orchestrator.messages.failure_details import UsageSoFar
 from orchestrator.planning.metering import count
 
 ASKED = Usage(requests=1, input_tokens=900, output_tokens=40, cost_usd=Decimal("0.02"))

@@ -7,11 +7,11 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.authority import Authority
-from activities.plan_activities import PlanActivities
-from activities.planning_activities import PlanningActivities
+from orchestrator.activities.authority import Authority
+from orchestrator.activities.plan_activities import PlanActivities
+from orchestrator.activities.planning_activities import PlanningActivities
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import NothingFits
+from orchestrator.core.errors import GoalUnread
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.plan_preview import PlanInput, PlanPreview
@@ -72,7 +72,9 @@ async def test_a_plan_is_shown_with_its_orders_tools_and_cards(shipped: Catalog)
         ["expense_file_report"],
     ]
     assert preview.legs[0].cards == ("structured-itinerary",)
-    assert preview.legs[0].tools[0].undo == "undone by flight_cancel_booking within 1 day"
+    assert (
+        preview.legs[0].tools[0].cancellation == "cancelled by flight_cancel_booking within 1 day"
+    )
     assert preview.legs[0].serves == ("a flight to Lisbon",)
     assert (preview.uncovered, preview.doubts) == (("and be nice",), ())
 
@@ -99,9 +101,9 @@ async def test_a_goal_that_nothing_fits_is_refused_in_a_sentence(shipped: Catalo
 
     class Refusing(Careless):
         async def split_goal(self, *_: Any) -> Any:
-            raise NothingFits("sing me a song")
+            raise GoalUnread("sing me a song", code="NothingFits")
 
-    with pytest.raises(ApplicationError, match="no tool fits") as refused:
+    with pytest.raises(ApplicationError, match="sing me a song") as refused:
         await shown(shipped, Refusing(None), goal="sing me a song")
 
-    assert refused.value.non_retryable
+    assert (refused.value.type, refused.value.non_retryable) == ("NothingFits", True)

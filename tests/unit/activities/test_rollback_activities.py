@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -12,13 +13,15 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.rollback_activities import RollbackActivities
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.activities.rollback_activities import RollbackActivities
+from orchestrator.adapters.storage.protocols import CatalogStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import TransportFailed
+from orchestrator.core.budget import Money
+from orchestrator.core.compensation_limits import SETTLES_AFTER
+from orchestrator.core.errors import SecretMissing, TransportFailed
 from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
-from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
+from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, fake_obligation
 
@@ -36,6 +39,17 @@ BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
 LOST = TransportFailed("find_order", "timed out", may_have_arrived=True)
 
 
+REFUSED = ToolOutcome(kind="rejected", status=409, reason="too late to cancel")
+KEY_ALONE: dict[str, Any] = {"probe": False, "by_reference": False}
+SHARED: dict[str, Any] = {"probe": False, "by_book": True}
+NO_REFERENCE: dict[str, Any] = {"arguments": {"book_id": "b7"}}
+
+
+def eur(amount: str) -> Money:
+    """An amount."""
+    return Money(amount=Decimal(amount), currency="EUR")
+
+
 def unclear(catalog: Catalog, **more: Any) -> Obligation:
     """An order whose outcome is unknown."""
     obligation = fake_obligation(
@@ -48,84 +62,6 @@ def unclear(catalog: Catalog, **more: Any) -> Obligation:
     return obligation.model_copy(update=more)
 
 
-@pytest.mark.parametrize("answer", [BUSY, LOST], ids=["busy", "lost"])
-async def test_a_probe_without_a_clear_answer_is_asked_again(
-    compensate: Compensate, shop: Shop, scripted: Any, answer: ToolOutcome | Exception
-) -> None:
-    """Nothing is cancelled on a guess."""
-    client = scripted({"find_order": [answer]})
-
-    with pytest.raises(ApplicationError) as raised:
-        await compensate(client, unclear(shop()))
-
-    assert raised.value.type == names.PROVIDER_BUSY
-    assert client.called == ["find_order"]
-
-
-@pytest.mark.parametrize("status", [400, 401, 402, 409, 422])
-async def test_a_repeated_call_that_is_refused_stays_unclear(
-    compensate: Compensate, shop: Shop, scripted: Any, status: int
-) -> None:
-    """Whatever refuses it now, it says nothing of what the first one did."""
-    refused = ToolOutcome(kind="rejected", status=status, reason="no", declared=True)
-    client = scripted({"order_book": [refused]})
-
-    outcome = await compensate(client, unclear(shop(probe=False, by_reference=False)))
-
-    assert outcome.state == "parked"
-    assert "unknown" in outcome.note
-    assert client.called == ["order_book"]
-
-
-async def test_a_repeated_call_without_a_clear_answer_is_made_again(
-    compensate: Compensate, shop: Shop, scripted: Any
-) -> None:
-    """It is safe to repeat for as long as the attempts last."""
-    client = scripted({"order_book": [BUSY]})
-
-    with pytest.raises(ApplicationError) as raised:
-        await compensate(client, unclear(shop(probe=False, by_reference=False)))
-
-    assert raised.value.type == "ProviderBusy"
-
-
-async def test_a_cancel_that_does_not_find_what_the_probe_found_is_parked(
-    compensate: Compensate, shop: Shop, scripted: Any
-) -> None:
-    """Once it was seen, it counts as committed: a 404 after that is for an operator."""
-    client = scripted({"find_order": [ORDERED], "cancel_order": [MISSING]})
-
-    outcome = await compensate(client, unclear(shop()))
-
-    assert outcome.state == "parked"
-
-
-async def test_without_a_reference_in_the_request_the_key_tells(
-    compensate: Compensate, shop: Shop, scripted: Any
-) -> None:
-    """Neither probe nor cancel can be filled, so the same call is made again, and cancelled."""
-    client = scripted({"order_book": [ORDERED], "cancel_order": [CANCELLED]})
-
-    outcome = await compensate(client, unclear(shop(), arguments={"book_id": "b7"}))
-
-    assert outcome.state == "cancelled"
-    assert client.called == ["order_book", "cancel_order"]
-
-
-async def test_a_call_that_no_tool_takes_back_is_parked(
-    compensate: Compensate, shop: Shop, scripted: Any
-) -> None:
-    """The operator reads that nothing is declared; nothing is sent."""
-    client = scripted({})
-
-    # Any tool without a compensation will do: the lookup declares none.
-    outcome = await compensate(client, unclear(shop(), tool="find_order", cancel_tool=None))
-
-    assert outcome.state == "parked"
-    assert outcome.note == "no tool is declared that undoes find_order"
-    assert client.calls == []
-
-
 async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(
     compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
@@ -135,7 +71,7 @@ async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(
         shop(),
         state=ObligationState.COMMITTED,
         response={"order_id": "o1…"},
-        undo_arguments={"order_id": "o123"},
+        cancel_inputs={"order_id": "o123"},
     )
 
     await compensate(client, committed)
@@ -143,18 +79,34 @@ async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(
     assert client.calls[0][1]["order_id"] == "o123"
 
 
-async def test_a_refund_is_noted(compensate: Compensate, shop: Shop, scripted: Any) -> None:
-    """What came back is kept for the person who reads the ledger."""
-    refunded = ToolOutcome.model_validate(
-        {"kind": "succeeded", "status": 200, "price": {"amount": "12.50", "currency": "EUR"}}
-    )
+async def test_what_a_provider_calls_another_missions_is_not_cancelled(
+    compensate: Compensate, shop: Shop, scripted: Any, grants: MemoryGrants
+) -> None:
+    """That mission is over and its booking stands: an answer was replayed."""
+    answered = {"answered_ids": {"order_id": "o1"}, "cancel_tool": "cancel_order"}
+    theirs = fake_obligation("n.1-shop.2", mission_id="n", **answered)
+    grants.settle(theirs.key, Ledger(obligations=(theirs,)))
+    client = scripted({"cancel_order": [CANCELLED]})
+    committed = unclear(shop(probe=False), **COMMITTED, **answered)
+
+    outcome = await compensate(client, committed)
+
+    assert (outcome.state, client.calls) == ("parked", [])
+    assert "mission n" in outcome.note
+
+
+async def test_a_refund_and_a_fee_are_noted(
+    compensate: Compensate, shop: Shop, scripted: Any
+) -> None:
+    """What came back, and what did not, is kept for the person who reads the ledger."""
+    refunded = CANCELLED.model_copy(update={"refund": eur("12.50"), "fee": eur("87.50")})
     client = scripted({"cancel_order": [refunded]})
     committed = unclear(shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"})
 
     outcome = await compensate(client, committed)
 
-    assert outcome.note == "refunded 12.50 EUR"
-    assert str(outcome.refund) == "12.50 EUR"
+    assert outcome.note == "refunded 12.50 EUR, fee 87.50 EUR"
+    assert (outcome.refund, outcome.fee) == (eur("12.50"), eur("87.50"))
 
 
 async def test_a_catalog_that_is_not_here_is_asked_for_again(
@@ -168,6 +120,121 @@ async def test_a_catalog_that_is_not_here_is_asked_for_again(
 
     assert raised.value.type == "CatalogNotFound"
     assert not raised.value.non_retryable
+
+
+COMMITTED: dict[str, Any] = {
+    "state": ObligationState.COMMITTED,
+    "response": {"order_id": "o1"},
+}
+LONG_MISSING: dict[str, Any] = {"missing_for": SETTLES_AFTER}
+PROBE, CANCEL, AGAIN = "find_order", "cancel_order", "order_book"
+
+
+@pytest.mark.parametrize(
+    ("contract", "order", "script", "state", "called"),
+    [
+        ({}, COMMITTED, {CANCEL: CANCELLED}, "cancelled", [CANCEL]),
+        ({}, COMMITTED, {CANCEL: MISSING}, "parked", [CANCEL]),
+        ({}, COMMITTED, {CANCEL: REFUSED, PROBE: ORDERED}, "parked", [CANCEL, PROBE]),
+        ({}, {}, {PROBE: ORDERED, CANCEL: CANCELLED}, "cancelled", [PROBE, CANCEL]),
+        ({}, {}, {PROBE: ORDERED, CANCEL: MISSING}, "parked", [PROBE, CANCEL]),
+        ({}, LONG_MISSING, {PROBE: MISSING}, "void", [PROBE]),
+        ({}, {}, {PROBE: REFUSED, CANCEL: CANCELLED}, "cancelled", [PROBE, CANCEL]),
+        ({"probe": False}, {}, {CANCEL: CANCELLED}, "cancelled", [CANCEL]),
+        ({"probe": False}, LONG_MISSING, {CANCEL: MISSING}, "void", [CANCEL]),
+        (KEY_ALONE, {}, {AGAIN: ORDERED, CANCEL: CANCELLED}, "cancelled", [AGAIN, CANCEL]),
+        (SHARED, {}, {AGAIN: ORDERED, CANCEL: CANCELLED}, "cancelled", [AGAIN, CANCEL]),
+        ({}, NO_REFERENCE, {AGAIN: ORDERED, CANCEL: CANCELLED}, "cancelled", [AGAIN, CANCEL]),
+        ({**KEY_ALONE, "key": False}, {"idempotency_key": None}, {}, "parked", []),
+        ({}, {"tool": "find_order", "cancel_tool": None}, {}, "parked", []),
+    ],
+    ids=[
+        "committed: by its id",
+        "committed and not found",
+        "a refused cancel, and the probe still shows it",
+        "unknown, and the probe finds it",
+        "found by the probe, then not by the cancel",
+        "unknown, and the probe finds nothing for long",
+        "a probe that refuses says nothing",
+        "by reference without a probe",
+        "by reference, and nothing is there for long",
+        "by nothing but the key: the same call again",
+        "by what others share: the same call again",
+        "without a reference in the request",
+        "without probe, reference and key",
+        "no tool cancels it",
+    ],
+)
+async def test_each_way_of_a_contract_leads_to_its_end(
+    compensate: Compensate,
+    shop: Shop,
+    scripted: Any,
+    contract: dict[str, Any],
+    order: dict[str, Any],
+    script: dict[str, ToolOutcome],
+    state: str,
+    called: list[str],
+) -> None:
+    """Probe, cancel, and the same call under its own key, in the order of decision 1."""
+    client = scripted({tool: [answer] for tool, answer in script.items()})
+
+    outcome = await compensate(client, unclear(shop(**contract), **order))
+
+    assert outcome.state == state
+    assert client.called == called
+
+
+@pytest.mark.parametrize("answer", [BUSY, LOST], ids=["busy", "lost"])
+@pytest.mark.parametrize(
+    ("contract", "tool"), [({}, PROBE), (KEY_ALONE, AGAIN)], ids=["probe", "same call"]
+)
+async def test_a_question_without_a_clear_answer_is_asked_again(
+    compensate: Compensate,
+    shop: Shop,
+    scripted: Any,
+    contract: dict[str, Any],
+    tool: str,
+    answer: ToolOutcome | Exception,
+) -> None:
+    """Nothing is cancelled on a guess."""
+    client = scripted({tool: [answer]})
+
+    with pytest.raises(ApplicationError) as raised:
+        await compensate(client, unclear(shop(**contract)))
+
+    assert raised.value.type == names.PROVIDER_BUSY
+    assert client.called == [tool]
+
+
+async def test_a_missing_credential_parks(
+    compensate: Compensate, shop: Shop, scripted: Any
+) -> None:
+    """Trying again fixes no configuration: an operator has to look."""
+    client = scripted({CANCEL: [SecretMissing("shop_key", "ORCHESTRATOR_SECRET_X")]})
+
+    outcome = await compensate(client, unclear(shop(), **COMMITTED))
+
+    assert outcome.state == "parked"
+    assert "shop_key" in outcome.note
+
+
+async def test_a_cancel_and_a_repeated_call_have_keys_of_their_own(
+    compensate: Compensate, shop: Shop, scripted: Any
+) -> None:
+    """The cancel gets the id from the answer; without an id, only the reference."""
+    committed, by_reference, again = (
+        scripted({CANCEL: [CANCELLED], AGAIN: [ORDERED]}) for _ in range(3)
+    )
+    reference = {"client_reference": CALL_ID}
+
+    await compensate(committed, unclear(shop(), **COMMITTED))
+    await compensate(by_reference, unclear(shop(probe=False)))
+    await compensate(again, unclear(shop(**KEY_ALONE)))
+
+    cancel_key = f"{CALL_ID}.cancel"
+    assert committed.calls == [(CANCEL, {"order_id": "o1", **reference}, cancel_key)]
+    assert by_reference.calls == [(CANCEL, reference, cancel_key)]
+    assert again.calls[0] == (AGAIN, {"book_id": "b7", **reference}, CALL_ID)
 
 
 BY_THE_LEG = CancelCall(
@@ -219,10 +286,11 @@ async def test_a_legs_cancel_that_is_refused_in_the_end_leaves_the_contracts(
         (True, MISSING, MISSING, "cancelled"),
         (True, MISSING, ORDERED, "parked"),
         (True, GONE, ORDERED, "cancelled"),
-        (False, MISSING, None, "parked"),
-        (False, GONE, None, "parked"),
+        (False, MISSING, ORDERED, "parked"),
+        (False, GONE, ORDERED, "parked"),
+        (False, GONE, MISSING, "cancelled"),
     ],
-    ids=["probe finds nothing", "probe finds it", "410", "no cancel before", "410 at once"],
+    ids=["probe finds nothing", "probe finds it", "410", "no cancel", "410", "410 of what is gone"],
 )
 async def test_not_found_after_an_unanswered_cancel_is_looked_into(
     compensate: Compensate,
@@ -243,35 +311,6 @@ async def test_not_found_after_an_unanswered_cancel_is_looked_into(
     )
 
     assert (await compensate(client, committed)).state == state
-
-
-@pytest.mark.parametrize(("method", "state"), [("delete", "cancelled"), ("post", "parked")])
-async def test_without_a_probe_only_a_repeated_delete_may_find_nothing(
-    compensate: Compensate, shop: Shop, scripted: Any, method: str, state: str
-) -> None:
-    """HTTP says of DELETE that the first one did it; of POST it says nothing."""
-    client = scripted({"cancel_order": [MISSING]})
-    committed = unclear(
-        shop(probe=False, cancel_method=method),
-        state=ObligationState.COMMITTED,
-        response={"order_id": "o1"},
-        cancel_sent=True,
-    )
-
-    assert (await compensate(client, committed)).state == state
-
-
-async def test_what_others_may_share_finds_no_call_of_ours(
-    compensate: Compensate, shop: Shop, scripted: Any
-) -> None:
-    """A cancel by the book would find another's order, or none: the key tells which is ours."""
-    client = scripted({"order_book": [ORDERED], "cancel_order": [CANCELLED]})
-    shared = unclear(shop(probe=False, by_book=True))
-
-    outcome = await compensate(client, shared)
-
-    assert outcome.state == "cancelled"
-    assert client.called == ["order_book", "cancel_order"]
 
 
 @pytest.mark.parametrize(
@@ -302,7 +341,8 @@ async def test_an_unclear_cancel_says_what_is_known_of_it(
     (failure,) = raised.value.details
 
     assert (failure.counts, failure.arrived) == (counts, arrived)
-    assert failure.retry_after_s == getattr(answer, "retry_after_s", None)
+    asked = getattr(answer, "retry_after_s", None) or 0.0
+    assert asked <= (failure.retry_after_s or 0.0) <= 1.2 * asked
 
 
 async def test_an_unanswered_question_is_no_cancel(
@@ -326,7 +366,7 @@ async def test_a_call_is_noted_as_taken_back_before_anything_is_asked(
     with pytest.raises(ApplicationError):
         await compensate(scripted({"find_order": [LOST]}), obligation)
 
-    assert grants.is_taken_back(obligation.obligation_id)
+    assert grants.is_cancelled(obligation.obligation_id)
 
 
 async def test_a_full_disk_keeps_nothing_from_being_cancelled(
@@ -341,7 +381,7 @@ async def test_a_full_disk_keeps_nothing_from_being_cancelled(
     def full(call_id: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", call_id)
 
-    monkeypatch.setattr(grants, "take_back", full)
+    monkeypatch.setattr(grants, "note_cancel", full)
     client = scripted({"find_order": [LOST]})
 
     with pytest.raises(ApplicationError) as raised:

@@ -1,37 +1,34 @@
-"""Preparing and sending calls: what is filled in, and what is never let through."""
+"""Preparing and sending calls: what is filled in, what is never sent, and what settles a call."""
 
 import dataclasses
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
-from activities.prepare_activities import PrepareActivities
-from activities.tool_activities import ToolActivities
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.grant_book import GrantBook
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.activities.tool_activities import ToolActivities
+from orchestrator.adapters.storage.protocols import CatalogStore, Claim, GrantBook, SentCall
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
 from orchestrator.core.errors import (
-    MissionSilent,
-    NotReserved,
     PiiMissing,
     StoreUnavailable,
     TransportFailed,
 )
 from orchestrator.core.record import JsonObject
-from orchestrator.messages.lacking import LackingState
+from orchestrator.messages.failure_details import MissingState
 from orchestrator.messages.mission_policy import MissionPolicy, widenings
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Observation
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, TrustedOrigins
+from orchestrator.testing import MemoryGrants
+from tests.unit.activities.environments import of_mission
 
 Shop = Callable[..., Catalog]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -53,10 +50,8 @@ async def prepare(
         now=NOW,
         **{"tool": "order_book", **more},
     )
-    prepared = await ActivityEnvironment().run(
-        PrepareActivities(
-            store, client.as_client, cast(Client, None), origins=TrustedOrigins()
-        ).prepare_call,
+    prepared = await of_mission().run(
+        PrepareActivities(store, client.as_client).prepare_call,
         wanted,
     )
     assert isinstance(prepared, PreparedCall)
@@ -83,24 +78,26 @@ async def invoke(
     call: ToolCall,
     *,
     attempt: int = 1,
-    origins: Any = None,
     retry_policy: RetryPolicy | None = None,
     noted: tuple[int, ...] = (),
     beats: list[Any] | None = None,
     grants: GrantBook | None = None,
+    started: datetime | None = None,
 ) -> ToolOutcome:
     """Send a call, after what the attempt before `noted`; `beats` gets what this one notes."""
-    environment = ActivityEnvironment()
+    environment = of_mission()
     environment.info = dataclasses.replace(
-        environment.info, attempt=attempt, retry_policy=retry_policy, heartbeat_details=noted
+        environment.info,
+        attempt=attempt,
+        retry_policy=retry_policy,
+        heartbeat_details=noted,
+        started_time=started or environment.info.started_time,
     )
     environment.on_heartbeat = lambda *details: (beats if beats is not None else []).append(details)
     activities = ToolActivities(
         store,
         client.as_client,
         grants or MemoryGrants(),
-        cast(Client, None),
-        origins=origins or TrustedOrigins(),
     )
     outcome = await environment.run(activities.invoke_tool, call)
     assert isinstance(outcome, ToolOutcome)
@@ -219,8 +216,43 @@ async def test_nothing_is_sent_after_the_deadline(
     with pytest.raises(ApplicationError) as raised:
         await invoke(store, client, call)
 
-    assert raised.value.type == "DeadlinePassed"
+    assert raised.value.type == "NotInTime"
     assert client.calls == []
+
+
+async def test_a_worker_with_its_clock_ahead_sends_nothing(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The call is left to another worker, as one that was not sent."""
+    client = scripted({"order_book": [ORDERED]})
+    call = await approved(store, client, shop())
+
+    with pytest.raises(ApplicationError, match="600 s") as raised:
+        await invoke(store, client, call, started=datetime.now(UTC) - timedelta(minutes=10))
+
+    told = MissingState.found_in([d.model_dump() for d in raised.value.details])
+    assert told is not None
+    assert told.nothing_sent
+    assert not raised.value.non_retryable
+    assert client.calls == []
+
+
+@pytest.mark.parametrize("ahead_s", [20, -600])
+async def test_deadline_and_answer_are_timed_by_the_servers_clock(
+    store: CatalogStore, shop: Shop, scripted: Any, ahead_s: int
+) -> None:
+    """Whatever the worker's clock says: rollback goes by these times."""
+    client = scripted({"order_book": [ORDERED]})
+    now = datetime.now(UTC) - timedelta(seconds=ahead_s)
+    call = (await approved(store, client, shop())).model_copy(
+        update={"deadline": now + timedelta(seconds=10)}
+    )
+
+    outcome = await invoke(store, client, call, started=now)
+
+    assert outcome.kind == "succeeded"
+    assert outcome.answered_at is not None
+    assert now <= outcome.answered_at < now + timedelta(seconds=10)
 
 
 async def test_nothing_is_sent_when_the_deadline_passes_on_the_way(
@@ -229,10 +261,10 @@ async def test_nothing_is_sent_when_the_deadline_passes_on_the_way(
     """A process may be paused while it claims the grant: it looks at the clock after that."""
 
     class Slow(MemoryGrants):
-        def claim(self, digest: str, user: str) -> str | None:
+        def send(self, call: SentCall) -> Claim:
             while datetime.now(UTC) <= soon:
                 pass
-            return super().claim(digest, user)
+            return super().send(call)
 
     client = scripted({"order_book": [ORDERED]})
     prepared = await approved(store, client, shop())
@@ -241,7 +273,7 @@ async def test_nothing_is_sent_when_the_deadline_passes_on_the_way(
     with pytest.raises(ApplicationError) as raised:
         await invoke(store, client, prepared.model_copy(update={"deadline": soon}), grants=Slow())
 
-    assert raised.value.type == "DeadlinePassed"
+    assert raised.value.type == "NotInTime"
     assert client.calls == []
 
 
@@ -255,7 +287,7 @@ async def test_what_is_being_taken_back_is_not_sent_again(
     if attempt == 2:
         await invoke(store, client, call, grants=grants)
     sent = len(client.calls)
-    grants.take_back(call.call_id)
+    grants.note_cancel(call.call_id)
 
     outcome = await invoke(store, client, call, grants=grants, attempt=attempt)
 
@@ -264,18 +296,53 @@ async def test_what_is_being_taken_back_is_not_sent_again(
     assert len(client.calls) == sent
 
 
-async def test_an_unclear_answer_is_tried_again_when_the_provider_says(
+async def test_a_deferred_call_is_left_to_its_workflow_to_wait_for(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:
-    """Retry-After becomes the delay of the next attempt."""
+    """Nothing was done, and a wait of Retry-After costs no attempt; after a lost one it does."""
     busy = ToolOutcome(kind="unknown", status=429, reason="slow down", retry_after_s=7)
     client = scripted({"order_book": [busy]})
+    call = await approved(store, client, shop())
 
+    outcome = await invoke(store, client, call)
+
+    assert (outcome.kind, outcome.deferred) == ("rejected", True)
+    assert 7 <= (outcome.retry_after_s or 0) < 9  # callers that wait equally long differ
     with pytest.raises(ApplicationError) as raised:
-        await invoke(store, client, await approved(store, client, shop()))
-
-    assert raised.value.next_retry_delay == timedelta(seconds=7)
+        await invoke(store, client, call, attempt=2)
+    delay = raised.value.next_retry_delay
+    assert delay is not None
+    assert timedelta(seconds=7) <= delay < timedelta(seconds=9)
     assert not raised.value.non_retryable
+
+
+async def test_a_doubted_answer_is_asked_for_once(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The provider's whole answer: no other attempt is on its way, and none ends otherwise."""
+    doubted = ToolOutcome(kind="unknown", status=201, doubted=True, body={"order_id": "o1"})
+    client = scripted({"order_book": [doubted], "find_order": [MISSING]})
+    call = await approved(store, client, shop())
+
+    first = await invoke(store, client, call)
+    later = await invoke(store, client, call, attempt=2)
+
+    assert (first.kind, first.alone, later.alone) == ("unknown", True, False)
+    assert first.cancel_inputs["order_id"] == "o1"
+
+
+@pytest.mark.parametrize(("shown", "kind"), [("confirmed", "succeeded"), ("declined", "unknown")])
+async def test_a_probe_settles_a_doubted_answer_unless_it_shows_a_failure_too(
+    store: CatalogStore, shop: Shop, scripted: Any, shown: str, kind: str
+) -> None:
+    """What is there in a failed state is no success, and is left to rollback."""
+    doubted = ToolOutcome(kind="unknown", status=201, doubted=True, body={"errors": ["late"]})
+    found = ORDERED.model_copy(update={"body": {"order_id": "o1", "status": shown}})
+    client = scripted({"order_book": [doubted], "find_order": [found]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()))
+
+    assert outcome.kind == kind
 
 
 async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(
@@ -344,7 +411,7 @@ async def test_a_probe_that_shows_the_call_itself_settles_a_refused_repetition(
     assert outcome.kind == kind
     assert client.called == ["order_book", "find_order"]
     if kind == "succeeded":
-        assert outcome.undo_arguments["order_id"] == "o1"
+        assert outcome.cancel_inputs["order_id"] == "o1"
     else:
         assert outcome.reason == "no funds"
 
@@ -369,14 +436,14 @@ async def test_a_refusal_settles_when_nothing_before_it_was_worked_on(
 
 
 @pytest.mark.parametrize(
-    ("attempt", "noted", "held_back", "nothing_sent"),
+    ("attempt", "noted", "postponed", "nothing_sent"),
     [
         (1, (), {}, True),
         (2, (1,), {}, True),
         (2, (), {}, False),
-        (1, (), {"held_back": 1}, True),
-        (1, (), {"held_back": 1, "may_have_arrived": True}, False),
-        (2, (1,), {"held_back": 1, "may_have_arrived": True}, False),
+        (1, (), {"postponed": 1}, True),
+        (1, (), {"postponed": 1, "may_have_arrived": True}, False),
+        (2, (1,), {"postponed": 1, "may_have_arrived": True}, False),
     ],
 )
 async def test_a_store_that_is_away_is_told_with_whether_anything_was_sent(
@@ -385,17 +452,17 @@ async def test_a_store_that_is_away_is_told_with_whether_anything_was_sent(
     scripted: Any,
     attempt: int,
     noted: tuple[int, ...],
-    held_back: dict[str, Any],
+    postponed: dict[str, Any],
     nothing_sent: bool,
 ) -> None:
     """By this attempt, by one before it, or before the call was held back."""
     client = scripted({"order_book": [StoreUnavailable("the store", "it restarts")]})
-    call = (await approved(store, client, shop())).model_copy(update=held_back)
+    call = (await approved(store, client, shop())).model_copy(update=postponed)
 
     with pytest.raises(ApplicationError) as lacking:
         await invoke(store, client, call, attempt=attempt, noted=noted)
 
-    told = LackingState.found_in([d.model_dump() for d in lacking.value.details])
+    told = MissingState.found_in([d.model_dump() for d in lacking.value.details])
     assert told is not None
     assert told.nothing_sent is nothing_sent
 
@@ -404,12 +471,15 @@ async def test_a_call_lives_while_its_store_hangs(
     store: CatalogStore, shop: Shop, scripted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says so while it waits for its catalog: nothing was sent, and none takes it for dead."""
-    monkeypatch.setattr("activities.boundary._BEAT_S", 0.01)
+    monkeypatch.setattr("orchestrator.activities.boundary._BEAT_S", 0.01)
     client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=201)]})
     call = await approved(store, client, shop())
     beats, is_alive = [], threading.Event()
 
     class Hangs:
+        def in_memory(self, digest: str) -> None:
+            """It has to be read."""
+
         def get(self, digest: str) -> Catalog:
             assert is_alive.wait(10), "no sign of life"
             return store.get(digest)
@@ -418,14 +488,12 @@ async def test_a_call_lives_while_its_store_hangs(
         beats.append(details)
         is_alive.set()
 
-    environment = ActivityEnvironment()
+    environment = of_mission()
     environment.on_heartbeat = beat
     activities = ToolActivities(
         cast(CatalogStore, Hangs()),
         client.as_client,
         MemoryGrants(),
-        cast(Client, None),
-        origins=TrustedOrigins(),
     )
 
     assert (await environment.run(activities.invoke_tool, call)).kind == "succeeded"
@@ -439,7 +507,7 @@ async def test_no_refusal_settles_a_call_that_may_have_arrived_before_it_was_hel
     refused = ToolOutcome(kind="rejected", status=409, reason="go away")
     booked = ToolOutcome(kind="succeeded", status=201, body={"order": {"id": "o-1"}})
     call = (await approved(store, scripted({}), shop())).model_copy(
-        update={"held_back": 1, "may_have_arrived": True}
+        update={"postponed": 1, "may_have_arrived": True}
     )
 
     with pytest.raises(ApplicationError, match="may have succeeded") as raised:
@@ -492,12 +560,27 @@ async def test_how_to_cancel_it_is_kept_from_the_whole_answer(
 
     outcome = await invoke(store, client, await approved(store, client, shop()))
 
-    assert outcome.undo_arguments == {
+    assert outcome.cancel_inputs == {
         "order_id": "o" * 3000,
         "client_reference": "m.1-shop.2",
     }
     assert isinstance(outcome.body, dict)
     assert outcome.body["order_id"] != "o" * 3000
+
+
+async def test_an_id_that_no_record_holds_leaves_the_call_unclear(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Rollback asks for it again; what else names the call is kept."""
+    body: JsonObject = {"order_id": "o" * 5_000}
+    client = scripted({"order_book": [ORDERED.model_copy(update={"body": body})]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()))
+
+    assert (outcome.kind, outcome.is_unproved) == ("unknown", True)
+    assert "order_id with more than 4,096 bytes" in (outcome.reason or "")
+    assert outcome.cancel_inputs == {"client_reference": "m.1-shop.2"}
+    assert (outcome.answered_ids, outcome.follow_ups) == ({}, ())
 
 
 async def test_an_obligation_knows_what_the_request_alone_tells(
@@ -507,60 +590,8 @@ async def test_an_obligation_knows_what_the_request_alone_tells(
     prepared = await prepare(store, scripted({}), shop(), {"book_id": "b7"})
 
     assert prepared.obligation is not None
-    assert prepared.obligation.undo_arguments == {"client_reference": "m.1-shop.2"}
+    assert prepared.obligation.cancel_inputs == {"client_reference": "m.1-shop.2"}
     assert prepared.cancel is None
-
-
-class SilentMission(TrustedOrigins):
-    """A mission that does not answer."""
-
-    async def check(self, call: Any, tool: Any) -> None:
-        raise MissionSilent(call.mission_id, call.leg_id, "no answer came in time")
-
-
-async def test_a_call_whose_mission_cannot_be_asked_waits(
-    store: CatalogStore, shop: Shop, scripted: Any
-) -> None:
-    """Temporal tries again; where there is no second attempt, it is settled: nothing was sent."""
-    client = scripted({"order_book": [ORDERED]})
-    call = await approved(store, client, shop())
-
-    with pytest.raises(ApplicationError) as raised:
-        await invoke(store, client, call, origins=SilentMission())
-    once = await invoke(
-        store, client, call, origins=SilentMission(), retry_policy=RetryPolicy(maximum_attempts=1)
-    )
-
-    assert not raised.value.non_retryable
-    assert once.kind == "rejected"
-    assert client.calls == []
-
-
-class NoMoney:
-    """A mission that has set nothing aside for the call."""
-
-    async def check(self, call: Any, tool: Any) -> None:
-        raise NotReserved(call.call_id, "20 EUR")
-
-
-@pytest.mark.parametrize(
-    ("attempt", "noted", "kind"), [(1, (), "rejected"), (2, (), "unknown"), (2, (1,), "rejected")]
-)
-async def test_a_call_without_its_money_is_settled_as_what_came_before_allows(
-    store: CatalogStore,
-    shop: Shop,
-    scripted: Any,
-    attempt: int,
-    noted: tuple[int, ...],
-    kind: str,
-) -> None:
-    """Like every call that is not sent: by whether an earlier attempt may have arrived."""
-    client = scripted({"order_book": [ORDERED]})
-    call = await approved(store, client, shop())
-    outcome = await invoke(store, client, call, attempt=attempt, noted=noted, origins=NoMoney())
-
-    assert outcome.kind == kind
-    assert client.calls == []
 
 
 BROKEN = ToolOutcome(
@@ -612,7 +643,7 @@ async def test_the_last_broken_answer_is_cleared_up_by_the_probe(
     outcome = await invoke(store, client, call, attempt=attempt, retry_policy=policy)
 
     assert outcome.kind == kind
-    assert outcome.undo_arguments["order_id"] == "o1"
+    assert outcome.cancel_inputs["order_id"] == "o1"
     assert client.called == ["order_book", "find_order"]
     assert (outcome.contract_breach is None) is (kind == "succeeded")
 
@@ -627,7 +658,7 @@ async def test_an_accepted_call_is_waited_for_and_never_sent_again(
     outcome = await invoke(store, client, call)
 
     assert (outcome.kind, outcome.accepted, outcome.body) == ("succeeded", False, ORDERED.body)
-    assert outcome.undo_arguments["order_id"] == "o1"
+    assert outcome.cancel_inputs["order_id"] == "o1"
     assert client.called == ["order_book", "find_order", "find_order", "find_order"]
 
 
@@ -663,3 +694,98 @@ async def test_an_obligation_keeps_whether_its_cancel_is_verified(
     assert widenings(trusting, MissionPolicy())
     assert not widenings(trusting, trusting)
     assert not widenings(MissionPolicy(), trusting)
+
+
+@pytest.mark.parametrize("part", ["send", "is_cancelled"])
+async def test_waiting_for_the_store_is_not_the_providers_time(
+    store: CatalogStore, shop: Shop, scripted: Any, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """A call whose store stays locked is given back unsent, to be sent later."""
+    monkeypatch.setattr("orchestrator.activities.boundary.STORE_S", 0.05)
+    client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=201)]})
+    call = await approved(store, client, shop())
+    released, grants = threading.Event(), MemoryGrants()
+    monkeypatch.setattr(grants, part, lambda *_: released.wait(10))
+
+    with pytest.raises(ApplicationError, match="has not answered in time") as lacking:
+        await invoke(store, client, call, grants=grants)
+    released.set()
+
+    told = MissingState.found_in([d.model_dump() for d in lacking.value.details])
+    assert told is not None
+    assert told.nothing_sent
+    assert client.calls == []
+
+
+async def test_an_answer_is_not_lost_with_a_store_that_hangs(
+    store: CatalogStore, shop: Shop, scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its note may come late; the workflow has it at once."""
+    monkeypatch.setattr("orchestrator.activities.tool_activities._NOTED_S", 0.05)
+    client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=201)]})
+    call = await approved(store, client, shop())
+    released, grants = threading.Event(), MemoryGrants()
+    monkeypatch.setattr(grants, "settle", lambda *_: released.wait(10))
+
+    outcome = await invoke(store, client, call, grants=grants)
+    released.set()
+
+    assert outcome.kind == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("attempt", "attempts", "noted", "arrived", "kind"),
+    [
+        (1, 1, (), False, "rejected"),
+        (3, 3, (2,), False, "rejected"),
+        (3, 3, (), False, None),
+        (1, 1, (), True, None),
+        (1, 3, (), False, None),
+        (2, 3, (1,), False, None),
+        (1, 3, (), True, None),
+    ],
+)
+async def test_a_last_attempt_that_never_left_is_settled(
+    shop: Callable[..., Catalog],
+    store: CatalogStore,
+    scripted: Any,
+    attempt: int,
+    attempts: int,
+    noted: tuple[int, ...],
+    arrived: bool,
+    kind: str | None,
+) -> None:
+    """It is no unclear outcome, unless another attempt follows or may have arrived before."""
+    catalog = shop()
+    failed = TransportFailed("find_order", "the connection was refused", may_have_arrived=arrived)
+    client = scripted({"find_order": [failed]})
+    environment = of_mission()
+    policy = RetryPolicy(maximum_attempts=attempts)
+    environment.info = replace(
+        environment.info, attempt=attempt, heartbeat_details=noted, retry_policy=policy
+    )
+    call = ToolCall(
+        call_id="m.l.1",
+        mission_id="m",
+        leg_id="l",
+        tool="find_order",
+        catalog_digest=catalog.digest,
+        arguments={},
+    )
+
+    async def invoke() -> ToolOutcome:
+        return await environment.run(
+            ToolActivities(
+                store,
+                client.as_client,
+                MemoryGrants(),
+            ).invoke_tool,
+            call,
+        )
+
+    if kind is None:
+        with pytest.raises(ApplicationError, match="refused"):
+            await invoke()
+    else:
+        outcome = await invoke()
+        assert (outcome.kind, outcome.reason) == (kind, "find_order: the connection was refused")

@@ -14,28 +14,29 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.trace import NoOpTracer
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
-from activities import all_activities
-from activities.planning_activities import PlanningActivities
-from activities.prepare_activities import PrepareActivities
-from activities.tool_activities import ToolActivities
-from activities.wall_guard import WallGuard
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.activities import all_activities
+from orchestrator.activities.authority import WallGuard
+from orchestrator.activities.planning_activities import PlanningActivities
+from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.activities.tool_activities import ToolActivities
+from orchestrator.adapters.storage.protocols import CatalogStore, SentCall
 from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant, call_digest
 from orchestrator.core.wall import Wall
-from orchestrator.messages.begin import BeginInput
+from orchestrator.messages.mission_policy import BeginInput
 from orchestrator.messages.step import DiscoverInput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import AgentProfile, CallTool, StepContext
 from orchestrator.planning.walls import Walls
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, TrustedOrigins, fake_leg, fake_selection
+from orchestrator.testing import MemoryGrants, fake_leg, fake_selection
 from orchestrator.testing.memory import MemoryTraces
+from tests.unit.activities.environments import of_mission
 from tests.unit.activities.planners import Scripted
 
 OFFICE = AgentProfile(name="office", domains=("messages",))
@@ -116,9 +117,8 @@ async def test_nothing_outside_is_selected(
     """Whatever the router forwards, or if there is none; nor what the leg claims to have found."""
     context = _context(shipped, agent, discovered=(OUTSIDE, "message_unsend"))
 
-    selection = await ActivityEnvironment().run(
-        thought(*profiles, routers=routers).select_tools, context
-    )
+    planning = thought(*profiles, routers=routers)
+    selection = await of_mission().run(planning.selected, context, context)
 
     assert _domains(shipped, selection.tools) == {"messages"}
     assert "message_unsend" in selection.tools
@@ -136,7 +136,7 @@ async def test_nothing_outside_is_discovered(
     """Not by its very name."""
     wanted = DiscoverInput(query=OUTSIDE, catalog_digest=shipped.digest, agent=agent.wall, limit=50)
 
-    found = await ActivityEnvironment().run(thought(*profiles).discover_tools, wanted)
+    found = await of_mission().run(thought(*profiles).discover_tools, wanted)
     assert _domains(shipped, found.tools) <= {"messages"}
 
 
@@ -154,7 +154,7 @@ async def test_a_decision_outside_is_refused_and_told(
         selection=fake_selection("message_send", OUTSIDE, catalog_size=93),
     )
 
-    planned = await ActivityEnvironment().run(thought(*profiles, planner=planner).plan_step, step)
+    planned = await of_mission().run(thought(*profiles, planner=planner).plan_step, step)
 
     assert isinstance(planned, PlanStepOutput)
     assert planned.refusal is not None
@@ -170,9 +170,9 @@ async def test_a_plan_that_widens_a_profile_ends_the_mission_before_it_began(
     planner = Scripted(fake_leg("l", agent=FORGED))
     brief = BeginInput(mission_id="m", goal="x", now=NOW, catalog_digest=shipped.digest)
 
-    await ActivityEnvironment().run(thought(planner=planner).split_goal, brief)
+    await of_mission().run(thought(planner=planner).split_goal, brief)
     with pytest.raises(ApplicationError, match="which its profile does not allow") as refused:
-        await ActivityEnvironment().run(thought(OFFICE, planner=planner).split_goal, brief)
+        await of_mission().run(thought(OFFICE, planner=planner).split_goal, brief)
     assert refused.value.non_retryable
 
 
@@ -209,13 +209,11 @@ async def test_no_call_outside_is_prepared(
     prepare = PrepareActivities(
         store,
         scripted({}).as_client,
-        cast(Client, None),
         WallGuard(walls),
-        origins=TrustedOrigins(),
     ).prepare_call
 
-    refused = await ActivityEnvironment().run(prepare, wanted)
-    allowed = await ActivityEnvironment().run(prepare, inside)
+    refused = await of_mission().run(prepare, wanted)
+    allowed = await of_mission().run(prepare, inside)
 
     (problem,) = refused.problems
     assert problem.startswith("order_book is not for the agent reader")
@@ -242,16 +240,14 @@ async def test_no_call_outside_is_sent(
     catalog, grants = shop(), MemoryGrants()
     client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=200)]})
     call = _granted(catalog, agent)
-    environment = ActivityEnvironment()
+    environment = of_mission()
     environment.info = dataclasses.replace(environment.info, attempt=attempt)
 
     tools = ToolActivities(
         store,
         client.as_client,
         grants,
-        cast(Client, None),
         WallGuard(walls),
-        origins=TrustedOrigins(),
     )
     outcome = await environment.run(tools.invoke_tool, call)
 
@@ -259,7 +255,8 @@ async def test_no_call_outside_is_sent(
     assert (outcome.reason or "").startswith("order_book is not for the agent reader")
     assert client.called == []
     assert call.grant is not None
-    assert grants.claim(call.grant.digest, "somebody") is None
+    sent = SentCall(call.call_id, "m", "somebody", (call.grant.digest,), Ledger())
+    assert grants.send(sent).used_by == (None,)
 
 
 async def test_a_call_inside_is_sent(
@@ -270,10 +267,8 @@ async def test_a_call_inside_is_sent(
     client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=200)]})
     call = _granted(catalog, Wall(agent="reader", domains=("shop",)))
 
-    tools = ToolActivities(
-        store, client.as_client, MemoryGrants(), cast(Client, None), origins=TrustedOrigins()
-    )
-    outcome = await ActivityEnvironment().run(tools.invoke_tool, call)
+    tools = ToolActivities(store, client.as_client, MemoryGrants())
+    outcome = await of_mission().run(tools.invoke_tool, call)
 
     assert outcome.kind == "succeeded"
 
@@ -318,13 +313,11 @@ async def test_a_worker_holds_every_activity_to_its_profiles(
     call = _granted(catalog, ANYBODY)
     wanted = PrepareInput(**call.ref, arguments=call.arguments, agent=ANYBODY, now=NOW)
     search = DiscoverInput(query="order_book", catalog_digest=catalog.digest, agent=ANYBODY)
-    context = _context(catalog, AgentProfile(name="reader"), discovered=("order_book",))
 
-    environment = ActivityEnvironment()
+    environment = of_mission()
     assert (await environment.run(named["prepare_call"], wanted)).call is None
     assert (await environment.run(named["invoke_tool"], call)).kind == "rejected"
     assert "order_book" not in (await environment.run(named["discover_tools"], search)).tools
-    assert "order_book" not in (await environment.run(named["select_tools"], context)).tools
     assert client.called == []
 
 

@@ -7,8 +7,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from orchestrator.adapters.approval_keys import FRESH_S, STALE_S, ApprovalKeys
-from orchestrator.adapters.signing_keys import load_signing_key, write_signing_key
+from orchestrator.adapters.approval_keys import (
+    FRESH_S,
+    STALE_S,
+    ApprovalKeys,
+    load_signing_key,
+    write_signing_key,
+)
 from orchestrator.confirmation.signatures import SigningKey
 from orchestrator.core.errors import ApprovalKeysUnavailable, DocumentUnreadable, UsageError
 

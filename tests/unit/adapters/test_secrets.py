@@ -3,14 +3,26 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from orchestrator.adapters.secrets import EnvironmentSecrets, SecretRef, secret_for_scheme
+from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.core.errors import SecretMissing
+from orchestrator.core.secret_names import (
+    SchemeName,
+    secret_for_scheme,
+    shared_variable,
+    variable_of,
+    variables_of,
+)
+
+_CRM = {"ORCHESTRATOR_SECRET_CRM": "s3cret"}
+_HOSTS = "ORCHESTRATOR_SECRET_CRM_HOSTS"
 
 
 def test_a_secret_is_read_from_its_variable() -> None:
-    """The name in upper case, other characters as underscores."""
-    secrets = EnvironmentSecrets({"ORCHESTRATOR_SECRET_CRM_API_KEY": "s3cret"})
+    """The name in upper case, other characters by their bytes."""
+    secrets = EnvironmentSecrets({"ORCHESTRATOR_SECRET_CRMx2eAPIx2dKEY": "s3cret"})
 
     assert secrets.get("crm.api-key") == "s3cret"
 
@@ -40,6 +52,24 @@ def test_a_missing_secret_says_where_to_put_it(environ: dict[str, str]) -> None:
         EnvironmentSecrets(environ).get("crm")
 
 
+@pytest.mark.parametrize("host", ["api.example.com", "API.example.com", "eu.example.com"])
+def test_a_bound_secret_is_given_for_its_hosts(host: str) -> None:
+    """Case does not matter; without a binding any host of the document will do."""
+    bound = {_HOSTS: "api.example.com, eu.example.com"}
+
+    assert EnvironmentSecrets({**_CRM, **bound}).get_for("crm", host) == "s3cret"
+    assert EnvironmentSecrets(_CRM).get_for("crm", host) == "s3cret"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "example.com", "api.example.com.evil.example"])
+def test_a_bound_secret_is_given_for_no_other_host(host: str) -> None:
+    """The sentence says which host, and which variable to change."""
+    secrets = EnvironmentSecrets({**_CRM, _HOSTS: "api.example.com"})
+
+    with pytest.raises(SecretMissing, match=f"crm for {host}.*set {_HOSTS} "):
+        secrets.get_for("crm", host)
+
+
 def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read when a secret is asked for, not when the store is made."""
     secrets = EnvironmentSecrets()
@@ -49,14 +79,79 @@ def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("document", "scheme", "name"),
+    ("document", "scheme", "variable"),
     [
-        ("payments", "payments_token", "payments_token"),
-        ("payments", "api_key", "payments_api_key"),
-        ("crm", "api_key", "crm_api_key"),
-        ("crm", "crm", "crm"),
+        ("payments", "payments_token", "PAYMENTS__PAYMENTS_TOKEN"),
+        ("crm", "api_key", "CRM__API_KEY"),
+        ("my-bank", "key", "MYx2dBANK__KEY"),
+        ("my_bank", "key", "MY_BANK__KEY"),
+        ("shop", "pay_key", "SHOP__PAY_KEY"),
+        ("shop_pay", "key", "SHOP_PAY__KEY"),
+        ("shop", "pay__key", "SHOP__PAYx255Fx255FKEY"),
+        ("shop_", "key", "SHOPx255F__KEY"),
+        ("shop", "_key", "SHOP__x255FKEY"),
+        ("caf\u00e9", "key", "CAFx25C3x25A9__KEY"),
     ],
 )
-def test_no_two_documents_share_a_secret(document: str, scheme: str, name: str) -> None:
-    """`api_key` of one provider is never sent to another."""
-    assert secret_for_scheme(document, scheme) == SecretRef(name)
+def test_each_scheme_of_each_document_has_a_variable(
+    document: str, scheme: str, variable: str
+) -> None:
+    """Two underscores stand between document and scheme, and nowhere else."""
+    name = secret_for_scheme(document, scheme).name
+
+    assert variable_of(name) == f"ORCHESTRATOR_SECRET_{variable}"
+
+
+def test_one_underscore_is_enough_between_two_words() -> None:
+    """Only where the name divides in one way; the file and the hosts are found alike."""
+    short = "ORCHESTRATOR_SECRET_SHOP_"
+    secrets = EnvironmentSecrets(
+        {f"{short}KEY": "k1", f"{short}KEY_HOSTS": "a.example", f"{short}PAY_KEY": "k2"}
+    )
+
+    assert secrets.get_for("shop__key", "a.example") == "k1"
+    for name, host in (
+        ("shop__key", "b.example"),
+        ("shop__pay_key", "a.example"),
+        ("shop_pay__key", "a.example"),
+    ):
+        with pytest.raises(SecretMissing):
+            secrets.get_for(name, host)
+
+
+def test_no_document_reads_the_embedders_secret() -> None:
+    """A document may be called `embedder`, and its scheme `token`."""
+    secrets = EnvironmentSecrets({"ORCHESTRATOR_SECRET_EMBEDDER_TOKEN": "k"})
+
+    with pytest.raises(SecretMissing):
+        secrets.get(secret_for_scheme("embedder", "token").name)
+
+
+_NAME = st.text(st.sampled_from("ab_-.x%2\u00e9"), min_size=1, max_size=5)
+
+
+@given(_NAME, _NAME, _NAME, _NAME)
+def test_no_two_schemes_share_a_variable(one: str, first: str, other: str, second: str) -> None:
+    """`pay_key` of one provider is never sent to another; letters of one case are compared."""
+    ours, theirs = (
+        {*variables_of(secret_for_scheme(*s).name)} for s in ((one, first), (other, second))
+    )
+
+    assert bool(ours & theirs) is ((one, first) == (other, second))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("Shop", "key"), ("shop", "Key")),
+        (("shop", "key"), ("shop", "KEY_FILE")),
+        (("shop", "token_file"), ("shop", "token")),
+        (("shop", "token_hosts"), ("shop", "token")),
+    ],
+)
+def test_a_variable_of_two_schemes_is_found(one: tuple[str, str], other: tuple[str, str]) -> None:
+    """They differ in case alone, or one is called as the file of the other is."""
+    found = shared_variable([SchemeName(*one), SchemeName("crm", "key"), SchemeName(*other)])
+
+    assert found is not None
+    assert found[:2] == (one, other)

@@ -1,10 +1,11 @@
-"""What is measured and traced of calls, models and selections: names and figures alone."""
+"""Spans and measurements of activities, and the leg that an activity works for."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from functools import partial
 from types import SimpleNamespace
+from types import SimpleNamespace as Message
 from typing import Any, cast
 
 import pytest
@@ -22,19 +23,21 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.adapters.telemetry import conventions
 from orchestrator.adapters.telemetry.instruments import (
     Telemetry,
     count_selection,
     model_span,
     tool_call_span,
 )
-from orchestrator.adapters.telemetry.waiting_work import WaitingWork
+from orchestrator.adapters.telemetry.mission_spans import leg_attributes
+from orchestrator.adapters.telemetry.temporal_metrics import WaitingWork
 from orchestrator.adapters.temporal.search_attributes import PARKED
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused
-from orchestrator.planning.llm.model_asking import ask, request_settings
+from orchestrator.planning.llm.model_asking import Models
 from orchestrator.planning.metering import open_meter
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.settings import bundled_specs
@@ -115,15 +118,10 @@ async def test_a_request_to_a_model_is_a_span_with_its_usage_and_without_its_wor
         raise ModelHTTPError(429, "gpt-5", {"error": "too many for Ada"})
 
     with open_meter(Usage(), lambda _: None, partial(model_span, telemetry)):
-        for answer in (answered, refused):
+        for model in (FunctionModel(answered), FunctionModel(refused)):
             with contextlib.suppress(ModelRefused):
-                await ask(
-                    FunctionModel(answer),
-                    asked,
-                    ModelRequestParameters(),
-                    name="openai:gpt-5",
-                    settings=request_settings(),
-                )
+                models = Models(partial(lambda model, _: model, model))
+                await models.ask("openai:gpt-5", asked, ModelRequestParameters())
 
     good, bad = spans.get_finished_spans()
     assert (good.name, bad.name) == ("chat gpt-5", "chat gpt-5")
@@ -188,3 +186,22 @@ def _gauges(reader: InMemoryMetricReader) -> dict[str, list[Any]]:
     data = reader.get_metrics_data()
     found = [] if data is None else data.resource_metrics[0].scope_metrics[0].metrics
     return {one.name: [point.value for point in one.data.data_points] for one in found}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("message", "leg_id", "agent"),
+    [
+        (Message(leg_id="1-room", agent=Message(agent="rooms")), "1-room", "rooms"),
+        (Message(step=Message(leg_id="1-room", agent=Message(name="rooms"))), "1-room", "rooms"),
+        (Message(step=Message(key="kept"), call=Message(leg_id="1-room")), "1-room", None),
+        (Message(obligation=Message(leg_id="1-room")), "1-room", None),
+        (Message(goal="split it"), None, None),
+    ],
+)
+def test_a_span_names_the_leg_and_the_agent_that_its_activity_works_for(
+    message: Any, leg_id: str | None, agent: str | None
+) -> None:
+    """As far as its input names them: a call, a step, an obligation; the mission's own does not."""
+    named = leg_attributes([message])
+
+    assert (named.get(conventions.LEG_ID), named.get(conventions.AGENT_NAME)) == (leg_id, agent)

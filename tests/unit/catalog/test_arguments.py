@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.arguments import check_arguments, personal_fields
+from orchestrator.catalog.arguments import by_text, check_arguments, personal_fields
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import InputBinding
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
+from orchestrator.testing import fake_tool
 
 _SEARCH: dict[str, Any] = {
     "origin": {"type": "string", "minLength": 2},
@@ -152,3 +154,43 @@ def test_a_schema_that_cannot_be_evaluated_is_the_documents_fault() -> None:
 
     with pytest.raises(DocumentInvalid, match="flight_book cannot be evaluated"):
         check_arguments(catalog, catalog.tool("flight_book"), {"origin": "Oslo"})
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\u200b"])
+def test_nothing_is_cancelled_by_a_blank_id(blank: str) -> None:
+    """A provider may answer that it is done."""
+    schema = {"origin": {"type": "string"}}
+    catalog = _catalog(schema)
+
+    problems = check_arguments(catalog, catalog.tool("flight_cancel"), {"origin": blank})
+
+    assert problems == ("origin is blank, and names nothing to cancel",)
+    assert check_arguments(catalog, catalog.tool("flight_book"), {"origin": blank}) == ()
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "sent"),
+    [
+        ({"type": "integer"}, "608097003", 608097003),
+        ({"type": "string"}, 725653563933458435, "725653563933458435"),
+        ({"type": "string"}, 7.0, "7"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "-7", -7),
+        ({"type": "integer"}, "007", "007"),
+        ({"type": "integer"}, "7.5", "7.5"),
+        ({"type": "string", "maxLength": 2}, 700, 700),
+        ({"type": ["string", "integer"]}, "7", "7"),
+        ({"type": "string"}, True, True),
+    ],
+)
+@pytest.mark.parametrize("location", ["path", "query", "header", "body"])
+def test_a_parameter_takes_a_number_and_its_digits_alike(
+    schema: JsonObject, given: Any, sent: Any, location: Any
+) -> None:
+    """The request has the same text for both; a body has not."""
+    binding = InputBinding(name="x", location=location, field="x")
+    inputs: JsonObject = {"type": "object", "properties": {"x": schema}}
+    tool = fake_tool("thing").model_copy(update={"bindings": (binding,), "input_schema": inputs})
+    fits = given if location == "body" else sent
+
+    assert by_text(tool, {"x": given}) == {"x": fits}
+    assert type(by_text(tool, {"x": given})["x"]) is type(fits)

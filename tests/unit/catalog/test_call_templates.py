@@ -10,15 +10,23 @@ from orchestrator.catalog.call_templates import (
     response_headers_read,
 )
 from orchestrator.catalog.expressions import Expression, parse_expression, parse_filling, value_read
-from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import (
+    Compensation,
+    IdempotencyKey,
+    InputBinding,
+    Tool,
+    ToolCallTemplate,
+)
 from orchestrator.core.record import JsonObject
+from orchestrator.testing import fake_tool
 
 TOOL = Tool(
     name="room_book",
     document="rooms",
     domain="rooms",
+    path="/bookings",
     input_schema={"type": "object"},
-    idempotency_header="Idempotency-Key",
+    idempotency_key=IdempotencyKey(location="header", field="Idempotency-Key"),
     bindings=(
         InputBinding(name="hotel", location="path", field="hotel"),
         InputBinding(name="query_hotel", location="query", field="hotel"),
@@ -65,7 +73,7 @@ def fill(value: Any, *, tool: Tool = TOOL, answer: Any = ANSWER, **changes: Any)
         ("$response.body#/links/a~1b", "~x"),
         ("$response.body#/rooms/0/n", 1),
         ("$response.body", ANSWER),
-        ("$response.header.location", "/bookings/7"),
+        ("$response.header.location", "7"),
         ("by the orchestrator", "by the orchestrator"),
         ("", ""),
         ("order {$response.body#/id} of {$request.path.hotel}", "order 7 of h1"),
@@ -209,3 +217,51 @@ def test_the_headers_that_compensation_reads_are_known() -> None:
 
     assert response_headers_read(tool) == {"x-id", "location"}
     assert response_headers_read(TOOL) == frozenset()
+
+
+PLACES = fake_tool("cancel").model_copy(
+    update={
+        "path": "/tenants/{tenant}/seats/{seat}/release",
+        "bindings": (InputBinding(name="x", location="path", field="seat"),),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("headers", "value"),
+    [
+        ({"Location": "http://api.example/v1/tenants/acme/seats/a%2F9/release?now=1"}, "a/9"),
+        ({"Location": "/tenants/acme/seats/9/"}, "9"),
+        ({"Location": "seats/9"}, "9"),
+        ({"Location": "9"}, "9"),
+        ({"Location": "/seats"}, None),
+        ({"Location": "/tickets/9"}, None),
+        ({"Location": "http://[broken/seats/9"}, None),
+        ({"Location": ""}, None),
+        ({"Link": '</seats>; rel="up", </seats/9>; rel="self"'}, "9"),
+        ({"Link": "</seats/9>, </seats/10>"}, None),
+    ],
+)
+def test_an_id_in_an_address_is_found_by_the_path_of_the_called_tool(
+    headers: dict[str, str], value: str | None
+) -> None:
+    """Whatever else the address holds; where no path leads to it, nothing is found."""
+    (name,) = headers
+    filled = fill_template(
+        ToolCallTemplate(tool="cancel", arguments={"x": f"$response.header.{name}"}),
+        tool=TOOL.model_copy(update={"path": "/seats"}),
+        arguments={},
+        idempotency_key=None,
+        response_body=None,
+        response_headers=headers,
+        called=PLACES,
+    )
+
+    assert filled.get("x") == value
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\t\u00a0", "\u200b"])
+@pytest.mark.parametrize("value", ["$response.body#/id", ["$response.body#/id"]])
+def test_an_id_that_nobody_sees_is_none(value: Any, blank: str) -> None:
+    assert fill(value, answer={"id": blank}) is None
+    assert fill("order {$response.body#/id}", answer={"id": blank}) is None

@@ -51,27 +51,6 @@ def test_the_digest_does_not_depend_on_the_order_of_keys(
     )
 
 
-def test_the_digest_does_not_depend_on_the_order_of_documents(shop: dict[str, Any]) -> None:
-    """Documents are a set."""
-    other = json.loads(json.dumps(shop).replace("shop_", "store_"))
-
-    one = Catalog.from_documents({"a": shop, "b": other})
-    two = Catalog.from_documents({"b": other, "a": shop})
-
-    assert one.digest == two.digest
-
-
-def test_the_digest_depends_on_content(shop: dict[str, Any]) -> None:
-    """A word that changes in a document changes the name of the catalog."""
-    changed = copy.deepcopy(shop)
-    changed["info"]["title"] = "Store"
-
-    assert (
-        Catalog.from_documents({"shop": changed}).digest
-        != Catalog.from_documents({"shop": shop}).digest
-    )
-
-
 def test_the_digest_takes_integers_of_any_size(shop: dict[str, Any]) -> None:
     """Limits of 64 bits, which no double holds, still distinguish catalogs."""
     limits = [2**63 - 1, 2**63 - 2]
@@ -103,14 +82,6 @@ def test_a_catalog_made_again_from_its_documents_is_the_same(
     assert again.digest == loaded.digest
     assert again.tools == loaded.tools
     assert "integer" in str(loaded.tool("shop_find_order").output_schema)
-
-
-def test_tools_are_sorted_by_name(shop: dict[str, Any]) -> None:
-    """However the document orders them."""
-    catalog = Catalog.from_documents({"shop": shop})
-
-    assert list(catalog.tools) == ["shop_cancel_order", "shop_find_order", "shop_place_order"]
-    assert len(catalog) == 3
 
 
 def test_an_unknown_tool_is_refused_with_near_names(shop: dict[str, Any]) -> None:
@@ -149,16 +120,6 @@ def test_a_folder_is_read_for_its_documents_only(shop: dict[str, Any], tmp_path:
     assert list(Catalog.load(tmp_path).documents) == ["shop"]
 
 
-def test_json_and_yaml_give_the_same_catalog(shop: dict[str, Any], tmp_path: Path) -> None:
-    """The notation of a file is not part of its content."""
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "one" / "shop.json").write_text(json.dumps(shop))
-    (tmp_path / "two" / "shop.yml").write_text(yaml.safe_dump(shop))
-
-    assert Catalog.load(tmp_path / "one").digest == Catalog.load(str(tmp_path / "two")).digest
-
-
 def test_nothing_to_load_is_wrong_usage(tmp_path: Path) -> None:
     """An empty folder and a missing path are reported."""
     with pytest.raises(UsageError, match="no OpenAPI document"):
@@ -188,26 +149,6 @@ def test_two_files_of_one_stem_are_refused(shop: dict[str, Any], tmp_path: Path)
 
     with pytest.raises(DocumentInvalid, match="rename"):
         Catalog.load(tmp_path)
-
-
-def test_overlays_are_applied_in_order(shop: dict[str, Any], tmp_path: Path) -> None:
-    """A document that knows nothing of tools becomes a catalog by overlays."""
-    for path in shop["paths"].values():
-        for operation in path.values():
-            operation.pop("x-orchet-tool")
-    (tmp_path / "shop.json").write_text(json.dumps(shop))
-    target = "$.paths['/orders'].get"
-    for name, update in (("a", "x-orchet-tool: true, summary: First"), ("b", "summary: Second")):
-        (tmp_path / f"{name}.yaml").write_text(
-            "overlay: 1.0.0\ninfo: {title: t, version: '1'}\n"
-            f'actions: [{{target: "{target}", update: {{{update}}}}}]\n'
-        )
-
-    catalog = Catalog.load(
-        tmp_path / "shop.json", overlays=[tmp_path / "a.yaml", tmp_path / "b.yaml"]
-    )
-
-    assert [tool.summary for tool in catalog.tools.values()] == ["Second"]
 
 
 def test_functions_are_read_wrapped_and_bare() -> None:

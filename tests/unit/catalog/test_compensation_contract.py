@@ -1,5 +1,6 @@
 """Rollback contracts read from a document."""
 
+import copy
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.compensation_contract import is_own_reference
-from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.compile import compile_documents
+from orchestrator.catalog.lint import lint
 from orchestrator.catalog.tool import Compensation
 from orchestrator.core.budget import Money
 
@@ -21,7 +23,7 @@ def forward(shop: dict[str, Any]) -> dict[str, Any]:
 
 
 def compensation(shop: dict[str, Any]) -> Compensation:
-    found = compile_document("shop", shop).tools["shop_place_order"].compensation
+    found = compile_documents({"shop": shop}).tools["shop_place_order"].compensation
     assert found is not None
     return found
 
@@ -104,7 +106,7 @@ def test_other_settings_are_refused_where_they_stand(
     """Months and years have no fixed length; nothing else is guessed either."""
     forward(shop)[PREFIX + keyword] = value
 
-    (skipped,) = compile_document("shop", shop).skipped
+    (skipped,) = compile_documents({"shop": shop}).skipped
 
     assert skipped.operation == "shop_place_order"
     assert skipped.pointer == f"/paths/~1orders/post/{PREFIX}{keyword}"
@@ -125,7 +127,7 @@ def test_a_wrong_part_of_a_fee_is_named(shop: dict[str, Any], fee: Any, inside: 
     """The error points at the wrong part."""
     forward(shop)[PREFIX + "fee"] = fee
 
-    (skipped,) = compile_document("shop", shop).skipped
+    (skipped,) = compile_documents({"shop": shop}).skipped
 
     assert skipped.pointer == f"/paths/~1orders/post/{PREFIX}fee{inside}"
 
@@ -145,15 +147,6 @@ def test_a_fee_is_a_sum_or_a_share_of_the_price(shop: dict[str, Any]) -> None:
     assert a_share.of(None) is None
 
 
-def test_a_catalog_without_fees_keeps_its_digest(shop: dict[str, Any]) -> None:
-    """A contract without a fee compiles as it did before fees existed."""
-    tool = compile_document("shop", shop).tools["shop_place_order"]
-    undoing = tool.as_json()["compensation"]
-
-    assert isinstance(undoing, dict)
-    assert "fee" not in undoing
-
-
 def test_attempts_and_on_failure_are_read(shop: dict[str, Any]) -> None:
     """A declared setting replaces the default."""
     forward(shop)[PREFIX + "max-attempts"] = 3
@@ -170,6 +163,31 @@ def test_without_args_the_inputs_are_matched_by_name(shop: dict[str, Any]) -> No
         "order_id": "$response.body#/order_id",
         "client_reference": "$request.body#/client_reference",
     }
+
+
+def test_a_cancel_may_take_several_calls(shop: dict[str, Any]) -> None:
+    """The first is filled from the call, each other from the answer to the one before."""
+    confirm = copy.deepcopy(shop["paths"]["/cancel"]["post"])
+    shop["paths"]["/confirm"] = {"post": {**confirm, "operationId": "shop_confirm"}}
+    step = {"operationId": "shop_confirm", "args": {"order_id": "$response.body#/order_id"}}
+    forward(shop)["x-orchet-cancels"] = ["shop_cancel_order", step]
+
+    found = compensation(shop)
+
+    assert found.cancel.tool == "shop_cancel_order"
+    assert [(one.tool, one.arguments) for one in found.then] == [
+        ("shop_confirm", {"order_id": "$response.body#/order_id"})
+    ]
+    assert not [f for f in lint({"shop": shop}) if f.severity == "error"]
+
+
+def test_a_document_says_how_late_a_call_may_come_to_light(shop: dict[str, Any]) -> None:
+    """A duration, as others are; thirty seconds without one."""
+    assert compensation(shop).settles_after == timedelta(seconds=30)
+
+    forward(shop)[PREFIX + "probe"]["settles-after"] = "PT2M"
+
+    assert compensation(shop).settles_after == timedelta(minutes=2)
 
 
 def test_a_probe_named_alone_is_filled_from_the_request(shop: dict[str, Any]) -> None:
@@ -197,14 +215,14 @@ def test_a_pair_that_cannot_work_is_refused(
     """Unknown tools and malformed expressions are found before anything is ever called."""
     forward(shop).update(change)
 
-    (skipped,) = compile_document("shop", shop).skipped
+    (skipped,) = compile_documents({"shop": shop}).skipped
 
     assert skipped.operation == "shop_place_order"
     assert skipped.pointer == f"/paths/~1orders/post/{pointer}"
 
 
 def references(shop: dict[str, Any]) -> tuple[str, ...]:
-    return compile_document("shop", shop).tools["shop_place_order"].reference_inputs
+    return compile_documents({"shop": shop}).tools["shop_place_order"].reference_inputs
 
 
 def test_the_client_reference_may_be_filled_with_the_id_of_the_call(shop: dict[str, Any]) -> None:

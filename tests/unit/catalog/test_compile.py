@@ -1,24 +1,23 @@
 """Operations compiled to tools: names, effects, confirmation, servers, credentials."""
 
-import json
+import copy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.compile import compile_documents
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core.errors import DocumentInvalid, SkippedWarning
+from orchestrator.core.errors import DocumentInvalid
 
 Make = Callable[..., dict[str, Any]]
 
 
 def compiled(document: dict[str, Any]) -> Tool:
-    (tool,) = compile_document("things", document).tools.values()
+    (tool,) = compile_documents({"things": document}).tools.values()
     return tool
 
 
@@ -28,7 +27,7 @@ def test_only_exposed_operations_become_tools(shop: dict[str, Any]) -> None:
     shop["paths"]["x-owner"] = "team"
     shop["paths"]["/hidden"] = {"get": {"operationId": "x y", "x-orchet-tool": False}}
 
-    assert set(compile_document("shop", shop).tools) == {
+    assert set(compile_documents({"shop": shop}).tools) == {
         "shop_place_order",
         "shop_find_order",
         "shop_cancel_order",
@@ -42,7 +41,7 @@ def test_the_words_of_the_operation_are_kept(shop: dict[str, Any]) -> None:
     operation["x-orqen-examples"] = ["where is my order"]
     operation["x-orchet-load-policy"] = "core"
 
-    tool = compile_document("shop", shop).tools["shop_find_order"]
+    tool = compile_documents({"shop": shop}).tools["shop_find_order"]
 
     assert tool.summary == "Find an order by your reference."
     assert (tool.document, tool.domain, tool.method, tool.path) == (
@@ -156,7 +155,7 @@ def test_effect_and_card_follow_the_contract(
 
 def test_a_tool_that_names_its_cancel_tool_creates_an_obligation(shop: dict[str, Any]) -> None:
     """The pair compiles to an obligation and its cancel."""
-    tools = compile_document("shop", shop).tools
+    tools = compile_documents({"shop": shop}).tools
 
     assert tools["shop_place_order"].effect is Effect.OBLIGATION
     assert tools["shop_place_order"].card_type == "structured-order"
@@ -181,19 +180,19 @@ def test_what_can_be_cancelled_is_an_obligation_whatever_else_is_said(
     del operation["x-orchet-requires-confirmation"]
     shop["paths"]["/ordering"] = {method: operation | keywords}
 
-    tool = compile_document("shop", shop).tools["shop_place_order"]
+    tool = compile_documents({"shop": shop}).tools["shop_place_order"]
 
     assert (tool.effect, tool.card_type) == (Effect.OBLIGATION, card)
 
 
-def test_what_nothing_undoes_is_said_and_otherwise_not_written(shop: dict[str, Any]) -> None:
+def test_what_nothing_cancels_is_said_and_otherwise_not_written(shop: dict[str, Any]) -> None:
     """Catalogs that do not use it keep the content, and so the digest, that they had before."""
     operation = shop["paths"]["/orders"]["post"]
-    before = compile_document("shop", shop).tools["shop_place_order"]
+    before = compile_documents({"shop": shop}).tools["shop_place_order"]
     del operation["x-orchet-cancels"]
     operation["x-orchet-irreversible"] = True
 
-    tool = compile_document("shop", shop).tools["shop_place_order"]
+    tool = compile_documents({"shop": shop}).tools["shop_place_order"]
 
     assert "irreversible" not in before.as_json()
     assert Tool.model_validate(before.as_json()) == before
@@ -201,25 +200,47 @@ def test_what_nothing_undoes_is_said_and_otherwise_not_written(shop: dict[str, A
     assert Tool.model_validate(tool.as_json()) == tool
 
 
-def test_the_nearest_servers_count(one_operation: Make) -> None:
-    """Servers of the operation win over the path's, and those over the document's."""
-    document = one_operation()
-    path = document["paths"]["/thing"]
-    path["servers"] = [{"url": "https://path.example"}]
-    assert compiled(document).server == "https://path.example"
+@pytest.mark.parametrize(
+    ("schemes", "variable"),
+    [
+        ({"Shop": "key", "shop": "key"}, "ORCHESTRATOR_SECRET_SHOP__KEY"),
+        ({"shop": "key", "SHOP": "Key_File"}, "ORCHESTRATOR_SECRET_SHOP__KEY_FILE"),
+    ],
+)
+def test_secrets_of_two_documents_in_one_variable_are_refused(
+    one_operation: Make, schemes: dict[str, str], variable: str
+) -> None:
+    """The sentence says which two, and what to rename; a scheme that no tool uses is no matter."""
+    documents = {
+        name: _secured(one_operation(), scheme, operation=f"{name}_op")
+        for name, scheme in schemes.items()
+    }
 
-    path["get"]["servers"] = [{"url": "https://operation.example"}]
-    assert compiled(document).server == "https://operation.example"
+    with pytest.raises(DocumentInvalid, match=f"{variable}; rename one") as refused:
+        compile_documents(documents)
+    assert all(name in str(refused.value) for name in schemes)
+    for document in documents.values():
+        document["security"] = []
+    assert len(compile_documents(documents).tools) == 2
 
 
-def test_credentials_are_those_of_the_first_requirement(one_operation: Make) -> None:
-    """An operation's own security wins; an empty one asks for nothing."""
-    document = one_operation()
-    document["security"] = [{"key": [], "tenant": []}, {"oauth": []}]
-    assert compiled(document).credentials == ("key", "tenant")
+def test_similar_names_of_documents_have_secrets_of_their_own(one_operation: Make) -> None:
+    """`shop` with `pay_key` and `shop_pay` with `key`; a dash is no underscore."""
+    schemes = {"shop": "pay_key", "shop_pay": "key", "my-bank": "key", "my_bank": "key"}
+    documents = {
+        name: _secured(one_operation(), scheme, operation=f"op{number}")
+        for number, (name, scheme) in enumerate(schemes.items())
+    }
 
-    document["paths"]["/thing"]["get"]["security"] = []
-    assert compiled(document).credentials == ()
+    assert len(compile_documents(documents).tools) == len(schemes)
+
+
+def _secured(document: dict[str, Any], scheme: str, *, operation: str) -> dict[str, Any]:
+    secured = copy.deepcopy(document)
+    (item,) = secured["paths"].values()
+    next(iter(item.values()))["operationId"] = operation
+    secured["components"] = {"securitySchemes": {scheme: {"type": "http", "scheme": "bearer"}}}
+    return {**secured, "security": [{scheme: []}]}
 
 
 def test_the_first_success_with_json_is_the_answer(one_operation: Make) -> None:
@@ -276,7 +297,7 @@ def test_what_cannot_be_compiled_is_skipped_where_it_stands(
     document = one_operation()
     document["paths"]["/thing"]["get"].update(change)
 
-    tools, (skipped,), _ = compile_document("things", document)
+    tools, (skipped,), _ = compile_documents({"things": document})
 
     assert tools == {}
     assert skipped.pointer == pointer
@@ -299,7 +320,7 @@ def test_what_cannot_be_compiled_is_skipped_where_it_stands(
 def test_other_versions_are_refused(document: dict[str, Any], remedy: str) -> None:
     """Only OpenAPI 3.0 to 3.2 are read; a command converts Swagger 2.0."""
     with pytest.raises(DocumentInvalid, match=r"3\.0, 3\.1 or 3\.2") as refused:
-        compile_document("things", document)
+        compile_documents({"things": document})
 
     assert remedy in refused.value.remedy
 
@@ -309,7 +330,7 @@ def test_a_version_is_understood_without_its_last_part(one_operation: Make, vers
     """In YAML an unquoted version is a number."""
     document = {**one_operation(), "openapi": version}
 
-    assert len(compile_document("things", document).tools) == 1
+    assert len(compile_documents({"things": document}).tools) == 1
 
 
 FIND, PLACE, CANCEL = "shop_find_order", "shop_place_order", "shop_cancel_order"
@@ -356,7 +377,7 @@ def test_what_it_says_is_personal_stays_known(shop: dict[str, Any]) -> None:
     assert named[PLACE] == ("buyer_email",)
 
 
-def test_what_would_be_undone_by_a_skipped_tool_is_skipped_with_it(shop: dict[str, Any]) -> None:
+def test_what_would_be_cancelled_by_a_skipped_tool_is_skipped_with_it(shop: dict[str, Any]) -> None:
     """An obligation without its cancel tool could not be cancelled."""
     catalog = broken(CANCEL, shop)
 
@@ -365,7 +386,7 @@ def test_what_would_be_undone_by_a_skipped_tool_is_skipped_with_it(shop: dict[st
     assert set(reasons) == {PLACE, CANCEL}
     assert reasons[PLACE].pointer.endswith("/post/x-orchet-cancels")
     assert f"'{CANCEL}', which it names, is skipped itself" in reasons[PLACE].reason
-    assert reasons[PLACE].remedy == f"mend '{CANCEL}' first"
+    assert reasons[PLACE].remedy == f"fix '{CANCEL}' first"
 
 
 def test_so_is_what_is_probed_by_a_skipped_tool(shop: dict[str, Any]) -> None:
@@ -374,7 +395,7 @@ def test_so_is_what_is_probed_by_a_skipped_tool(shop: dict[str, Any]) -> None:
     catalog = broken(FIND, shop)
 
     assert PLACE not in catalog.tools
-    assert CANCEL in catalog.tools, "it undoes nothing unasked where its contract is not there"
+    assert CANCEL in catalog.tools, "it cancels nothing unasked where its contract is not there"
 
 
 def test_a_chain_of_contracts_is_skipped_to_its_end(shop: dict[str, Any]) -> None:
@@ -455,12 +476,3 @@ def test_what_stands_beside_a_reference_counts(shop: dict[str, Any]) -> None:
     assert catalog.tool(FIND).summary == "Find one."
     assert catalog.tool(FIND).properties
     assert catalog.tool("again").path == "/again"
-
-
-def test_loading_tells_what_is_skipped(shop: dict[str, Any], tmp_path: Path) -> None:
-    """Each skipped operation is a warning."""
-    operation(shop, PLACE)["x-orchet-load-policy"] = "eager"
-    (tmp_path / "shop.json").write_text(json.dumps(shop))
-
-    with pytest.warns(SkippedWarning, match=f"{PLACE} of shop is skipped: .*core or deferred"):
-        Catalog.load(tmp_path)

@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.routing.cards.capability_card import make_card
 
 Make = Callable[..., dict[str, Any]]
 
@@ -219,16 +218,6 @@ def test_the_compiled_schemas_judge_values(version: str) -> None:
     assert not answers.is_valid({"history": [{"history": [{"reader": 3}]}]})
 
 
-def test_the_card_tells_what_goes_in_and_what_comes_out() -> None:
-    """The router sees the inputs, the names of the answer and the effect."""
-    card = make_card(_renewal(_api("3.1.0")))
-
-    assert {"due", "history", "reader"} <= card.produces
-    assert {"days", "body_id"} <= set(card.required)
-    assert card.is_change
-    assert card.domain == "loans"
-
-
 def test_many_files_compile_to_the_same_tool(tmp_path: Path) -> None:
     """References across files: relative, with fragments, to whole files, back and in circles."""
     document = _api("3.1.0")
@@ -300,15 +289,3 @@ def test_forms_become_inputs(one_operation: Make, content_type: str) -> None:
         "scan": "form",
         "tags": "spaceDelimited",
     }
-
-
-def test_variants_of_a_body_are_kept_under_one_input(one_operation: Make, json_body: Make) -> None:
-    """A body without certain fields is one input `body` with the type object."""
-    cat = {"type": "object", "required": ["lives"], "properties": {"lives": {"type": "integer"}}}
-    dog = {"type": "object", "required": ["tricks"], "properties": {"tricks": {"type": "array"}}}
-    schema = {"oneOf": [cat, dog], "discriminator": {"propertyName": "kind"}}
-    document = one_operation(method="post", requestBody=json_body(schema))
-    tool = Catalog.from_documents({"things": document}).tool("thing_do")
-
-    assert tool.properties == {"body": {"oneOf": [cat, dog]}}
-    assert tool.required_inputs == ("body",)

@@ -105,6 +105,10 @@ def test_what_may_change_something_is_confirmed(name: str, description: str) -> 
         ({"name": "xyzzy", "annotations": {"readOnlyHint": True}}, False),
         ({"name": "order_status", "annotations": {"readOnlyHint": True}}, False),
         ({"name": "query", "description": "Run SQL.", "readOnlyHint": True}, False),
+        ({"name": "get_schedule", "method": "GET"}, False),
+        ({"name": "get_schedule"}, True),
+        ({"name": "getGeneratedReports", "method": "GET"}, False),
+        ({"name": "get role ids", "method": "GET"}, False),
         ({"name": "get_user", "annotations": {"readOnlyHint": False}}, True),
         ({"name": "get_user", "annotations": {"destructiveHint": True}}, True),
         ({"name": "get_user", "annotations": {"destructiveHint": False}}, False),
@@ -129,6 +133,16 @@ def test_a_hint_against_the_name_is_not_believed_and_said(name: str, more: dict[
 
     assert tool.needs_confirmation
     assert told[0].filename == __file__
+
+
+def test_hints_that_are_not_believed_are_one_warning() -> None:
+    """However many there are, in one sentence that names the first of them."""
+    doubted = [{"name": f"delete_file_{n}", "readOnlyHint": True} for n in range(12)]
+
+    with pytest.warns(FunctionWarning, match=r"delete_file_0 .* and 2 more") as told:
+        Catalog.from_functions(doubted)
+
+    assert len(told) == 1
 
 
 def test_tools_of_an_mcp_server_are_read_as_it_lists_them() -> None:

@@ -2,18 +2,26 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from orchestrator.catalog.compile import compile_document
-from orchestrator.catalog.tool import InputBinding, Tool
+from orchestrator.catalog.compile import compile_documents
+from orchestrator.catalog.operations import SkippedOperation
+from orchestrator.catalog.tool import IdempotencyKey, InputBinding, Location, Tool
+from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
 
 Make = Callable[..., dict[str, Any]]
 
 
 def compiled(document: dict[str, Any]) -> Tool:
-    (tool,) = compile_document("things", document).tools.values()
+    (tool,) = compile_documents({"things": document}).tools.values()
     return tool
+
+
+def skipped(document: dict[str, Any]) -> SkippedOperation:
+    (found,) = compile_documents({"things": document}).skipped
+    return found
 
 
 def binding(tool: Tool, name: str) -> InputBinding:
@@ -23,40 +31,6 @@ def binding(tool: Tool, name: str) -> InputBinding:
 
 def parameter(name: str, location: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "in": location, "schema": {"type": "string"}, **more}
-
-
-@pytest.mark.parametrize(
-    ("location", "style", "explode"),
-    [
-        ("path", "simple", False),
-        ("query", "form", True),
-        ("header", "simple", False),
-        ("cookie", "form", True),
-    ],
-)
-def test_each_location_has_the_default_style_of_openapi(
-    one_operation: Make, location: str, style: str, explode: bool
-) -> None:
-    """A parameter without style and explode gets what OpenAPI says for its location."""
-    tool = compiled(one_operation(path="/t/{x}", parameters=[parameter("x", location)]))
-
-    assert (binding(tool, "x").style, binding(tool, "x").explode) == (style, explode)
-
-
-def test_a_declared_style_decides_the_default_of_explode(one_operation: Make) -> None:
-    """Explode defaults to true for the style form only."""
-    tool = compiled(one_operation(parameters=[parameter("x", "query", style="pipeDelimited")]))
-
-    assert (binding(tool, "x").style, binding(tool, "x").explode) == ("pipeDelimited", False)
-
-
-def test_a_parameter_with_content_is_sent_as_json(one_operation: Make) -> None:
-    """A parameter described by a media type has the style json, and that media type's schema."""
-    content = {"application/json": {"schema": {"type": "object"}}}
-    tool = compiled(one_operation(parameters=[{"name": "f", "in": "query", "content": content}]))
-
-    assert binding(tool, "f").style == "json"
-    assert tool.properties["f"] == {"type": "object"}
 
 
 def test_a_path_parameter_is_required_even_when_it_does_not_say_so(one_operation: Make) -> None:
@@ -80,30 +54,6 @@ def test_the_operation_wins_over_its_path(one_operation: Make) -> None:
     assert list(tool.properties) == ["x", "y"]
 
 
-def test_a_name_in_three_places_loses_none_of_them(one_operation: Make, json_body: Make) -> None:
-    """Later inputs of the same name are renamed, and their bindings keep the wire field."""
-    body = json_body(
-        {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}
-    )
-    tool = compiled(
-        one_operation(
-            method="post",
-            path="/t/{id}",
-            parameters=[parameter("id", "path"), parameter("id", "query")],
-            requestBody=body,
-        )
-    )
-
-    places = {b.name: (b.location, b.field) for b in tool.bindings}
-    assert places == {
-        "id": ("path", "id"),
-        "query_id": ("query", "id"),
-        "body_id": ("body", "id"),
-    }
-    assert tool.properties["body_id"] == {"type": "integer"}
-    assert set(tool.required_inputs) == {"id", "body_id"}
-
-
 def test_constraints_follow_a_renamed_property(one_operation: Make, json_body: Make) -> None:
     """Alternatives that require a body property mean it under its new name too."""
     schema = {
@@ -123,13 +73,163 @@ def test_constraints_follow_a_renamed_property(one_operation: Make, json_body: M
     assert tool.input_schema["anyOf"] == [{"required": ["body_id"]}, {"required": ["ref"]}]
 
 
-@pytest.mark.parametrize("name", ["Idempotency-Key", "x-idempotency-key", "X-Idempotency-Key"])
-def test_an_idempotency_header_is_no_input(one_operation: Make, name: str) -> None:
-    """The orchestrator fills the key: the tool only remembers the header's name as written."""
-    tool = compiled(one_operation(method="post", parameters=[parameter(name, "header")]))
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("Idempotency-Key", ""),
+        ("x-idempotency-key", ""),
+        ("X-Refund-Idempotency", ""),
+        ("Idempotence-Key", ""),
+        ("idempotencyToken", ""),
+        ("Shop-Request-Id", "An id of the request: a repetition is answered with the same order."),
+        ("nonce", "Two requests with one nonce are duplicates."),
+        ("dedupe_id", ""),
+    ],
+)
+@pytest.mark.parametrize("location", ["header", "query", "body"])
+def test_a_key_of_any_name_and_place_is_no_input(
+    one_operation: Make, json_body: Make, name: str, description: str, location: Location
+) -> None:
+    """Its name says so, or the name of a request's token together with its description."""
+    written = {"type": "string", "description": description}
+    schema = {"type": "object", "required": [name], "properties": {name: written, "sum": {}}}
+    more: dict[str, Any] = (
+        {"requestBody": json_body(schema)}
+        if location == "body"
+        else {"parameters": [parameter(name, location, required=True, schema=written)]}
+    )
+    tool = compiled(one_operation(method="post", **more))
 
-    assert tool.idempotency_header == name
+    assert tool.idempotency_key == IdempotencyKey(location=location, field=name)
+    assert name not in tool.properties
+    assert tool.required_inputs == ()
+
+
+def test_a_required_header_with_the_requests_id_is_a_key(one_operation: Make) -> None:
+    """It has to differ from call to call, whatever its description says; nobody knows one."""
+    written = parameter("Shop-Request-Id", "header", required=True, description="45 days.")
+
+    tool = compiled(one_operation(method="post", parameters=[written]))
+
+    assert tool.idempotency_key == IdempotencyKey(location="header", field="Shop-Request-Id")
     assert tool.properties == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("page_token", "Repeat the request with it for the next page."),
+        ("X-Request-Id", "For our logs."),
+        ("order_id", "The order; a duplicate is refused."),
+    ],
+)
+def test_other_tokens_and_ids_stay_inputs(one_operation: Make, name: str, description: str) -> None:
+    """Neither a page's token, nor a trace, nor the id of a thing recognises a repeated call."""
+    tool = compiled(
+        one_operation(method="post", parameters=[parameter(name, "query", description=description)])
+    )
+
+    assert tool.idempotency_key is None
+    assert [*tool.properties] == [name]
+
+
+def test_the_key_may_be_declared(one_operation: Make) -> None:
+    """The contract names the field, or says that none is a key."""
+    parameters = [parameter("X-Order", "header"), parameter("Idempotency-Key", "header")]
+    named = {"parameters": parameters, "x-orchet-idempotency-key": "x-order"}
+    none = {"parameters": parameters, "x-orchet-idempotency-key": False}
+
+    assert [*compiled(one_operation(method="post", **named)).properties] == ["Idempotency-Key"]
+    assert compiled(one_operation(method="post", **none)).idempotency_key is None
+    found = skipped(one_operation(method="post", **{**named, "x-orchet-idempotency-key": "other"}))
+    assert found.pointer.endswith("/x-orchet-idempotency-key")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"format": "uuid", "maxLength": 36},
+        {"pattern": "^[A-Za-z0-9-]{10,45}$"},
+        {"pattern": "^[A-Z0-9]{26}$"},
+        {"pattern": "^[a-zA-Z]+$", "minLength": 20, "maxLength": 24},
+        {"pattern": "^[0-9]+$"},
+        {"minLength": 64, "maxLength": 64},
+        {"maxLength": 20},
+        {"maxLength": 40},
+    ],
+)
+def test_a_key_has_the_form_that_its_schema_asks_for(
+    one_operation: Make, schema: dict[str, Any]
+) -> None:
+    """It is derived from the call: equal at each repetition, and another one for the cancel."""
+    written = parameter("Idempotency-Key", "header", schema={"type": "string", **schema})
+    tool = compiled(one_operation(method="post", parameters=[written]))
+    calls = [f"{uuid4()}.leg.{step}{ending}" for step in (1, 2) for ending in ("", ".cancel")]
+
+    keys = [tool.key_of(call) for call in calls]
+
+    validator = SchemaValidator(written["schema"], format_checker=REQUEST_FORMATS)
+    assert all(validator.is_valid(key) for key in keys)
+    assert len({*keys}) == len(calls)
+    assert keys == [tool.key_of(call) for call in calls]
+    assert keys == [tool.key_of(key) for key in keys if key is not None]
+
+
+def test_a_required_key_of_an_impossible_form_skips_the_tool(one_operation: Make) -> None:
+    """Nobody is asked to approve a call that can never be sent."""
+    schema = {"type": "string", "pattern": "^(red|blue)$"}
+    written = parameter("Idempotency-Key", "header", required=True, schema=schema)
+
+    found = skipped(one_operation(method="post", parameters=[written]))
+
+    assert "Idempotency-Key" in found.reason
+    assert "x-orchet-idempotency-key: false" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "description"),
+    [
+        ("appid", "query", "Your unique API key."),
+        ("api_key", "query", ""),
+        ("X-Api-Key", "header", ""),
+        ("token", "header", "Your access token."),
+        ("key", "cookie", "Authenticates the caller."),
+        ("access_key", "query", "Your API access key"),
+        ("hapikey", "query", ""),
+        ("Shop-Subscription-Key", "header", ""),
+        ("user_key", "header", "Your user key, an API credential."),
+    ],
+)
+def test_a_credential_is_no_input(
+    one_operation: Make, name: str, place: str, description: str
+) -> None:
+    """No person and no model is asked for it; its value comes from the secrets."""
+    written = parameter(name, place, description=description, required=True)
+
+    tool = compiled(one_operation(parameters=[written]))
+
+    assert (tool.properties, tool.credentials) == ({}, (name,))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "more"),
+    [
+        ("key", "query", {"description": "The key of the entry."}),
+        ("token", "query", {"description": "Where the next page begins."}),
+        ("auth", "query", {"description": "The authorization of the card payment to capture."}),
+        ("secret", "query", {"description": "The name of the secret to read."}),
+        ("token", "path", {"description": "The access token to revoke."}),
+        ("api_key", "query", {"x-orchet-credential": False}),
+    ],
+)
+def test_what_is_only_called_like_a_credential_is_an_input(
+    one_operation: Make, name: str, place: str, more: dict[str, Any]
+) -> None:
+    """Keys and tokens of other things are asked for, and so is what the contract excepts."""
+    path = "/t/{token}" if place == "path" else "/t"
+    tool = compiled(one_operation(path=path, parameters=[parameter(name, place, **more)]))
+
+    assert [*tool.properties] == [name]
 
 
 @pytest.mark.parametrize("name", ["Accept", "content-type", "Authorization"])
@@ -253,20 +353,6 @@ def test_json_is_chosen_before_forms(one_operation: Make) -> None:
     assert tool.body_content_type == "application/json"
 
 
-def test_a_form_body_keeps_the_style_of_each_field(one_operation: Make) -> None:
-    """Encoding objects decide the style; form and exploded is the default."""
-    media_type = {
-        "schema": {"type": "object", "properties": {"a": {"type": "array"}, "b": {}}},
-        "encoding": {"a": {"style": "spaceDelimited", "explode": False}},
-    }
-    content = {"application/x-www-form-urlencoded": media_type}
-    tool = compiled(one_operation(method="post", requestBody={"content": content}))
-
-    assert tool.body_content_type == "application/x-www-form-urlencoded"
-    assert (binding(tool, "a").style, binding(tool, "a").explode) == ("spaceDelimited", False)
-    assert (binding(tool, "b").style, binding(tool, "b").explode) == ("form", True)
-
-
 def test_a_body_of_text_is_a_string_input(one_operation: Make) -> None:
     """A media type without a schema that is not JSON is text."""
     tool = compiled(one_operation(method="post", requestBody={"content": {"text/plain": {}}}))
@@ -296,12 +382,3 @@ def test_the_order_of_body_properties_decides_no_binding(
         ).bindings
 
     assert bindings(names) == bindings(names[::-1])
-
-
-def test_a_parameter_in_no_known_place_is_refused(one_operation: Make) -> None:
-    """The error names the place in the document."""
-    document = one_operation(parameters=[parameter("x", "body")])
-
-    (skipped,) = compile_document("things", document).skipped
-
-    assert skipped.pointer == "/paths/~1thing/get/parameters/0/in"

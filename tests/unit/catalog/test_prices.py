@@ -14,6 +14,7 @@ from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.prices import (
     charged_price,
     expected_price,
+    named_amounts,
     plain_answer,
     plain_arguments,
     price_doubts,
@@ -22,6 +23,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core import currencies
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
+from orchestrator.testing import fake_tool
 
 SMALLEST = "Amount intended to be collected. A positive integer in the [smallest currency unit](x)"
 CODE = {"type": "string"}
@@ -280,6 +282,7 @@ def test_what_was_quoted_is_one_of_several_things_of_a_call() -> None:
     assert str(expected_price(report, {"items": [hotel]}, quoted)) == "276.48 EUR"
 
 
+_TEN: JsonObject = {"amount": "10.00", "currency": "EUR"}
 _OFFER: JsonObject = {"offer_id": "o-1", "price": {"amount": "10.00", "currency": "EUR"}}
 
 
@@ -296,6 +299,16 @@ _OFFER: JsonObject = {"offer_id": "o-1", "price": {"amount": "10.00", "currency"
         {"amount_gbp": 500},
         {"extras": [{"amount": 500, "currency": "EUR"}], "amount": 10, "currency": "EUR"},
         {"share": -1},
+        {"nights": "100"},
+        {"noches": "100 noches"},
+        {"trinkgeld": "500,00"},
+        {"propina": "\u20ac500"},
+        {"pourboire": {"montant": "1 500", "devise": "EUR"}},
+        {"tip": "\uff15\uff10\uff10"},
+        {"tip": "5e2"},
+        {"extras": '[{"amount": 500}]'},
+        {"guests": {"adults": 1, "children": 1}},
+        {"price": _TEN, "deposit": _TEN},
     ],
 )
 def test_a_number_or_a_list_beside_a_price_leaves_the_price_unknown(beside: JsonObject) -> None:
@@ -316,8 +329,74 @@ def test_a_price_is_certain_where_one_amount_stands_alone() -> None:
     assert price_doubts(tool, call, [_OFFER]) == ()
     assert price_doubts(tool, call, [declared]) == ()
     assert price_doubts(tool, call, [counted]) == ("seats_left: 4",)
+    for counts_nothing in ("12A", "2026-12-01T10:30:00Z", "10:30", "+49 30 123456", "Table 5", "1"):
+        beside: JsonObject = {"offer_id": "o-1", "words": counts_nothing}
+        assert price_doubts(shop(body={name: {} for name in beside}), beside, [_OFFER]) == ()
     dear: JsonObject = {**_OFFER, "price": {"amount": 500, "currency": "EUR"}}
     assert price_doubts(tool, call, [_OFFER, dear]) == ("10.00 EUR", "500.00 EUR")
+
+
+def test_an_id_that_names_a_thing_counts_nothing() -> None:
+    """A number of it does not multiply; the same number elsewhere does."""
+    tool = shop(body={"offer_id": INTEGER, "nights": INTEGER})
+    offer: JsonObject = {"id": 12, "price": _TEN}
+    named = frozenset({("offer_id", "12")})
+
+    assert price_doubts(tool, {"offer_id": 12}, [offer], named) == ()
+    assert price_doubts(tool, {"offer_id": 12, "nights": 12}, [offer], named) == ("nights: 12",)
+    assert price_doubts(tool, {"offer_id": 12}, [{**offer, "nights": 12}], named) == ("nights: 12",)
+
+
+def test_the_pieces_of_a_declared_price_are_no_doubt() -> None:
+    """The document says what that number does; of another it does not."""
+    tool = shop(body={"offer_id": CODE, "quantity": INTEGER, "nights": INTEGER})
+    price: JsonObject = {"amount": "10.00", "currency": "EUR", "per": "quantity"}
+    offer: JsonObject = {"offer_id": "o-1", "price": "10.00", "currency": "EUR", PRICE: price}
+    call: JsonObject = {"offer_id": "o-1", "quantity": 3}
+
+    assert str(expected_price(tool, call, offer)) == "30.00 EUR"
+    assert price_doubts(tool, call, [offer]) == ()
+    assert price_doubts(tool, {**call, "nights": 3}, [offer]) == ("nights: 3",)
+
+
+def test_a_card_counts_the_doubts_that_it_does_not_name() -> None:
+    """Twelve have a place."""
+    call: JsonObject = {f"n{number}": number for number in range(2, 22)}
+
+    assert price_doubts(shop(body={name: {} for name in call}), call, [])[-1] == (
+        "8 more numbers and lists"
+    )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"billed": "400.00 EUR"},
+        {"debitado": "EUR 400"},
+        {"charged": {"amount": "4e2", "currency": "EUR"}},
+        {"gebucht": {"betrag": 400, "currency": "EUR"}},
+        {"receipts": [{"lines": [{"sum": "400,00", "currency": "EUR"}]}]},
+        {"currency": "EUR", "receipt": {"captured": "400.00"}},
+        {"currency": "EUR", "prelevement": {"preleve": 400.0}},
+        {"r": "\u20ac400"},
+    ],
+)
+def test_an_amount_of_an_answer_is_named_however_it_is_written(more: JsonObject) -> None:
+    """Next to a total that is as approved, and below any name."""
+    named = named_amounts(fake_tool("pay"), {}, {"total": _TEN, **more})
+
+    assert [str(money) for money in named] == ["400.00 EUR"]
+
+
+def test_an_answer_that_repeats_an_amount_repeats_its_units() -> None:
+    """Where the document says them of the request alone."""
+    units: JsonObject = {"default": "iso", "ISK": 2}
+    amount = {**_object({"value": INTEGER, "currency": CODE}), "x-orchet-minor-units": units}
+    tool = shop(body={"amount": amount})
+    call: JsonObject = {"amount": {"value": 279000, "currency": "ISK"}}
+
+    assert str(charged_price(tool, call, {"id": "p", **call})) == "2,790 ISK"
+    assert [str(one) for one in named_amounts(tool, call, call)] == ["2,790 ISK"]
 
 
 def test_arguments_are_read_back_by_the_same_contract() -> None:
@@ -505,3 +584,99 @@ def _plain(tool: Tool, answer: JsonValue) -> JsonObject:
     plain = plain_answer(tool, answer)
     assert isinstance(plain, dict)
     return plain
+
+
+UNLIKE_ISO = "In minor units: see our list, which differs from ISO 4217 for CLP and ISK."
+OWN_UNITS: JsonValue = {"default": "iso", "ISK": 2}
+
+
+@pytest.mark.parametrize(
+    ("value", "currency", "said"),
+    [(279000, "ISK", "2790.00"), (5000, "JPY", "5000"), (1250, "EUR", "12.50")],
+)
+def test_minor_units_may_be_declared_by_currency(value: int, currency: str, said: str) -> None:
+    """What the map does not name counts as ISO 4217 says; on a property or at the price."""
+    amount = _object({"value": {**INTEGER, "x-orchet-minor-units": OWN_UNITS}, "currency": CODE})
+    sent: JsonObject = {"amount": {"value": value, "currency": currency}}
+    at: JsonObject = {"amount": "$request.body#/amount/value", "minor-units": OWN_UNITS}
+    plain = _object({"value": INTEGER, "currency": CODE})
+
+    for tool in (
+        shop(body={"amount": amount}, price="$request.body#/amount/value"),
+        shop(body={"amount": plain}, price=at),
+    ):
+        found = expected_price(tool, sent, None)
+        assert found == Money(amount=Decimal(said), currency=currency)
+
+
+def test_a_currency_outside_of_a_map_without_default_is_unknown() -> None:
+    """Nothing says how it counts."""
+    units = {**INTEGER, "x-orchet-minor-units": {"ISK": 2}}
+    amount = _object({"value": units, "currency": CODE})
+    tool = shop(body={"amount": amount}, price="$request.body#/amount/value")
+
+    assert expected_price(tool, {"amount": {"value": 5, "currency": "EUR"}}, None) is None
+
+
+@pytest.mark.parametrize("words", [UNLIKE_ISO, "In minor units (ISK: 2, JPY: 0)."])
+@pytest.mark.parametrize("on_the_object", [True, False])
+def test_a_list_unlike_iso_makes_the_price_unknown(words: str, on_the_object: bool) -> None:
+    """Until the document says how each currency counts."""
+    value = INTEGER if on_the_object else {**INTEGER, "description": words}
+    amount = _object({"value": value, "currency": CODE})
+    amount = {**amount, "description": words} if on_the_object else amount
+    tool = shop(body={"amount": amount}, price="$request.body#/amount/value")
+
+    assert expected_price(tool, {"amount": {"value": 2790, "currency": "ISK"}}, None) is None
+    assert expected_price(tool, {"amount": {"value": 2790, "currency": "EUR"}}, None) is None
+
+
+def test_a_list_like_iso_is_believed() -> None:
+    """It says what the standard says."""
+    words = {**INTEGER, "description": "In minor units (EUR: 2, JPY: 0)."}
+    amount = _object({"value": words, "currency": CODE})
+    tool = shop(body={"amount": amount}, price="$request.body#/amount/value")
+
+    found = expected_price(tool, {"amount": {"value": 1250, "currency": "EUR"}}, None)
+
+    assert found == Money(amount=Decimal("12.50"), currency="EUR")
+
+
+@pytest.mark.parametrize(
+    ("answer", "largest"),
+    [
+        (
+            {
+                "total": {"amount": "10.00", "currency": "EUR"},
+                "captured": {"amount": "400.00", "currency": "EUR"},
+            },
+            "400.00 EUR",
+        ),
+        ({"currency": "EUR", "total": "10.00", "taken_in_full": "250.00", "nights": 3}, "250.00"),
+        ({"currency": "EUR", "total": "10.00", "id": 40018, "room": "512"}, "10.00 EUR"),
+        ({"total": "10.00", "place": {"lat": 38.72, "lng": 9.13}, "currency": "EUR"}, "10.00"),
+        ({"status": "ok"}, ""),
+    ],
+    ids=["object", "text", "numbers that are no money", "another object", "nothing"],
+)
+def test_the_largest_amount_of_an_answer_is_named_whatever_its_name(
+    answer: JsonObject, largest: str
+) -> None:
+    """Where the document does not declare the charge; no list of names is complete."""
+    named = named_amounts(fake_tool("pay"), {}, answer)
+
+    assert [str(money) for money in named] == ([f"{largest.split()[0]} EUR"] if largest else [])
+
+
+@pytest.mark.parametrize("answered", [{}, {"description": "In euros, not cents."}])
+def test_an_answer_that_repeats_an_input_counts_in_its_unit(answered: JsonObject) -> None:
+    """The answer's own schema may state another unit; then the charge is a hundred times more."""
+    number = {"type": "integer", "x-orchet-minor-units": {"default": "iso", "ISK": 2}}
+    money = {"amount": number, "currency": {"type": "string"}}
+    echo = _object({"amount": {"type": "integer", **answered}, "currency": {"type": "string"}})
+    tool = shop(body=money, answer=echo)
+    sent: JsonObject = {"amount": 279000, "currency": "ISK"}
+
+    named = named_amounts(tool, sent, sent)
+
+    assert [str(one) for one in named] == ["279,000 ISK" if answered else "2,790 ISK"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.catalog.source_lines import SourceLine, find_lines
+from orchestrator.catalog.source import SourceLine, find_lines
 
 YAML = """\
 openapi: 3.1.0   # line 1

@@ -134,7 +134,7 @@ def test_prompts_in_rollback_and_missions_without_end_are_breaches() -> None:
 
 @pytest.mark.parametrize("status", ["stuck", "slow"])
 def test_what_a_mission_holds_that_is_not_over_is_no_orphan(status: str) -> None:
-    """Its ledger has it still; what is not there, or is said to be undone, is lost sight of."""
+    """Its ledger has it still; what is not there, or is said to be cancelled, is lost sight of."""
     assert broken(told(status, ObligationState.INTENDED), made()) == [status]
     assert broken(told(status, ObligationState.COMMITTED), made()) == [status]
     assert broken(told(status, ObligationState.VOID), made()) == [status, "orphan"]
@@ -150,7 +150,7 @@ def test_an_effect_of_no_mission_is_a_stray() -> None:
     assert judge([told("failed")], beside) == []
 
 
-def test_a_change_of_an_existing_thing_stands_until_it_is_undone() -> None:
+def test_a_change_of_an_existing_thing_stands_until_it_is_cancelled() -> None:
     """An update is an effect like any other: of a mission that failed it is an orphan."""
     changed = made().model_copy(update={"kind": "update"})
 

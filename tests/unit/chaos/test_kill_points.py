@@ -1,9 +1,10 @@
-"""Workers that die at one point, and their replacement; in processes of their own."""
+"""Workers that die at one point, and the pool that replaces them; in own processes."""
 
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 _LIVES = """
@@ -11,10 +12,10 @@ _LIVES = """
     from pathlib import Path
     from orchestrator.chaos.process_pool import keep_alive
     from orchestrator.chaos.scenarios.points import KillPoint
-    from orchestrator.chaos.kill_points import KillPoints
+    from orchestrator.chaos.killable_workers import KillPoints
 
     def point(when, at):
-        return KillPoint(part=".1-shop", when=when, at=at, what="something")
+        return KillPoint(part=".rollback", when=when, at=at, what="something")
 
     points = {
         "task": point("task", "6"),
@@ -28,12 +29,12 @@ _LIVES = """
         say = lambda word: os.write(1, f"{name} {word}\\n".encode())
         say("born")
         points.at_task(name, 7)
-        points.at_task(f"{name}.1-shop", 5)
-        points.at_activity(f"{name}.2-other", "3", "before")
-        points.at_activity(f"{name}.1-shop", "3", "before")
+        points.at_task(f"{name}.rollback", 5)
+        points.at_activity(f"{name}.other", "3", "before")
+        points.at_activity(f"{name}.rollback", "3", "before")
         say("passed")
-        points.at_task(f"{name}.1-shop", 8)
-        points.at_activity(f"{name}.1-shop", "3", "after")
+        points.at_task(f"{name}.rollback", 8)
+        points.at_activity(f"{name}.rollback", "3", "after")
         say("lived")
 
     keep_alive(serve, ["task", "before", "after", "never"], started=lambda: None)
@@ -56,18 +57,30 @@ def test_a_worker_dies_once_at_its_point_and_is_replaced(tmp_path: Path) -> None
     assert {struck.name for struck in tmp_path.iterdir()} == {"task", "before", "after"}
 
 
-def test_a_pool_that_is_asked_to_stop_has_no_more_children() -> None:
-    """SIGTERM reaches the child, and nobody takes its place."""
-    code = (
-        "import os, time; from orchestrator.chaos.process_pool import keep_alive\n"
-        "def serve(name): os.write(1, b'born\\n'); time.sleep(60)\n"
-        "keep_alive(serve, ['queue'], started=lambda: None)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as pool:
-        assert pool.stdout is not None
-        first = pool.stdout.readline()
-        pool.send_signal(signal.SIGTERM)
-        rest = pool.stdout.read()
+POOL = """
+import os, signal, time
+from orchestrator.chaos.process_pool import keep_alive
 
-        assert (first, rest) == (b"born\n", b"")
-    assert pool.returncode == 0
+def serve(name):
+    if name == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.write(1, f"{name}\\n".encode())
+    time.sleep(60)
+
+keep_alive(serve, ["deaf", "good"], started=lambda: None)
+"""
+
+
+def test_a_child_that_does_not_listen_is_killed() -> None:
+    """Before whoever stops the pool loses patience, and leaves the child to itself."""
+    with subprocess.Popen([sys.executable, "-c", POOL], stdout=subprocess.PIPE, text=True) as pool:
+        assert pool.stdout is not None
+        begun = {pool.stdout.readline().strip() for _ in range(2)}
+        began = time.monotonic()
+        pool.send_signal(signal.SIGTERM)
+        # Its end of the pipe is closed by the last of them.
+        more = pool.stdout.read()
+        took_s = time.monotonic() - began
+
+    assert (begun, more, pool.returncode) == ({"deaf", "good"}, "", 0)
+    assert took_s < 30

@@ -1,4 +1,4 @@
-"""What cannot be undone: the linter, which reads, and chaos, which tries, say the same."""
+"""What cannot be cancelled: the linter, which reads, and chaos, which tries, say the same."""
 
 from typing import Any
 
@@ -7,8 +7,12 @@ import pytest
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import Finding, lint
 from orchestrator.catalog.tool import Tool
-from orchestrator.chaos.scenarios.pair_cases import PairCase
-from orchestrator.chaos.verdicts.pair_verdict import Trial, flaws_of_contract, flaws_of_trial
+from orchestrator.chaos.verdicts.pair_verdict import (
+    PairCase,
+    Trial,
+    flaws_of_contract,
+    flaws_of_trial,
+)
 from orchestrator.chaos.verdicts.report import Flaw
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger, ObligationState
@@ -18,7 +22,7 @@ from tests.unit.catalog.lint.document_faults import (
     POST,
     PREFIX,
     Change,
-    nothing_undoes,
+    nothing_cancels,
     operation,
     put,
     without_reference,
@@ -30,12 +34,12 @@ case, ORC044 to ORC046 and ORC055, chaos tells by the reason for which a rollbac
 
 
 def unchanged(shop: dict[str, Any]) -> None:
-    """In a good document all is undone."""
+    """In a good document all is cancelled."""
 
 
 def cancels_nothing(shop: dict[str, Any]) -> None:
-    """A tool that changes something, and says nothing of how that is undone."""
-    nothing_undoes("structured-order")(shop)
+    """A tool that changes something, and says nothing of how that is cancelled."""
+    nothing_cancels("structured-order")(shop)
     del operation(shop, POST)["x-orchet-irreversible"]
 
 
@@ -70,14 +74,14 @@ def with_an_id_in_its_path(shop: dict[str, Any]) -> None:
         (unchanged, set()),
         (with_a_probe, set()),
         (with_a_key, set()),
-        (nothing_undoes("structured-order"), set()),
+        (nothing_cancels("structured-order"), set()),
         (cancels_nothing, {"ORC040"}),
         (without_reference, {"ORC047"}),
         (with_an_id_in_its_path, {"ORC047"}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_both_say_of_a_tool_that_it_is_not_undone(
+def test_both_say_of_a_tool_that_it_is_not_cancelled(
     shop: dict[str, Any], change: Change, codes: set[str]
 ) -> None:
     """By the same code, about the same tool; neither says it where the other does not."""
@@ -101,7 +105,7 @@ def test_a_cancel_that_asks_is_told_by_both(shop: dict[str, Any]) -> None:
 
 def test_what_only_a_trial_tells_has_no_code() -> None:
     """A provider that breaks its own contract is nothing that can be read."""
-    assert Flaw(why="it still stands", mend="cancel it").code == ""
+    assert Flaw(why="it still stands", remedy="cancel it").code == ""
 
 
 def found(shop: dict[str, Any]) -> dict[str, Finding]:

@@ -1,7 +1,7 @@
-"""Parking is right where the faults make undoing impossible, and nowhere else."""
+"""Parking is right where the faults make cancelling impossible, and nowhere else."""
 
 from orchestrator.chaos.verdicts.evidence import HeldRequest
-from orchestrator.chaos.verdicts.parking import why_not_parked
+from orchestrator.chaos.verdicts.invariants import why_not_parked
 from orchestrator.saga.ledger import ObligationState
 from orchestrator.testing import fake_obligation
 
@@ -60,7 +60,7 @@ def test_an_answer_may_be_lost_on_the_way_to_a_worker_that_is_cut_off() -> None:
     assert why_not_parked(PARKED, requests, cuts=2) is None
 
 
-def test_what_nothing_undoes_is_parked_rightly() -> None:
+def test_what_nothing_cancels_is_parked_rightly() -> None:
     """No cancel tool, no way back."""
     assert why_not_parked(PARKED.model_copy(update={"cancel_tool": None}), []) is None
 

@@ -1,5 +1,7 @@
 """Scripts and schedules: all of it follows from the seed."""
 
+from typing import get_args
+
 import pytest
 
 from orchestrator.chaos.scenarios.chaos_faults import (
@@ -11,11 +13,12 @@ from orchestrator.chaos.scenarios.chaos_faults import (
 )
 from orchestrator.chaos.scenarios.plan import (
     MissionScript,
+    fault_of,
     schedule_strikes,
     write_script,
 )
-from orchestrator.chaos.scenarios.provider_faults import fault_of
 from orchestrator.core.errors import UsageError
+from orchestrator.sandbox.faults import OddAnswer
 
 GOALS = ("book a trip", "reserve a table")
 
@@ -46,11 +49,13 @@ def test_every_fault_happens_to_some_mission() -> None:
     assert kinds >= {"latency", "duplicate", "refuse_cancel", "late_duplicate", "overcharge"}
     assert kinds >= {"breach_before", "breach_after", "gateway", "refuse_repeat"}
     assert kinds >= {"truncate", "cut_chunk"}
+    forms = {rule.breach for script in written for rule in script.rules}
+    assert forms >= {"html", "error", "no_reference", *get_args(OddAnswer)}
     assert any(script.is_rewound for script in written)
     assert parts == {
         ("cancel", "mission"),
+        ("reset", "mission"),
         ("terminate", "mission"),
-        ("terminate", "leg"),
         ("terminate", "rollback"),
     }
     assert any(script.rejected_card is not None for script in written)

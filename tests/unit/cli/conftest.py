@@ -51,7 +51,7 @@ def run_typed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]
         monkeypatch.setenv("COLUMNS", "160")
         monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
         monkeypatch.setattr(sys, "stderr", errors)
-        monkeypatch.setattr(progress, "_file", errors)  # undone, it is standard error again
+        monkeypatch.setattr(progress, "_file", errors)  # cancelled, it is standard error again
         monkeypatch.setattr(sys, "argv", ["orchestrator", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import ProfilesInvalid
+from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import AgentProfile
 from orchestrator.runtime.agent_profiles import load_profiles
 from orchestrator.settings import Settings
@@ -87,7 +87,7 @@ def test_a_worker_does_not_begin_with_a_wrong_file(shipped: Catalog, tmp_path: P
     file.write_text(WRONG)
     settings = Settings(agents=file)
 
-    with pytest.raises(ProfilesInvalid, match=r"agent office: domains: .*1 more; see: orchestrat"):
+    with pytest.raises(UsageError, match=r"agent office: domains: .*1 more; see: orchestrat"):
         load_profiles(settings, shipped)
     file.write_text(RIGHT)
     assert [agent.name for agent in load_profiles(settings, shipped)] == ["office", "anyone"]
@@ -105,26 +105,26 @@ def test_models_are_the_affair_of_a_planner_of_ones_own(shipped: Catalog, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("keys", "fault"),
+    ("keys", "at_fault"),
     [
-        ("model: foo:bar", "model: no provider of models is called 'foo'; write PROVIDER:MODEL"),
-        ("model: 'openai:'", "model: 'openai:' names no model; write PROVIDER:MODEL"),
-        ("fallback: [openai:a, foo:b]", "fallback.1: no provider of models is called 'foo'; "),
-        ("model: openai:a\n  fallback: [openai:a]", "fallback: openai:a is named twice; "),
-        ("planner: chaining\n  model: openai:a", "model: the planner chaining asks no model; "),
-        ("planner: nowhere:make", "planner: the planner nowhere:make cannot be loaded: No module"),
-        ("planner: rules", "planner: 'rules' is no planner: name chaining, llm, module:factory"),
+        ("model: foo:bar", "model"),
+        ("model: 'openai:'", "model"),
+        ("fallback: [openai:a, foo:b]", "fallback.1"),
+        ("model: openai:a\n  fallback: [openai:a]", "fallback"),
+        ("planner: chaining\n  model: openai:a", "model"),
+        ("planner: nowhere:make", "planner"),
+        ("planner: rules", "planner"),
     ],
     ids=["provider", "no model", "fallback", "twice", "never asked", "own", "no planner"],
 )
-def test_who_decides_is_checked(run: Run, tmp_path: Path, keys: str, fault: str) -> None:
+def test_who_decides_is_checked(run: Run, tmp_path: Path, keys: str, at_fault: str) -> None:
     """Before a leg needs it: there it would sink its mission."""
     (tmp_path / "agents.yaml").write_text(f"- name: a\n  {keys}\n")
 
-    ran = run("agents", "check", "agents.yaml")
+    ran = run("agents", "check", "agents.yaml", "--json")
 
     assert ran.exit_code == 1
-    assert f"agents.yaml: agent a: {fault}" in ran.stdout
+    assert [(fault["agent"], fault["key"]) for fault in ran.json["faults"]] == [("a", at_fault)]
 
 
 def test_a_missing_key_is_told_and_no_fault_of_the_file(

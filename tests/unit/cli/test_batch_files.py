@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.batch_commands import read_batch
+from orchestrator.cli.batches import read_batch
 from orchestrator.client.batch import BatchFaulty
 from orchestrator.core.errors import DocumentUnreadable
 

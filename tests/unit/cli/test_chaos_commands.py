@@ -1,33 +1,67 @@
-"""`orchestrator chaos run`, as far as it goes without starting anything."""
+"""`orchestrator chaos run`: its verdicts and exit codes, as far as they need no server."""
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-Run = Callable[..., Any]
+from tests.commands import Ran
+
+Run = Callable[..., Ran]
+
+LOOSE = """
+openapi: 3.1.0
+info: {title: Notes, version: "1"}
+servers: [{url: "https://notes.example"}]
+paths:
+  /notes:
+    post:
+      operationId: post_note
+      summary: Post a note.
+      x-orchet-tool: true
+      x-orchet-requires-confirmation: structured-message
+      responses: {"201": {description: posted}}
+"""
+READS = LOOSE.replace("post:", "get:").replace("x-orchet-requires-confirmation", "x-other")
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    "options",
     [
-        (["--faults", "explode"], "no fault is called explode"),
-        (["--faults", ""], "kill-worker"),
-        (["--missions", "0"], "--missions"),
+        ("--faults", "explode"),
+        ("--faults", ""),
+        ("--missions", "0"),
+        ("--overlay", "x.yaml"),
+        ("--planner", "own"),
+        ("--model", "openai:gpt-5"),
+        ("--store", "mysql"),
+        ("--specs", "reads.yaml"),
     ],
 )
-def test_wrong_usage_is_told_before_anything_starts(
-    run: Run, options: list[str], said: str
+def test_wrong_usage_is_refused_before_anything_starts(
+    run: Run, tmp_path: Path, options: tuple[str, str]
 ) -> None:
-    """Exit code 2, and what would be right."""
+    """Exit code 2; documents without a consequence have nothing to roll back."""
+    (tmp_path / "reads.yaml").write_text(READS)
     ran = run("chaos", "run", *options)
 
-    assert ran.exit_code == 2
-    assert said in ran.stderr
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr
+
+
+def test_a_broken_contract_exits_with_one_and_prints_one_document(tmp_path: Path, run: Run) -> None:
+    """--json: nothing but the report on standard output."""
+    (tmp_path / "notes.yaml").write_text(LOOSE)
+
+    ran = run("chaos", "run", "--specs", "notes.yaml", "--seed", "4", "--json")
+
+    assert ran.exit_code == 1
+    assert (ran.json["seed"], ran.json["ok"]) == (4, False)
+    assert [c["case"] for c in ran.json["checks"]] == ["contract"]
 
 
 def test_help_names_every_fault(run: Run) -> None:
-    """The list that --faults takes is in the help text."""
-    ran = run("chaos", "run", "--help")
+    """The values of --faults are in the help text."""
+    text = "".join(run("chaos", "run", "--help").stdout.split())
 
-    assert all(word in ran.stdout for word in ("drop-after", "kill-worker", "--every-point"))
+    assert all(word in text for word in ("drop-after", "kill-worker", "--every-point"))

@@ -13,6 +13,9 @@ import pytest
 from orchestrator.confirmation import models
 from orchestrator.confirmation.models import ConfirmationCard, Decision, DecisionReceipt
 from orchestrator.core.budget import Money
+from orchestrator.core.errors import CardUnknown, MissionNotFound
+from orchestrator.messages.leg import Question
+from tests.commands import Ran
 
 CARD = ConfirmationCard(
     confirmation_id="m.1-dinner.2",
@@ -107,3 +110,58 @@ def test_a_given_digest_is_sent_unread(client: Client, approve: Approve) -> None
     code, _ = approve("--digest", "cd" * 32)
 
     assert (code, client.approved, client.reads) == (0, ["cd" * 32], 0)
+
+
+ASKED = Question(
+    question_id="m.1-dinner.3",
+    mission_id="m",
+    leg_id="1-dinner",
+    question="When?",
+    fields={"day": {"type": "string", "format": "date"}},
+    why="the search takes it",
+    otherwise="the mission fails",
+)
+
+
+@pytest.mark.parametrize("asked_id", [CARD.confirmation_id, ASKED.question_id])
+def test_an_id_of_the_list_is_shown(
+    asked_id: str, run: Callable[..., Ran], connect_to: Callable[[object], None]
+) -> None:
+    """A question as well as a card."""
+
+    class Both(Client):
+        async def confirmation(self, confirmation_id: str) -> ConfirmationCard:
+            if confirmation_id != CARD.confirmation_id:
+                raise CardUnknown(confirmation_id, "no such confirmation is open")
+            return CARD
+
+        async def question(self, _: str) -> Question:
+            return ASKED
+
+    connect_to(Both())
+
+    assert asked_id in run("confirm", "show", asked_id).stdout
+    assert asked_id in run("confirm", "show", asked_id, "--json").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("mission", "show"), ("mission", "export"), ("rollback", "show")],
+)
+def test_a_mission_is_named_by_any_id_of_it(
+    words: tuple[str, ...], run: Callable[..., Ran], connect_to: Callable[[object], None]
+) -> None:
+    """Of a card, a question or an obligation, as lists print them."""
+    named = []
+
+    class Missing(Client):
+        def get(self, mission_id: str) -> object:
+            named.append(mission_id)
+            raise MissionNotFound(mission_id)
+
+        record = rollback_report = get
+
+    connect_to(Missing())
+    run(*words, "m.1-dinner.2")
+
+    assert named == ["m"]

@@ -1,6 +1,5 @@
 """Follow-up actions on the command line: what a result lists, and the mission that one begins."""
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -14,7 +13,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.errors import MissionNotFound
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
-from orchestrator.messages.receipts import Receipt
+from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
 from orchestrator.saga.outcome import FollowUp
 from tests.commands import Ran
 
@@ -40,14 +39,24 @@ RESULT = MissionResult(
     mission_id="trip",
     goal="Book a flight",
     status=MissionStatus.SUCCEEDED,
-    receipts=(
-        Receipt(
-            call_id="trip.1-book.2",
-            leg_id="1-book",
-            tool="flight_book_offer",
-            title="Book an offer",
-            follow_ups=(CANCEL,),
-        ),
+    ledger=Ledger(
+        obligations=(
+            Obligation(
+                obligation_id="trip.1-book.2",
+                mission_id="trip",
+                leg_id="1-book",
+                tool="flight_book_offer",
+                cancel_tool="flight_cancel_booking",
+                catalog_digest="c0ffee",
+                arguments={},
+                idempotency_key=None,
+                title="Book an offer",
+                state=ObligationState.COMMITTED,
+                written_at=AT,
+                deadline=AT,
+                follow_ups=(CANCEL,),
+            ),
+        )
     ),
     legs=(
         LegResult(
@@ -95,16 +104,6 @@ def client(connect_to: Callable[[object], None]) -> Client:
     one = Client()
     connect_to(one)
     return one
-
-
-def test_a_mission_lists_what_can_be_done_next(client: Client, run: Run) -> None:
-    """With its window and fee, and the command that begins it; scripts get one list."""
-    shown = " ".join(run("mission", "show", "trip").stdout.split())
-    told = json.loads(run("mission", "show", "trip", "--json").stdout)
-
-    assert "mission start --follow-up trip.1-book.2:1" in shown
-    assert f"until 2026-11-30 08:00 UTC; fee {CANCEL.fee}" in shown
-    assert [FollowUp.model_validate(one) for one in told["follow_ups"]] == [CANCEL, STATUS]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every command, shown the worst that a provider can write: none of it reaches the terminal raw."""
+"""Hostile text of providers reaches no terminal raw, whatever the command."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ import yaml
 from orchestrator.adapters.storage.personal_values import VaultContents
 from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
-from orchestrator.cli import chaos_runs, demo_commands, output, tools_commands
+from orchestrator.cli import chaos_runs, dev_commands, output, tools_commands
 from orchestrator.cli.main import COMMANDS, load_command
 from orchestrator.client.batch import Batch
-from orchestrator.client.kept_file import KeptFile
+from orchestrator.client.key_rotation import KeyUse
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_schedules import Schedules
+from orchestrator.client.stores import KeptFile
 from orchestrator.confirmation.mission_records import FORMAT, seal
 from orchestrator.messages.events import AnyEvent
 from orchestrator.messages.plan_preview import PlanPreview
@@ -44,43 +45,40 @@ CASES: dict[str, tuple[str, ...]] = {
     "codec-server": (_WORST,),
     "confirm amend": (_WORST, "k=v"),
     "confirm approve": (_WORST, *_DIGEST),
-    "confirm keygen": ("key.jwk", "--approver", _WORST, "--issuer", "example.com"),
     "confirm list": (),
     "confirm reject": (_WORST, "--reason", "no"),
     "confirm respond": (_WORST, "--text", "a later one"),
     "confirm show": (_WORST,),
+    "copy-store": ("--from", "store.db", "--to", "other"),
     "demo": (),
+    "keys list": (),
+    "keys new": ("approval", "key.jwk", "--approver", _WORST, "--issuer", "example.com"),
+    "keys list | used": ("--used",),
+    "keys new | payload": ("payload", "payload.keys", "--id", _WORST),
+    "keys new | vault": ("vault", _WORST),
+    "keys use": (_WORST, _WORST),
     "dev": (_WORST,),
     "mission answer": (_WORST, "k=v"),
-    "mission resume": (_WORST, "--model", _WORST),
-    "mission batch": ("requests.jsonl",),
+    "mission answer | pause": (_WORST, "--model", _WORST),
     "mission cancel": (_WORST,),
-    "mission schedule create": ("rooms", _WORST, "--every", "1d"),
-    "mission schedule delete": (_WORST,),
-    "mission schedule list": (),
-    "mission schedule pause": (_WORST,),
-    "mission schedule resume": (_WORST,),
-    "mission schedule run": (_WORST,),
-    "mission schedule show": (_WORST,),
-    "mission event-types": (),
+    "mission schedule": (),
+    "mission schedule | one": (_WORST,),
+    "mission schedule | change": (_WORST, "pause"),
     "mission export": (_WORST,),
     "mission verify": ("record.json",),
-    "mission feed": ("--once",),
-    "mission file": (_WORST, _WORST, "--out", "label.pdf"),
     "mission list": (),
     "mission plan": (_WORST,),
     "mission rollback": (_WORST,),
     "mission show": (_WORST,),
     "mission start": (_WORST, "--wait"),
+    "mission start | schedule": (_WORST, "--schedule", "rooms", "--every", "1d"),
+    "mission start | batch": ("--batch", "requests.jsonl"),
+    "mission export | file": (_WORST, "--file", _WORST, "--out", "label.pdf"),
     "mission watch": (_WORST,),
-    "payload-keys list": (),
-    "payload-keys new": (_WORST, "payload.keys"),
-    "payload-keys use": (_WORST, _WORST),
-    "payload-keys used": (),
+    "mission watch | all": ("--once",),
     "pii forget": (_WORST,),
+    "pii forget | mission": ("--mission", _WORST),
     "pii list": (),
-    "pii new-key": (_WORST,),
-    "pii purge": (_WORST,),
     "pii set": ("traveler_name", "--value", "x"),
     "proxy": ("--upstream", "https://api.example.com/v1", _WORST),
     "rollback list": (),
@@ -89,12 +87,10 @@ CASES: dict[str, tuple[str, ...]] = {
     "rollback sweep": (),
     "route calibrate": ("traces.jsonl", "--out", "profile.json"),
     "route eval": (".",),
-    "route report": ("traces.jsonl",),
+    "route eval | records": ("traces.jsonl",),
     "route text": ("order the worst article", "--explain", "--specs", "worst.yaml"),
     "sandbox": (_WORST,),
     "settings": (),
-    "telemetry": (),
-    "store copy": ("--from", "store.db", "--to", "other"),
     "tools call": ("worst_read", "--specs", "worst.yaml"),
     "tools discover": ("worst article", "--specs", "worst.yaml"),
     "tools lint": ("broken.yaml",),
@@ -103,27 +99,27 @@ CASES: dict[str, tuple[str, ...]] = {
     "tools show": ("worst_read", "--specs", "worst.yaml"),
     "worker": (_WORST,),
 }
-"""Arguments with which each command shows text of others; services show it in usage errors."""
+"""Arguments with which each command shows text of others; services show it in usage errors.
+
+After ` | ` stands what a further case of a command is about.
+"""
 
 _SILENT = {
-    "telemetry ",
-    "telemetry --json",
-    "confirm keygen",
-    "mission event-types ",
-    "mission event-types --json",
-    "payload-keys list ",
-    "payload-keys list --json",
+    "keys list ",
+    "keys list --json",
     "pii set",
     "route calibrate ",
-    "route report ",
-    "route report --json",
     "settings ",
     "settings --json",
-    "store copy ",
-    "store copy --json",
+    "copy-store ",
+    "copy-store --json",
+    "keys new",
+    "pii forget --json",
+    "route eval | records ",
+    "route eval | records --json",
     "tools discover --json",
 }
-"""What shows no text of others."""
+"""Commands that show no text of others, or its beginning alone."""
 
 
 def _commands() -> Iterator[str]:
@@ -141,7 +137,7 @@ def _below(name: str, command: Any) -> Iterator[str]:
 
 def test_every_command_has_a_case() -> None:
     """A new command needs one above, with which it shows text of others."""
-    assert sorted(_commands()) == sorted(CASES)
+    assert sorted(_commands()) == sorted({case.partition(" | ")[0] for case in CASES})
 
 
 class Answers:
@@ -183,10 +179,10 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
         return answer
 
     for one in (output.console, output.progress):
-        monkeypatch.setattr(one, "_width", 4000)  # undone, it is the terminal's again
+        monkeypatch.setattr(one, "_width", 4000)  # cancelled, it is the terminal's again
     monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(MissionClient, "connect", _connect(hostile))
-    monkeypatch.setattr(demo_commands, "_demo", gives(DemoReport))
+    monkeypatch.setattr(dev_commands, "_demo", gives(DemoReport))
     monkeypatch.setattr(chaos_runs, "on_a_stack", gives(ChaosReport))
     monkeypatch.setattr(chaos_runs, "try_pairs", gives(PairsReport))
     monkeypatch.setattr(tools_commands, "_call", gives(ToolOutcome))
@@ -207,7 +203,7 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
 
 def _given_by(method: Any) -> Any:
     """Return the type that a method answers with, also one that its module imports when it runs."""
-    late = {one.__name__: one for one in (Batch, KeptFile, PlanPreview, Schedules)}
+    late = {one.__name__: one for one in (Batch, KeptFile, KeyUse, PlanPreview, Schedules)}
     return get_type_hints(method, localns={**late, "AnyEvent": AnyEvent})["return"]
 
 
@@ -264,9 +260,9 @@ _TOOL = {"x-orchet-tool": True, "responses": {"204": {"description": "Done."}}}
 
 
 @pytest.mark.parametrize("script", ["", _SCRIPTED])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_no_command_prints_what_is_hidden(
-    name: str,
+    case: str,
     script: str,
     run: Run,
     world: None,
@@ -274,13 +270,14 @@ def test_no_command_prints_what_is_hidden(
     hidden: Callable[[str], list[str]],
 ) -> None:
     """Neither to people nor to scripts; and what looks like rich's markup stays text."""
+    name = case.partition(" | ")[0]
     is_script = bool(script) and _takes_json(name)
-    arguments = [hostile_text if word == _WORST else word for word in CASES[name]]
+    arguments = [hostile_text if word == _WORST else word for word in CASES[case]]
     ran = run(*name.split(), *arguments, *([script] if is_script else []))
     printed = ran.stdout + ran.stderr
     unfolded = re.sub(r"[\s│]", "", printed)
 
-    assert ("evil.example" in unfolded) is ({name, f"{name} {script}"}.isdisjoint(_SILENT))
+    assert ("evil.example" in unfolded) is ({case, f"{case} {script}"}.isdisjoint(_SILENT))
     assert "Traceback" not in printed
     assert hidden(printed) == []
     assert not re.search(r"^(│ )?Price 1 EUR", printed, re.MULTILINE)

@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from orchestrator.cli.main import COMMANDS, load_command
 
-_HEAVY = {"httpx", "numpy", "pydantic", "temporalio"}
+_HEAVY = {"httpx", "numpy", "pydantic", "rich", "temporalio"}
+_WORK = {"httpx", "numpy", "openapi_core", "pydantic_settings", "sqlalchemy", "temporalio"}
 _OF_PLANNERS = {"dateparser", "numpy", "phonenumbers", "requests"}
 _HELP = """
 import sys
@@ -57,19 +60,37 @@ def test_a_command_that_ends_is_not_looked_through_for_garbage() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_listed_help_is_the_real_one(name: str) -> None:
-    """The line in the table is the first of what the command says of itself."""
-    paragraph = load_command(name).help.partition("\n\n")[0]
+def test_the_table_of_commands_is_true(name: str) -> None:
+    """Its line is the first of the command's help; completion is offered at the top alone."""
+    command = load_command(name)
+    paragraph = command.help.partition("\n\n")[0]
 
     assert " ".join(paragraph.split()) == COMMANDS[name]
+    assert "--install-completion" not in {o for p in command.params for o in p.opts}
+
+
+def _below(command: Any) -> Iterator[Any]:
+    inner = getattr(command, "commands", None) or {}
+    for one in inner.values():
+        yield from _below(one)
+    if not inner:
+        yield command
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_completion_is_offered_at_the_top_alone(name: str) -> None:
-    """No command repeats --install-completion and --show-completion."""
-    options = {option for parameter in load_command(name).params for option in parameter.opts}
+def test_each_command_has_an_example(name: str) -> None:
+    """In its help text."""
+    assert [one.name for one in _below(load_command(name)) if "Example: " not in one.help] == []
 
-    assert "--install-completion" not in options
+
+@pytest.mark.parametrize("words", [["mission", "list"], ["tools", "list"], ["worker"]])
+def test_help_of_a_command_loads_no_library_of_its_work(words: list[str]) -> None:
+    """Importing them takes longer than all else that a help text needs."""
+    shown = subprocess.run(
+        [sys.executable, "-c", _HELP, *words, "--help"], capture_output=True, text=True, check=True
+    )
+
+    assert [name for name in _WORK if f"'{name}'" in shown.stderr] == []
 
 
 def test_bytes_that_are_no_text_are_refused_in_a_line() -> None:

@@ -96,7 +96,7 @@ def test_a_traceback_and_a_log_without_a_handler_are_clean() -> None:
     code = (
         "import sys, logging\n"
         "from orchestrator.cli import main, clean_errors\n"
-        "clean_errors.clean_what_python_prints()\n"
+        "clean_errors.install_clean_hooks()\n"
         f"logging.getLogger('x').warning({RAW!r})\n"
         f"raise ValueError({RAW!r})\n"
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli import signing
+from orchestrator.cli import asking
 from orchestrator.client.mission_rollback import RollbackPreview
 from orchestrator.core.budget import Money
 from orchestrator.messages.mission import MissionStatus
@@ -78,7 +78,7 @@ def test_a_person_is_shown_what_will_be_cancelled_and_asked(
     assert code == 0
     for word in ("Book a hotel room", "hbk_1", "292.32 EUR", "hotel_cancel", "Post a note"):
         assert word in before
-    assert "nothing undoes it" in before
+    assert "nothing cancels it" in before
     assert client.started == [{"reason": "wrong week", "approver": "ann"}]
 
 
@@ -143,7 +143,7 @@ def test_an_account_without_a_name_is_nobody(
     def unknown() -> str:
         raise KeyError("uid not found")
 
-    monkeypatch.setattr(signing, "getuser", unknown)
+    monkeypatch.setattr(asking, "getuser", unknown)
 
     assert roll_back("--yes", "--reason", "wrong week")[0] == 0
     assert client.started == [{"reason": "wrong week", "approver": None}]

@@ -87,14 +87,6 @@ def test_vectors_are_built_in_and_can_be_turned_off(
     assert run(*text, "--embedder", "built-in").json["embedder"] == "used"
 
 
-def test_no_embedder_is_refused_in_a_line(run: Callable[..., Any]) -> None:
-    """Wrong usage, with the way to name one."""
-    ran = run("route", "weather in London", "--embedder", "minilm")
-
-    assert ran.exit_code == 2
-    assert "'minilm' is no embedder: name built-in, none, local:MODEL" in ran.stderr
-
-
 def test_what_was_learned_changes_what_a_worker_forwards(
     run: Callable[..., Any], traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

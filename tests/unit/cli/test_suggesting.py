@@ -15,7 +15,7 @@ from orchestrator.core.errors import UsageError
 from tests.commands import Ran
 
 Run = Callable[..., Ran]
-FLAW = Flaw(why="it still stands", mend="cancel it")
+FLAW = Flaw(why="it still stands", remedy="cancel it")
 
 
 @pytest.fixture

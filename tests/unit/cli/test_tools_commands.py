@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from orchestrator.settings import Settings
+from orchestrator.cli.output import console
 from tests.commands import Ran
 
 if TYPE_CHECKING:
@@ -45,17 +45,6 @@ def test_overlays_of_the_settings_belong_to_documents_of_the_settings(
 
     assert [tool["name"] for tool in run("tools", "list", "--json").json] == [TOOL]
     assert run("tools", "list", "--specs", "crm.yaml", "--json").json == []
-
-
-def test_overlays_of_the_settings_are_separated_by_colons(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """In the order in which they are applied; an empty variable is no overlay."""
-    monkeypatch.setenv("ORCHESTRATOR_OVERLAYS", "a.yaml:b.yaml")
-    assert [path.name for path in Settings().overlays] == ["a.yaml", "b.yaml"]
-
-    monkeypatch.setenv("ORCHESTRATOR_OVERLAYS", "")
-    assert Settings().overlays == ()
 
 
 def test_an_action_that_changes_nothing_is_told_in_one_line(
@@ -117,18 +106,16 @@ def test_lint_exits_1_on_errors_and_says_where_they_are(run: Run, crm: Path, our
     )
 
 
-def test_lint_leaves_out_what_nobody_wants_to_be_told(run: Run, crm: Path, ours: Path) -> None:
-    """Except what a rollback depends on, and codes that there are not."""
+def test_lint_ignores_codes_except_those_of_rollbacks(run: Run, crm: Path, ours: Path) -> None:
+    """Nor codes that do not exist."""
     crm.write_text(crm.read_text().replace("Show a customer.", "''"))
     lint = ("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
 
     heeded = run(*lint, "--ignore", "ORC012", "--ignore", "ORC021")
     lasting, unknown = run(*lint, "--ignore", "ORC040"), run(*lint, "--ignore", "ORC999")
 
-    assert (heeded.exit_code, heeded.stdout) == (0, "nothing to mend (1 suppressed)\n")
-    assert (lasting.exit_code, unknown.exit_code) == (2, 2)
-    assert "ORC040 cannot be ignored" in lasting.stderr
-    assert "there is no code 'ORC999'" in unknown.stderr
+    assert (heeded.exit_code, lasting.exit_code, unknown.exit_code) == (0, 2, 2)
+    assert "(1 suppressed)" in heeded.stdout
 
 
 def test_lint_shows_all_when_asked_to(run: Run, crm: Path, ours: Path) -> None:
@@ -167,41 +154,27 @@ def test_lint_writes_json_and_sarif_with_files(run: Run, crm: Path, ours: Path) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "line"),
+    ("arguments", "named"),
     [
-        (
-            ("flight_book_offer", "--input", "offer_id=x"),
-            "flight_book_offer changes something, so only missions call it: they ask first, keep "
-            "a ledger and can undo it; start one with: orchestrator mission start "
-            '"what to do, in plain words"',
-        ),
-        (
-            ("flight_cancel_booking", "--input", "booking_id=x"),
-            "flight_cancel_booking changes something, so only missions call it: they ask first, "
-            "keep a ledger and can undo it; start one with: orchestrator mission start "
-            '"what to do, in plain words"',
-        ),
+        (("flight_book_offer", "--input", "offer_id=x"), ["only missions call it"]),
+        (("flight_cancel_booking", "--input", "booking_id=x"), ["only missions call it"]),
         (
             ("weather_get_forecast", "--input", "date=soon", "--input", "cty=Oslo"),
-            "weather_get_forecast: cty is no input here; did you mean city?; city is missing; "
-            "date must be a date like 2026-12-03",
+            ["cty", "city", "date"],
         ),
-        (
-            ("weather_get_forcast",),
-            "no tool is called 'weather_get_forcast'; did you mean weather_get_forecast",
-        ),
-        (("weather_get_forecast", "--input", "city"), "'city' is not NAME=VALUE, e.g. guests=2"),
+        (("weather_get_forcast",), ["weather_get_forecast"]),
+        (("weather_get_forecast", "--input", "city"), ["'city'"]),
     ],
 )
-def test_a_call_that_cannot_be_is_refused_before_anything_is_sent(
-    arguments: tuple[str, ...], line: str, run: Run
+def test_an_invalid_call_is_refused_before_anything_is_sent(
+    arguments: tuple[str, ...], named: list[str], run: Run
 ) -> None:
-    """Exit 2, one line that names each field or says what to do instead."""
+    """Exit 2 and one line that names each wrong field."""
     ran = run("tools", "call", *arguments)
 
     assert (ran.exit_code, ran.stdout) == (2, "")
-    (told,) = ran.stderr.splitlines()
-    assert told.startswith(f"orchestrator: {line}")
+    (line,) = ran.stderr.splitlines()
+    assert all(word in line for word in named)
 
 
 def test_a_read_that_asks_for_a_confirmation_is_refused(run: Run, crm: Path, ours: Path) -> None:
@@ -214,3 +187,65 @@ def test_a_read_that_asks_for_a_confirmation_is_refused(run: Run, crm: Path, our
 
     assert ran.exit_code == 2
     assert "customer_get asks for a confirmation, so only missions call it" in ran.stderr
+
+
+# -- lists ----------------------------------------------------------------------------------------
+
+DOCUMENT = """
+openapi: 3.1.0
+info: {title: Parts, version: "1"}
+paths:
+  /parts:
+    get: {x-orchet-tool: true, responses: {}}
+    post:
+      x-orchet-tool: true
+      operationId: add
+      parameters: [{name: a, in: nowhere}]
+      responses: {}
+"""
+
+
+def test_skipped_operations_are_listed(run: Run, tmp_path: Path) -> None:
+    """With file, line and pointer; and so is the tool whose name was made."""
+    (tmp_path / "parts.yaml").write_text(DOCUMENT)
+    listed = run("tools", "list", "--specs", "parts.yaml")
+    text = " ".join(listed.stdout.split())
+
+    assert listed.exit_code == 0
+    assert "get_parts (GET /parts)" in text
+    assert "parts.yaml:10 /paths/~1parts/post/parameters/0/in" in text
+
+
+def test_json_has_skipped_operations_after_the_tools(run: Run, tmp_path: Path) -> None:
+    """Marked as that; nothing else is on standard output."""
+    (tmp_path / "parts.yaml").write_text(DOCUMENT)
+
+    tool, skipped = run("tools", "list", "--specs", "parts.yaml", "--json").json
+
+    assert (tool["name"], tool["named_so"]) == ("get_parts", "it has no operationId")
+    assert skipped["skipped"] is True
+    assert (skipped["name"], skipped["line"]) == ("add", 10)
+    assert {"pointer", "reason", "remedy", "document", "file"} <= skipped.keys()
+
+
+def test_a_skipped_tool_that_is_asked_for_says_why(run: Run, tmp_path: Path) -> None:
+    """It is not told to be unknown."""
+    (tmp_path / "parts.yaml").write_text(DOCUMENT)
+
+    shown = run("tools", "show", "add", "--specs", "parts.yaml")
+
+    assert shown.exit_code == 2
+    assert "add of parts is skipped: a parameter cannot be in 'nowhere'" in shown.stderr
+
+
+def test_names_stay_whole_on_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table where it fits; else the facts of a tool stand below its name."""
+    monkeypatch.setattr(console, "_width", 160)
+    wide = run("tools", "list").stdout.splitlines()
+    monkeypatch.setattr(console, "_width", 60)
+    narrow = run("tools", "list").stdout.splitlines()
+
+    assert wide[0].split() == ["tool", "domain", "effect", "confirmation", "cancelled", "by"]
+    at = narrow.index("calendar_create_event")
+    assert narrow[at + 2].endswith("calendar_cancel_event")
+    assert max(map(len, narrow)) <= 60

@@ -83,7 +83,7 @@ def silent(*_: object) -> None:
 
 async def test_no_more_run_than_may(starter: FakeStarter) -> None:
     """And all of them run, in their order."""
-    ends = await batch(starter).run("b", entries(*"abcdefg"), at_once=3, tell=silent)
+    ends = await batch(starter).run("b", entries(*"abcdefg"), at_once=3, notify=silent)
 
     assert starter.most == 3
     assert [end.mission_id for end in ends] == starter.started
@@ -116,7 +116,7 @@ async def test_nothing_is_started_before_all_can_be(
 ) -> None:
     """The line is named. No id is made of what is personal or encrypted: ids are not."""
     with pytest.raises(BatchFaulty, match=wrong):
-        await batch(starter, hides_goals=hides).run("b", given, at_once=2, tell=silent)
+        await batch(starter, hides_goals=hides).run("b", given, at_once=2, notify=silent)
 
     assert starter.started == []
 
@@ -128,7 +128,7 @@ async def test_an_id_is_given_once(starter: FakeStarter) -> None:
         for n, goal in enumerate("ab", start=1)
     ]
     with pytest.raises(BatchFaulty, match="line 2: its id same is that of line 1"):
-        await batch(starter).run("b", twice, at_once=2, tell=silent)
+        await batch(starter).run("b", twice, at_once=2, notify=silent)
 
 
 async def test_what_cannot_be_started_holds_up_no_other(starter: FakeStarter) -> None:
@@ -136,7 +136,7 @@ async def test_what_cannot_be_started_holds_up_no_other(starter: FakeStarter) ->
     named = await batch(starter).named("b", entries("a", "b"))
     starter.taken.add(named[0].request.mission_id or "")
     starter.away = 1
-    first, second = await batch(starter).run("b", entries("a", "b"), at_once=1, tell=silent)
+    first, second = await batch(starter).run("b", entries("a", "b"), at_once=1, notify=silent)
 
     assert (first.status, second.status) == (NOT_STARTED, MissionStatus.SUCCEEDED)
     assert "another" in first.error or "other" in first.error

@@ -5,80 +5,15 @@ from typing import cast
 from unittest.mock import AsyncMock
 
 import pytest
-from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.client.connection import Connection, connect_temporal, until_answered
-from orchestrator.core.errors import (
-    MissionNotFound,
-    NoAnswer,
-    NoWorker,
-    QueryFailed,
-    RunReplayed,
-    ServerRefused,
-    ServerUnreachable,
-)
-from orchestrator.core.payload_errors import PayloadLocked
+from orchestrator.core.errors import MissionNotFound, NoAnswer, NoWorker, ServerUnreachable
 from orchestrator.core.record import Record
-from orchestrator.messages.names import RUN_REPLAYED
+from tests.refusals import raises_code
 
 CONNECTION = Connection(cast(Client, None), "missions")
-GONE = RPCError("timeout", RPCStatusCode.DEADLINE_EXCEEDED, b"")
-SENT_BACK = WorkflowQueryFailedError(RUN_REPLAYED)
-
-
-class Answers:
-    """A workflow, and the client of it, whose queries come to these one after the other."""
-
-    def __init__(self, *answers: Exception | str) -> None:
-        self.left = list(answers)
-
-    def get_workflow_handle(self, workflow_id: str) -> "Answers":
-        return self
-
-    async def describe(self) -> SimpleNamespace:
-        goes_on = SimpleNamespace(pending_workflow_task=SimpleNamespace(attempt=1))
-        return SimpleNamespace(id="trip", task_queue="that of its agent", raw_description=goes_on)
-
-    async def query(self, name: str, **options: object) -> str:
-        answer = self.left.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-async def asked(*answers: Exception | str) -> str:
-    """What a query comes to."""
-    return await Connection(cast(Client, Answers(*answers)), "missions").query("trip", "told", str)
-
-
-async def test_another_worker_may_have_the_key_of_what_is_asked() -> None:
-    """A worker that lacks it sends the query back with words that begin so."""
-    lacks = WorkflowQueryFailedError(str(PayloadLocked("new", "only 'old' is known here")))
-    assert await asked(lacks, lacks, "well") == "well"
-    with pytest.raises(QueryFailed, match="'new', and only 'old' is known here"):
-        await asked(*[lacks] * 9)
-
-
-async def test_what_a_worker_sends_back_or_drops_is_asked_again() -> None:
-    """Several workers may hold a state that they must replay; nobody is asked for ever."""
-    assert await asked(SENT_BACK, SENT_BACK, GONE, SENT_BACK, "well") == "well"
-    with pytest.raises(RunReplayed):
-        await asked(*[SENT_BACK] * 9)
-    with pytest.raises(NoAnswer, match="'that of its agent' answered within 20 s"):
-        await asked(GONE, GONE, "too late")
-    with pytest.raises(QueryFailed):
-        await asked(WorkflowQueryFailedError("[TMPRL1100]"), "never asked")
-
-
-def test_a_workflow_that_does_not_replay_is_one_sentence() -> None:
-    """The worker's words, without their line breaks, and what to do."""
-    error = CONNECTION.explained(WorkflowQueryFailedError("[TMPRL1100]\n no\tmatch"), "trip")
-    assert isinstance(error, QueryFailed)
-    assert str(error) == (
-        "trip cannot be read ([TMPRL1100] no match); it goes on or waits in Temporal: "
-        "run the workers with the code that it was started with, and ask again"
-    )
 
 
 class Updates:
@@ -110,7 +45,6 @@ async def sent(*fails: Exception, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     updates = Updates(*fails)
     connection = Connection(cast(Client, updates), "missions")
     monkeypatch.setattr(connection, "_check_taken", AsyncMock())
-    monkeypatch.setattr(connection, "_queue_of", AsyncMock(return_value="missions"))
     monkeypatch.setattr("orchestrator.client.connection.check_size", AsyncMock())
     assert await connection.update("trip", "decide", Record(), str, about="trip.1") == "taken"
     return updates.ids
@@ -199,16 +133,16 @@ def test_each_status_has_its_error(status: RPCStatusCode, kind: type[Exception])
 
 
 @pytest.mark.parametrize(
-    ("words", "failed"),
+    ("words", "code"),
     [
-        ("Status { code: Unauthenticated, message: x }", ServerRefused),
-        ("Status { code: PermissionDenied, message: x }", ServerRefused),
-        ("Status { code: Unavailable, message: x }", ServerUnreachable),
-        ("tcp connect error: Connection refused", ServerUnreachable),
+        ("Status { code: Unauthenticated, message: x }", "ServerRefused"),
+        ("Status { code: PermissionDenied, message: x }", "ServerRefused"),
+        ("Status { code: Unavailable, message: x }", "ServerUnreachable"),
+        ("tcp connect error: Connection refused", "ServerUnreachable"),
     ],
 )
 async def test_a_server_that_does_not_let_us_in_is_no_absent_one(
-    monkeypatch: pytest.MonkeyPatch, words: str, failed: type[Exception]
+    monkeypatch: pytest.MonkeyPatch, words: str, code: str
 ) -> None:
     """In the SDK's words, as it has them: a worker waits for the one and not for the other."""
 
@@ -217,5 +151,5 @@ async def test_a_server_that_does_not_let_us_in_is_no_absent_one(
 
     monkeypatch.setattr(Client, "connect", connect)
 
-    with pytest.raises(failed, match="there:7233"):
+    with raises_code(code):
         await connect_temporal("there:7233")

@@ -9,9 +9,13 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.client.connection import Connection
-from orchestrator.client.message_size import LARGEST_MESSAGE, MOST_INPUTS, check_request
-from orchestrator.core.errors import MessageTooLarge, UsageError
+from orchestrator.client.connection import (
+    LARGEST_MESSAGE,
+    MOST_INPUTS,
+    Connection,
+    check_request,
+)
+from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput
 from orchestrator.messages.mission import MissionRequest
@@ -24,7 +28,7 @@ async def test_a_request_is_measured_as_it_is_sent() -> None:
     room = LARGEST_MESSAGE - 10_000
 
     await check_request(CLIENT, MissionRequest(goal="go", inputs={"note": "x" * room}))
-    with pytest.raises(MessageTooLarge, match=r"0\.98 MB|1\.0 MB"):
+    with pytest.raises(UsageError, match=r"0\.98 MB|1\.0 MB"):
         await check_request(CLIENT, MissionRequest(goal="go", inputs={"note": "ü" * room}))
 
 
@@ -63,7 +67,7 @@ async def test_an_update_that_is_too_large_is_not_sent() -> None:
     """The client here could not send anything."""
     answer = AnswerInput(question_id="q", values={"note": "x" * LARGEST_MESSAGE})
 
-    with pytest.raises(MessageTooLarge, match="what is sent about q"):
+    with pytest.raises(UsageError, match="what is sent about q"):
         await Connection(CLIENT, "missions").update(
             "m.1-x", names.ANSWER_UPDATE, answer, str, about="q"
         )

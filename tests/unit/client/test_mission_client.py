@@ -8,6 +8,8 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.adapters.temporal.mission_converter import mission_converter
+from orchestrator.client import mission_rollback
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_rollback import settled_report
@@ -16,43 +18,39 @@ from orchestrator.messages.rollback import RollbackReport
 from orchestrator.settings import Settings
 
 
-class EndsBetween:
-    """A rollback that completes as soon as it was asked or looked at once."""
-
-    def __init__(self) -> None:
-        self.is_over = False
-
-    def get_workflow_handle(self, workflow_id: str) -> "EndsBetween":
-        return self
-
-    async def query(self, name: str, **options: Any) -> RollbackReport:
-        settled, self.is_over = self.is_over, True
-        return RollbackReport(mission_id="trip", settled=settled)
-
-    async def describe(self) -> SimpleNamespace:
-        running, completed = WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED
-        status = completed if self.is_over else running
-        self.is_over = True
-        return SimpleNamespace(status=status)
-
-
 class Dies:
     """A server that is killed while it lists workflows."""
 
     service_client = SimpleNamespace(config=SimpleNamespace(target_host="there:7233"))
+    data_converter = mission_converter()
 
     async def list_workflows(self, query: str, **options: Any) -> AsyncIterator[Any]:
         raise RPCError("transport error", RPCStatusCode.UNKNOWN, b"")
         yield
 
 
-async def test_a_rollback_that_ends_while_it_is_asked_is_told_to_its_end() -> None:
+async def test_a_rollback_that_ends_while_it_is_read_is_told_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The report was made before the end; the one after it is the whole of it."""
-    connection = Connection(cast(Client, EndsBetween()), "queue")
+    is_over = [False]
 
-    report = await settled_report(connection, "trip")
+    async def describe(_: str) -> SimpleNamespace:
+        running, completed = WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED
+        status, is_over[0] = completed if is_over[0] else running, True
+        return SimpleNamespace(status=status, history_length=9)
 
-    assert report.settled
+    async def report(*_: object) -> RollbackReport:
+        settled = looked[0] == 1
+        looked[0] += 1
+        return RollbackReport(mission_id="trip", settled=settled)
+
+    looked = [0]
+    monkeypatch.setattr(mission_rollback, "read_report", report)
+    connection = Connection(cast(Client, Dies()), "queue")
+    monkeypatch.setattr(connection, "describe", describe)
+
+    assert (await settled_report(connection, "trip")).settled
 
 
 def test_no_mission_has_an_empty_id() -> None:
@@ -65,6 +63,6 @@ async def test_a_server_that_dies_during_a_list_is_one_sentence() -> None:
     """Of missions, of parked rollbacks, of confirmations and of questions."""
     client = MissionClient(cast(Client, Dies()), Settings())
 
-    for ask in (client.missions, client.parked, client.confirmations, client.questions):
+    for ask in (client.missions, client.parked, client.confirmations):
         with pytest.raises(ServerUnreachable, match="there:7233"):
             await ask()

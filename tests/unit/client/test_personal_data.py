@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from orchestrator.adapters.storage.pii_vault import PiiVault
+from orchestrator.adapters.storage.personal_values import PiiVault
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import skipped

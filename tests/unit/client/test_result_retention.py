@@ -13,7 +13,7 @@ from orchestrator.adapters.temporal.mission_converter import mission_converter
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
 from orchestrator.client import result_retention
 from orchestrator.client.result_retention import keep_results, kept_result
-from orchestrator.core.payload_errors import PayloadLocked
+from orchestrator.core.errors import PayloadLocked
 from orchestrator.messages.mission import MissionResult, MissionStatus
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)

@@ -97,7 +97,7 @@ async def test_a_rollback_that_was_refused_has_decided_nothing(
     """Somebody started it beside the mission, which has succeeded since: it is asked about."""
 
     async def refused(*_: object) -> object:
-        return SimpleNamespace(workflow_type=names.LEG_WORKFLOW, status=Status.FAILED)
+        return SimpleNamespace(workflow_type=names.SWEEP_WORKFLOW, status=Status.FAILED)
 
     monkeypatch.setattr(mission_rollback, "describe_rollback", refused)
     with pytest.raises(UsageError, match="is a decision"):

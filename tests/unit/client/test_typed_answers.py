@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from orchestrator.client.typed_answers import read_answer
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.validation import field_problems
-from orchestrator.messages.field_kinds import open_choice
+from orchestrator.messages.leg import open_choice
 
 MONDAY = datetime(2026, 11, 23, 9, tzinfo=UTC)
 DATE: JsonObject = {"type": "string", "format": "date"}

@@ -2,11 +2,16 @@
 
 import pytest
 
-from orchestrator.confirmation.asked_before import AskedCall, Fate, in_vain, last_asked, why_asked
+from orchestrator.confirmation.asked_before import (
+    AskedCall,
+    Fate,
+    last_asked,
+    unsuccessful_in_a_row,
+    why_asked,
+)
 from orchestrator.confirmation.build import CardContext, build_card
-from orchestrator.confirmation.markdown import as_markdown
-from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.confirmation.totals import totals_of
+from orchestrator.confirmation.card_warnings import totals_of
+from orchestrator.confirmation.models import ConfirmationCard, as_markdown
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from tests.unit.confirmation.test_cards import CALL, NOW, tool
@@ -33,7 +38,7 @@ def test_what_came_to_nothing_is_counted_up_to_the_last_success(
     fates: tuple[Fate, ...], count: int
 ) -> None:
     """A leg that books eight things in peace is not one that is refused eight times."""
-    assert in_vain(asked(*fates)) == count
+    assert unsuccessful_in_a_row(asked(*fates)) == count
 
 
 def test_a_card_follows_on_the_last_that_was_not_carried_out() -> None:
@@ -141,6 +146,6 @@ def test_what_may_be_changed_leaves_our_own_references_out() -> None:
     )
 
 
-def test_what_cannot_be_undone_is_said_first() -> None:
+def test_what_cannot_be_cancelled_is_said_first() -> None:
     """In capitals, wherever the card is drawn."""
-    assert "CANNOT BE UNDONE" in as_markdown(card({}))
+    assert "CANNOT BE CANCELLED" in as_markdown(card({}))

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD, CardType
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import (
     CardLayout,
     Compensation,
@@ -17,8 +16,7 @@ from orchestrator.catalog.tool import (
     ToolCallTemplate,
 )
 from orchestrator.confirmation.build import build_card, quoted_items
-from orchestrator.confirmation.markdown import as_markdown
-from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.confirmation.models import ConfirmationCard, as_markdown
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
 
@@ -67,59 +65,45 @@ def content(shown: ConfirmationCard) -> Any:
     return shown.model_dump(mode="json")["content"]
 
 
-def test_an_itinerary_tells_who_where_and_when() -> None:
-    """A flight is booked by its offer's id; the rest is in the answer that quoted it."""
-    offer: JsonObject = {
-        "offer_id": "off_1",
-        "airline": "Atlantic Air",
-        "origin": "Berlin",
-        "destination": "Lisbon",
-        "departure_date": "2026-12-03",
-        "departure_time": "09:15",
-        "passengers": 1,
-        "price": EUR,
-    }
-
-    made = card(
-        "structured-itinerary",
+TEXT = "word " * 400
+SHOWN: dict[str, tuple[JsonObject, list[JsonObject], dict[str, dict[str, str]]]] = {
+    "structured-itinerary": (
         {"offer_id": "off_1", "traveler_id": "pii:traveler_id"},
-        {"offers": [offer]},
-    )
-
-    assert content(made)["times"] == [
-        {"label": "Departure date", "at": "2026-12-03"},
-        {"label": "Departure time", "at": "09:15"},
-    ]
-    assert str(made.price) == "181.40 EUR"
-    assert parts(made) == {
-        "Who": {"Passengers": "1"},
-        "Where": {"Origin": "Berlin", "Destination": "Lisbon"},
-        "When": {"Departure date": "2026-12-03", "Departure time": "09:15"},
-        "Details": {"Offer id": "off_1", "Airline": "Atlantic Air"},
-    }
-
-
-def test_a_payment_tells_who_gets_how_much_from_where() -> None:
-    """The amount, the payee, what it is paid with, when it is due, and why."""
-    made = card(
-        "structured-payment",
+        [
+            {
+                "offers": [
+                    {
+                        "offer_id": "off_1",
+                        "airline": "Atlantic Air",
+                        "origin": "Berlin",
+                        "destination": "Lisbon",
+                        "departure_date": "2026-12-03",
+                        "departure_time": "09:15",
+                        "passengers": 1,
+                        "price": EUR,
+                    }
+                ]
+            }
+        ],
+        {
+            "Who": {"Passengers": "1"},
+            "Where": {"Origin": "Berlin", "Destination": "Lisbon"},
+            "When": {"Departure date": "2026-12-03", "Departure time": "09:15"},
+            "Details": {"Offer id": "off_1", "Airline": "Atlantic Air"},
+        },
+    ),
+    "structured-payment": (
         {"invoice_id": "inv_7", "payment_method_id": "pii:payment_method_id"},
-        {"invoice_id": "inv_7", "payee": "Northwind", "due_date": "2026-12-01", "fee": EUR},
-    )
-
-    assert parts(made) == {
-        "Money": {"Fee": "181.40 EUR"},
-        "To": {"Payee": "Northwind"},
-        "From": {"Payment method id": "•••••• (payment_method_id from the vault)"},
-        "When": {"Due date": "2026-12-01"},
-        "Why": {"Invoice id": "inv_7"},
-    }
-
-
-def test_an_order_lists_its_items() -> None:
-    """Each with its quantity and price, and where they go."""
-    made = card(
-        "structured-order",
+        [{"invoice_id": "inv_7", "payee": "Northwind", "due_date": "2026-12-01", "fee": EUR}],
+        {
+            "Money": {"Fee": "181.40 EUR"},
+            "To": {"Payee": "Northwind"},
+            "From": {"Payment method id": "•••••• (payment_method_id from the vault)"},
+            "When": {"Due date": "2026-12-01"},
+            "Why": {"Invoice id": "inv_7"},
+        },
+    ),
+    "structured-order": (
         {
             "items": [
                 {"name": "Lamp", "quantity": 2, "price": {"amount": "30.00", "currency": "EUR"}},
@@ -128,76 +112,84 @@ def test_an_order_lists_its_items() -> None:
             "delivery_address": "Rua Augusta 1",
             "gift": True,
         },
-    )
-
-    lamp, other = content(made)["items"]
-    assert (lamp["name"], lamp["quantity"]) == ("Lamp", "2")
-    assert lamp["price"] == {"amount": "30.00", "currency": "EUR"}
-    assert other["name"] == "no. 2"
-    assert parts(made) == {
-        "Items": {"Lamp": "2 x, 30.00 EUR", "no. 2": "sku B-1"},
-        "Where": {"Delivery address": "Rua Augusta 1"},
-        "Totals": {
-            "Total, amounts times quantities, of items": "60.00 EUR",
-            "Total, amounts as they stand, of items": "30.00 EUR",
-        },
-        "Details": {"Gift": "yes"},
-    }
-
-
-def test_a_reservation_tells_place_time_and_guests() -> None:
-    """Objects inside of an answer are read too; a hotel's name is a place."""
-    made = card(
-        "structured-reservation",
-        {"room_offer_id": "r1", "traveler_name": "pii:traveler_name"},
+        [],
         {
-            "room_offer_id": "r1",
-            "hotel": {"name": "Miradouro", "city": "Lisbon"},
-            "check_in": "2026-12-03",
-            "guests": 2,
+            "Items": {"Lamp": "2 x, 30.00 EUR", "no. 2": "sku B-1"},
+            "Where": {"Delivery address": "Rua Augusta 1"},
+            "Totals": {
+                "Total, amounts times quantities, of items": "60.00 EUR",
+                "Total, amounts as they stand, of items": "30.00 EUR",
+            },
+            "Details": {"Gift": "yes"},
         },
-    )
-
-    assert parts(made) == {
-        "Where": {"Hotel: name": "Miradouro", "Hotel: city": "Lisbon"},
-        "When": {"Check in": "2026-12-03"},
-        "Who": {"Guests": "2"},
-        "Details": {"Room offer id": "r1"},
-    }
-
-
-def test_an_expense_adds_up_what_is_claimed() -> None:
-    """Who claims, which items, and what for."""
-    made = card(
-        "structured-expense",
+    ),
+    "structured-reservation": (
+        {"room_offer_id": "r1", "traveler_name": "pii:traveler_name"},
+        [
+            {
+                "room_offer_id": "r1",
+                "hotel": {"name": "Miradouro", "city": "Lisbon"},
+                "check_in": "2026-12-03",
+                "guests": 2,
+            }
+        ],
+        {
+            "Where": {"Hotel: name": "Miradouro", "Hotel: city": "Lisbon"},
+            "When": {"Check in": "2026-12-03"},
+            "Who": {"Guests": "2"},
+            "Details": {"Room offer id": "r1"},
+        },
+    ),
+    "structured-expense": (
         {
             "employee_id": "pii:employee_id",
             "title": "Lisbon",
             "items": [{"category": "travel", "amount": EUR, "date": "2026-12-03"}],
         },
+        [],
+        {
+            "Items": {"travel": "181.40 EUR, date 2026-12-03"},
+            "What for": {"Title": "Lisbon"},
+        },
+    ),
+    "structured-message": (
+        {"channel_id": "C1", "cc": "bo@example.com", "subject": "Hi", "text": TEXT},
+        [],
+        {
+            "To": {"Channel id": "C1", "Cc": "bo@example.com"},
+            "Subject": {"Subject": "Hi"},
+            "Text": {"Text": TEXT},
+        },
+    ),
+}
+"""Arguments and earlier answers of a call, and the parts of its card, by card type."""
+
+
+@pytest.mark.parametrize("card_type", SHOWN)
+def test_a_card_shows_the_parts_of_its_type(card_type: str) -> None:
+    """Arguments first, then the answer that quoted the offer; messages word for word."""
+    arguments, answers, shown = SHOWN[card_type]
+
+    assert parts(card(card_type, arguments, *answers)) == shown
+
+
+def test_content_holds_times_items_and_prices_by_their_type() -> None:
+    """A page can lay them out: moments, and items with quantity and price."""
+    (itinerary, answers, _), (order, _, _) = (
+        SHOWN["structured-itinerary"],
+        SHOWN["structured-order"],
     )
+    trip = card("structured-itinerary", itinerary, *answers)
+    lamp, other = content(card("structured-order", order))["items"]
 
-    assert parts(made) == {
-        "Items": {"travel": "181.40 EUR, date 2026-12-03"},
-        "What for": {"Title": "Lisbon"},
-    }
-    assert made.folded() == "employee id •••••• (employee_id from the vault)"
-
-
-def test_a_message_is_shown_word_for_word() -> None:
-    """Its whole text: whoever approves it answers for every word."""
-    text = "word " * 400
-
-    made = card(
-        "structured-message",
-        {"channel_id": "C1", "cc": "bo@example.com", "subject": "Hi", "text": text},
-    )
-
-    assert parts(made) == {
-        "To": {"Channel id": "C1", "Cc": "bo@example.com"},
-        "Subject": {"Subject": "Hi"},
-        "Text": {"Text": text},
-    }
+    assert str(trip.price) == "181.40 EUR"
+    assert content(trip)["times"] == [
+        {"label": "Departure date", "at": "2026-12-03"},
+        {"label": "Departure time", "at": "09:15"},
+    ]
+    assert (lamp["name"], lamp["quantity"]) == ("Lamp", "2")
+    assert lamp["price"] == {"amount": "30.00", "currency": "EUR"}
+    assert other["name"] == "no. 2"
 
 
 def test_a_declared_type_is_laid_out_as_its_document_says() -> None:
@@ -241,11 +233,11 @@ def test_a_card_tells_until_when_and_at_what_cost_a_call_can_be_cancelled() -> N
         },
     )
 
-    assert made.undo_terms is not None
-    assert made.undo_terms.window == timedelta(days=1)
-    assert made.undo_terms.is_refundable
-    assert made.undo == (
-        "undone by undo_it within 1 day; free cancellation until 2026-12-01; "
+    assert made.cancel_terms is not None
+    assert made.cancel_terms.window == timedelta(days=1)
+    assert made.cancel_terms.is_refundable
+    assert made.cancellation == (
+        "cancelled by undo_it within 1 day; free cancellation until 2026-12-01; "
         "cancellation fee 20.00 EUR; refundable"
     )
 
@@ -308,37 +300,3 @@ def test_markdown_shows_what_a_provider_says_as_text() -> None:
     assert "![x]" not in shown
     assert "!\\[x\\](http\\://evil\\.example) \\*\\*free\\*\\* \\# Approve" in shown
     assert f"--digest {made.digest}`" in shown.splitlines()[-3]
-
-
-def test_a_document_declares_types_and_layouts() -> None:
-    """A name alone, or a name with a layout; the tool carries it into its catalog."""
-    operation: JsonObject = {
-        "operationId": "wrap_gift",
-        "summary": "Wrap a gift",
-        "x-orchet-tool": True,
-        "x-orchet-requires-confirmation": "gift-wrap",
-        "responses": {"200": {"description": "ok"}},
-    }
-    section: JsonObject = {"title": "The gift", "fields": ["paper", {"name": "to", "label": "For"}]}
-    document: JsonObject = {
-        "openapi": "3.1.0",
-        "info": {"title": "Gifts", "version": "1"},
-        "servers": [{"url": "http://127.0.0.1:9"}],
-        "x-orchet-card-types": [
-            "plain",
-            {"name": "gift-wrap", "title": "G", "sections": [section]},
-        ],
-        "paths": {"/wrap": {"post": operation}},
-    }
-
-    tool = Catalog.from_documents({"gifts": document}).tool("wrap_gift")
-
-    assert tool.card_layout == CardLayout(
-        title="G",
-        sections=(
-            LayoutSection(
-                title="The gift",
-                fields=(LayoutField(name="paper"), LayoutField(name="to", label="For")),
-            ),
-        ),
-    )

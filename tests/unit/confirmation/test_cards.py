@@ -8,8 +8,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.confirmation.build import CardContext, build_card, quoted_items
-from orchestrator.confirmation.markdown import as_markdown
-from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.confirmation.models import ConfirmationCard, as_markdown, call_digest
 from orchestrator.confirmation.named_things import EarlierAnswer
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
@@ -149,35 +148,35 @@ def test_a_card_stays_readable_however_much_there_is() -> None:
 @pytest.mark.parametrize(
     ("window", "sentence"),
     [
-        (None, "undone by room_cancel"),
-        (timedelta(days=1), "undone by room_cancel within 1 day"),
-        (timedelta(days=3), "undone by room_cancel within 3 days"),
-        (timedelta(hours=6), "undone by room_cancel within 6 h"),
-        (timedelta(minutes=90), "undone by room_cancel within 90 min"),
+        (None, "cancelled by room_cancel"),
+        (timedelta(days=1), "cancelled by room_cancel within 1 day"),
+        (timedelta(days=3), "cancelled by room_cancel within 3 days"),
+        (timedelta(hours=6), "cancelled by room_cancel within 6 h"),
+        (timedelta(minutes=90), "cancelled by room_cancel within 90 min"),
     ],
 )
 def test_a_card_says_how_a_call_can_be_cancelled(window: timedelta | None, sentence: str) -> None:
     """By which tool, and for how long."""
     undo = Compensation(cancel=ToolCallTemplate(tool="room_cancel"), window=window)
 
-    assert card({}, compensation=undo).undo == sentence
+    assert card({}, compensation=undo).cancellation == sentence
 
 
 def test_a_card_says_when_no_tool_cancels_a_call() -> None:
     """The person who approves it must know."""
-    assert card({}).undo == "cannot be undone by any declared tool"
+    assert card({}).cancellation == "no declared tool cancels it"
 
 
 @pytest.mark.parametrize(
     "compensation", [None, Compensation(cancel=ToolCallTemplate(tool="room_cancel"))]
 )
-def test_a_card_says_when_nothing_undoes_a_call(compensation: Compensation | None) -> None:
+def test_a_card_says_when_nothing_cancels_a_call(compensation: Compensation | None) -> None:
     """As the document declares it; of a contradiction the person reads the worse."""
     made = card({}, compensation=compensation, irreversible=True)
 
-    assert made.undo == "nothing undoes it"
-    assert made.undo_terms is not None
-    assert made.undo_terms.irreversible
+    assert made.cancellation == "nothing cancels it"
+    assert made.cancel_terms is not None
+    assert made.cancel_terms.irreversible
 
 
 def test_only_what_costs_money_spends() -> None:
@@ -224,24 +223,20 @@ def test_a_price_that_may_be_that_of_one_piece_is_said_to_be_unknown() -> None:
     )
 
 
-def test_what_is_to_be_known_of_an_unknown_price_is_said_once() -> None:
-    """What a budget adds stands in the place of the general words."""
-    shown = build_card(
+@pytest.mark.parametrize("deprecated", [True, False])
+def test_a_card_says_that_its_tool_is_deprecated(deprecated: bool) -> None:
+    """The person who approves it may ask for the successor."""
+    context = CardContext(answers=(EarlierAnswer(body=QUOTED),))
+    made = build_card(
         CALL,
-        tool(),
-        {"room_id": "r1", "quantity": 3},
+        tool(deprecated=deprecated),
+        {"room_id": "r1"},
         quoted=[QUOTED],
         expires_at=NOW,
-        context=CardContext(
-            answers=(EarlierAnswer(body=QUOTED),), doubt="price unknown: it may exceed 20.00 EUR"
-        ),
+        context=context,
     )
 
-    assert shown.warnings == (
-        "price unknown: it may exceed 20.00 EUR; 12.50 EUR may be a part of it, "
-        "or the price of one piece",
-        "the price is not certain, for the call also has quantity: 3",
-    )
+    assert any("deprecated" in warning for warning in made.warnings) is deprecated
 
 
 @pytest.mark.parametrize(

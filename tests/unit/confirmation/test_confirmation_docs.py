@@ -1,17 +1,19 @@
 """What docs/confirmation.md shows is taken by the code that it describes."""
 
+import ast
 import re
 from pathlib import Path
 
 import yaml
 
 from orchestrator.catalog.card_types import CARD_TYPES, CardType
-from orchestrator.catalog.lint.published_schemas import document_keywords
+from orchestrator.catalog.contract_keywords import document_keywords
 from orchestrator.core import errors
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.settings import load_policy
 
-TEXT = (Path(__file__).parents[3] / "docs" / "confirmation.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "docs" / "confirmation.md").read_text(encoding="utf-8")
 _YAML = re.findall(r"^```yaml\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
 
 
@@ -50,14 +52,22 @@ def _row(name: str, card_type: CardType) -> str:
     return f"| `{name}` | {', '.join(parts)} |"
 
 
-def test_every_refusal_that_it_names_is_an_error_of_that_name() -> None:
-    """And no refusal of a decision, an answer or a grant is left out."""
+def test_the_refusals_that_it_names_are_those_that_are_raised() -> None:
+    """Of decisions, answers and grants, by class or by code."""
     named = set(re.findall(r"`([A-Z][A-Za-z]+)`", TEXT.split("## Policies")[0]))
-    refusals = {
-        kind.__name__
-        for base in (errors.ConfirmationError, errors.QuestionError)
-        for kind in base.__subclasses__()
+    families = (errors.ConfirmationError, errors.QuestionError)
+    classes = {kind.__name__ for base in families for kind in base.__subclasses__()}
+    codes = {
+        str(code.value)
+        for room in ("orchestrator", "workflows", "activities")
+        for path in (ROOT / room).rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func).rpartition(".")[2] in {base.__name__ for base in families}
+        for given in call.keywords
+        if given.arg == "code"
+        for code in ast.walk(given.value)
+        if isinstance(code, ast.Constant) and str(code.value)[:1].isupper()
     }
 
-    assert refusals <= named
-    assert [name for name in sorted(named) if not hasattr(errors, name)] == []
+    assert named - {base.__name__ for base in families} == classes | codes

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.confirmation.deciders import check_decider
 from orchestrator.confirmation.models import Approve
-from orchestrator.core.errors import ApproverRefused
+from tests.refusals import raises_code
 from tests.unit.cards import open_card
 
 ANN = "ann@finance.example.com"
@@ -36,7 +36,7 @@ def test_a_name_has_to_fit_both_policies(name: str, may: bool) -> None:
     if may:
         check_decider(approve, CARD, None, at=NOW)
         return
-    with pytest.raises(ApproverRefused, match="may not decide on this"):
+    with raises_code("ApproverRefused"):
         check_decider(approve, CARD, None, at=NOW)
 
 
@@ -53,7 +53,7 @@ def test_one_person_is_not_two_by_another_spelling(name: str) -> None:
         }
     )
     approve = Approve(confirmation_id=CARD.confirmation_id, digest=CARD.digest, approver=name)
-    with pytest.raises(ApproverRefused, match="has approved this already"):
+    with raises_code("ApproverRefused"):
         check_decider(approve, card, None, at=NOW)
 
 
@@ -64,5 +64,5 @@ def test_nobody_is_recorded_as_a_standing_approval(name: str) -> None:
     """Not by a name that only looks like one either."""
     card = CARD.model_copy(update={"approvers": (), "operators_approvers": ()})
     approve = Approve(confirmation_id=CARD.confirmation_id, digest=CARD.digest, approver=name)
-    with pytest.raises(ApproverRefused, match="name of a standing approval"):
+    with raises_code("ApproverRefused"):
         check_decider(approve, card, None, at=NOW)

@@ -141,7 +141,7 @@ def test_an_id_that_several_things_bear_is_told() -> None:
     answer = EarlierAnswer(body=[{"room_id": "r1", "view": "sea"}, {"room_id": "r1"}])
 
     assert card({"room_id": "r1"}, answer).warnings == (
-        "several things in an earlier answer bear room id r1: which one is not told",
+        "several things in an earlier answer bear room id r1: which one is not stated",
     )
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.confirmation.build import CardContext
-from orchestrator.confirmation.markdown import as_markdown
-from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.confirmation.models import ConfirmationCard, as_markdown
 from orchestrator.confirmation.named_things import EarlierAnswer
 from orchestrator.confirmation.overcharge import overcharge_card
 from orchestrator.core.budget import Money
@@ -83,20 +82,20 @@ def test_approving_sends_nothing() -> None:
     assert "Change" not in told
 
 
-def test_each_other_choice_undoes_it_first() -> None:
+def test_each_other_choice_cancels_it_first() -> None:
     """Also where the planner looks again."""
     told = follows(card())
 
-    assert told["Send back"].startswith("it is undone; then the planner looks again")
-    assert "skip: it is undone; then this part of the goal is left out" in told["Reject"]
+    assert told["Send back"].startswith("it is cancelled; then the planner looks again")
+    assert "skip: it is cancelled; then this part of the goal is left out" in told["Reject"]
 
 
-def test_what_nothing_undoes_is_left_to_an_operator_whatever_is_chosen() -> None:
+def test_what_nothing_cancels_is_left_to_an_operator_whatever_is_chosen() -> None:
     """No choice promises that the leg goes on."""
     told = follows(card(undo=None))
 
-    assert "nothing undoes it" in told["Send back"]
-    assert told["Reject"].startswith("replan/skip/undo: nothing undoes it")
+    assert "nothing cancels it" in told["Send back"]
+    assert told["Reject"].startswith("replan/skip/rollback: nothing cancels it")
 
 
 @pytest.mark.parametrize(("charged", "more"), [("97.50 EUR", "19.50 EUR"), ("78 USD", "nobody")])

@@ -24,6 +24,9 @@ def eur(amount: str) -> Money:
     return Money(amount=Decimal(amount), currency="EUR")
 
 
+DOLLARS = Money(amount=Decimal(9), currency="USD")
+
+
 def test_the_first_rule_that_covers_a_card_holds() -> None:
     """A special rule stands before a general one; what no rule covers anybody may decide."""
     policy = ConfirmationPolicy(
@@ -78,9 +81,7 @@ def test_a_standing_approval_with_an_amount_ends_there(
     small = StandingApproval(name="small", tools=("pay",), max_amount=eur("50"))
     policy = ConfirmationPolicy(standing=(small,))
 
-    assert policy.standing_approver(amounts=amounts, **PAYMENT) == (
-        "policy:small" if approves else None
-    )
+    assert policy.standing_for(amounts=amounts, **PAYMENT) == (small if approves else None)
 
 
 def test_a_standing_approval_without_an_amount_covers_what_costs_nothing() -> None:
@@ -88,11 +89,33 @@ def test_a_standing_approval_without_an_amount_covers_what_costs_nothing() -> No
     notes = StandingApproval(name="notes", card_types=("structured-message",))
     policy = ConfirmationPolicy(standing=(notes,))
 
-    assert (
-        policy.standing_approver(card_type="structured-message", tool="send", amounts=None)
-        == "policy:notes"
-    )
-    assert policy.standing_approver(amounts=None, **PAYMENT) is None
+    assert policy.standing_for(card_type="structured-message", tool="send", amounts=None) == notes
+    assert policy.standing_for(amounts=None, **PAYMENT) is None
+
+
+@pytest.mark.parametrize("bound", ["max_amount", "total", "per_day"])
+def test_each_bound_of_a_standing_approval_excludes_what_it_cannot_count(bound: str) -> None:
+    """A price that nobody knows, one in another currency, and one above the bound."""
+    rule = StandingApproval.model_validate({"name": "x", "tools": ["pay"], bound: eur("50")})
+    policy = ConfirmationPolicy(standing=(rule,))
+
+    assert policy.standing_for(amounts=[eur("50")], **PAYMENT) == rule
+    for amounts in (None, [eur("51")], [Money(amount=Decimal(1), currency="USD")]):
+        assert policy.standing_for(amounts=amounts, **PAYMENT) is None
+
+
+def test_standing_approvals_for_money_that_never_run_out_are_named() -> None:
+    """Neither one with a bound over several calls, nor one for cards that cost nothing."""
+    small = {"tools": ["pay"], "max_amount": eur("25")}
+    rules = [
+        {"name": "endless", **small},
+        {"name": "daily", "per_day": eur("100"), **small},
+        {"name": "in-all", "total": eur("100"), **small},
+        {"name": "notes", "card_types": ["structured-message"]},
+    ]
+    policy = ConfirmationPolicy.model_validate({"standing": rules})
+
+    assert [note.split()[3] for note in policy.unbounded_standing()] == ["endless"]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +124,12 @@ def test_a_standing_approval_without_an_amount_covers_what_costs_nothing() -> No
         {"name": "all"},
         {"name": "Not A Name", "tools": ["*"]},
         {"name": "x", "tools": ["*"], "max_amount": {"amount": -1, "currency": "EUR"}},
+        {
+            "name": "x",
+            "tools": ["*"],
+            "max_amount": eur("5"),
+            "total": Money(amount=Decimal(9), currency="USD"),
+        },
     ],
 )
 def test_a_standing_approval_says_for_what(given: dict[str, object]) -> None:

@@ -9,8 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.confirmation.build import CardContext, build_card
 from orchestrator.confirmation.card_facts import LONGEST_SENT
-from orchestrator.confirmation.markdown import as_markdown
-from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.confirmation.models import ConfirmationCard, as_markdown
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
 from orchestrator.testing import fake_tool

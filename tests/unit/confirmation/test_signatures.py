@@ -169,7 +169,7 @@ def test_a_key_in_the_header_is_not_believed() -> None:
         (AMEND, AMEND.model_copy(update={"changes": {**AMEND.changes, "seats": [{"row": 13}]}})),
         (REJECT, REJECT.model_copy(update={"reason": "too late"})),
         (REJECT, REJECT.model_copy(update={"then": "skip"})),
-        (REJECT.model_copy(update={"then": "undo"}), REJECT),
+        (REJECT.model_copy(update={"then": "rollback"}), REJECT),
         (RESPOND, RESPOND.model_copy(update={"text": "an earlier one"})),
         (RESPOND, REJECT),
         (AMEND, APPROVE),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from orchestrator.core.budget import Money, Spend, over_budget
+from orchestrator.core.budget import Money, Spend, over_budget, overspent
 
 amounts = st.decimals(min_value=0, max_value=10**9, places=2)
 monies = st.builds(Money, amount=amounts, currency=st.sampled_from(["EUR", "USD", "JPY"]))
@@ -86,3 +86,22 @@ def test_without_a_budget_everything_fits() -> None:
 
     assert over_budget(None, Spend(), price) is None
     assert over_budget(price, Spend(), None) is None
+
+
+@pytest.mark.parametrize(
+    ("spend", "told"),
+    [
+        (Spend(by_currency={"EUR": Decimal(80)}), ""),
+        (Spend(by_currency={"EUR": Decimal("80.01")}), "has exceeded its budget of 80.00 EUR"),
+        (Spend(by_currency={"USD": Decimal(1)}), "may have exceeded its budget of 80.00 EUR"),
+        (Spend(unpriced=1), "may have exceeded its budget of 80.00 EUR"),
+    ],
+)
+def test_what_may_have_been_spent_beyond_a_budget_is_said(spend: Spend, told: str) -> None:
+    """A charge above it is certain; another currency, or a price that nobody knows, may be."""
+    eighty = Money(amount=Decimal(80), currency="EUR")
+    said = overspent(eighty, spend)
+
+    assert said.partition(" (")[0] == told
+    assert overspent(None, spend) == ""
+    assert (over_budget(eighty, spend, None) is not None) == said.startswith("has")

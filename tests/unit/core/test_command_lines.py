@@ -12,7 +12,7 @@ FILLED_IN = [
     command_lines.amend_card(ID),
     command_lines.respond_to_card(ID),
     command_lines.reject_card(ID),
-    command_lines.reject_card(ID, ("replan", "skip", "undo")),
+    command_lines.reject_card(ID, ("replan", "skip", "rollback")),
     command_lines.answer_question(ID, ("city", "day")),
     command_lines.resolve_parked(ID, "cancelled", "how it was cancelled"),
 ]

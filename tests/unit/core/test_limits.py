@@ -69,11 +69,11 @@ def test_where_two_hold_the_tighter_does() -> None:
     one = Limits(requests=5, wall_clock=timedelta(hours=2), steps=7)
     other = Limits(requests=9, wall_clock=timedelta(hours=1), tool_calls=3)
 
-    assert one.beside(other) == other.beside(one)
-    assert one.beside(other) == Limits(
+    assert one.intersect(other) == other.intersect(one)
+    assert one.intersect(other) == Limits(
         requests=5, wall_clock=timedelta(hours=1), tool_calls=3, steps=7
     )
-    assert one.beside(Limits()) == one
+    assert one.intersect(Limits()) == one
 
 
 def test_what_is_left_says_whether_a_model_may_be_asked_again() -> None:

@@ -1,6 +1,6 @@
 """Reading once: the very object is asked about once, and no other one is taken for it."""
 
-from orchestrator.core.read_once import read_once
+from orchestrator.core.read_once import Recent, read_once
 
 
 def test_the_same_object_is_read_once() -> None:
@@ -34,3 +34,14 @@ def test_so_many_are_held_and_no_more() -> None:
     once(first)
 
     assert read == [1, *range(2, 20), 1]
+
+
+def test_the_values_used_longest_ago_go() -> None:
+    """At most so many are kept, those that were asked for or put last."""
+    recent: Recent[str, int] = Recent(2)
+    for key in ("a", "b"):
+        recent.put(key, ord(key))
+
+    assert recent.get("a") == ord("a")
+    assert recent.put("c", 1) == 1
+    assert (len(recent), recent.get("a"), recent.get("b")) == (2, ord("a"), None)

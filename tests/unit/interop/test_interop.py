@@ -6,14 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.interop.bringing import named
 from tests.interop.calls import Call
-from tests.interop.forms import read_form, says
-from tests.interop.listing import Listed, listed, write_manifest
+from tests.interop.listing import Listed, listed, named, write_manifest
 from tests.interop.missions import Effect, Outcome, Played, scripts
 from tests.interop.prism import Judgement, Violation, judgement_of
-from tests.interop.umpire import Umpire
-from tests.interop.verdicts import of_answer, of_request
+from tests.interop.verdicts import Umpire, of_answer, of_request, read_form, says
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",

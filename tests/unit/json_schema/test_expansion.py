@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.compile import compile_documents
 from orchestrator.core.record import JsonObject
 
 Make = Callable[..., dict[str, Any]]
@@ -21,7 +21,7 @@ def answer_of(one_operation: Make, schema: Any, schemas: Any = None, **more: Any
         components={"schemas": schemas or {}},
         **more,
     )
-    (tool,) = compile_document("things", document).tools.values()
+    (tool,) = compile_documents({"things": document}).tools.values()
     assert tool.output_schema is not None
     return tool.output_schema
 
@@ -31,7 +31,7 @@ def body_of(one_operation: Make, json_body: Make, schema: Any, schemas: Any) -> 
     document = one_operation(
         method="post", requestBody=json_body(schema), components={"schemas": schemas}
     )
-    (tool,) = compile_document("things", document).tools.values()
+    (tool,) = compile_documents({"things": document}).tools.values()
     return tool.input_schema
 
 
@@ -223,7 +223,7 @@ def test_a_reference_that_leads_nowhere_costs_its_operation(
     content = {"application/json": {"schema": schema}}
     document = one_operation(responses={"200": {"description": "It.", "content": content}})
 
-    (skipped,) = compile_document("things", document).skipped
+    (skipped,) = compile_documents({"things": document}).skipped
 
     assert reason in skipped.reason
     assert skipped.pointer.endswith("/schema/properties/a")
@@ -241,7 +241,7 @@ def test_references_in_a_circle_cost_their_operation(one_operation: Make) -> Non
         },
     )
 
-    (skipped,) = compile_document("things", document).skipped
+    (skipped,) = compile_documents({"things": document}).skipped
 
     assert "circle" in skipped.reason
 
@@ -271,7 +271,7 @@ def test_tools_share_what_they_refer_to(one_operation: Make) -> None:
     other = {**document["paths"]["/thing"]["get"], "operationId": "thing_other"}
     document["paths"]["/other"] = {"get": other}
 
-    one, two = compile_document("things", document).tools.values()
+    one, two = compile_documents({"things": document}).tools.values()
 
     ours, theirs = (tool.output_schema["$defs"] for tool in (one, two))  # type: ignore[index]
     assert isinstance(ours, dict) and isinstance(theirs, dict)
@@ -383,7 +383,7 @@ def test_definitions_of_other_places_are_distinguished(one_operation: Make) -> N
         },
         components={place: {"Tree": tree} for place, tree in trees.items()},
     )
-    (tool,) = compile_document("things", document).tools.values()
+    (tool,) = compile_documents({"things": document}).tools.values()
 
     assert tool.output_schema is not None
     defs = tool.output_schema["$defs"]
@@ -497,7 +497,7 @@ def test_an_ambiguous_dynamic_reference_costs_its_operation(
         openapi="3.1.0",
     )
 
-    compiled = compile_document("things", document)
+    compiled = compile_documents({"things": document})
 
     (skipped,) = compiled.skipped
     assert skipped.pointer.endswith("/schema/items")

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.adapters.http.answer import Answer
 from orchestrator.adapters.http.endpoint import Endpoints
-from orchestrator.adapters.http.placement import place_arguments
+from orchestrator.adapters.http.request import place_arguments
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
@@ -70,7 +70,7 @@ class _Call:
         headers = httpx.Headers({"content-type": "application/json"})
         return (
             check_arguments(self._catalog, self._tool, {"pay": pay}),
-            self._contract.request_violations(placement, {}),
+            self._contract.request_violations(placement),
             self._contract.response_breach(
                 Answer(200, headers, value={"pay": pay}, is_empty=False)
             ),

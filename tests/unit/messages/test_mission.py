@@ -1,22 +1,36 @@
-"""Results of missions: final status, receipts and spend from a ledger."""
+"""Requests and results of missions: digests, status, receipts, size, and changes by a rollback."""
+
+from __future__ import annotations
 
 import hashlib
 import json
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from orchestrator.core.budget import Money, Spend
+from orchestrator.core.errors import UsageError
+from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import (
+    LARGEST_LEGS,
     MissionRequest,
+    MissionResult,
     MissionStatus,
+    after_rollback,
+    as_sent,
     final_status,
     request_digest,
+    status_with,
+    within_size,
 )
-from orchestrator.messages.receipts import receipts_of, spend_of
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.messages.receipts import cancelled_of, receipts_of, reference_of
+from orchestrator.messages.rollback import RollbackReport, RollbackStatus
+from orchestrator.messages.step import StepRecord
+from orchestrator.planning.models import Fact
+from orchestrator.saga.ledger import CancelCall, Ledger, ObligationState, RollbackOrder
 from orchestrator.testing import fake_obligation
 
 PRICE = Money(amount=Decimal(100), currency="EUR")
@@ -100,12 +114,12 @@ def test_spend_is_what_still_stands() -> None:
     """Committed, parked and accepted obligations cost money; what was taken back does not."""
     everything = ledger(*ObligationState)
 
-    assert spend_of(everything) == Spend(by_currency={"EUR": Decimal(300)})
+    assert everything.spent == Spend(by_currency={"EUR": Decimal(300)})
 
 
 def test_a_claim_spends_nothing() -> None:
     """An obligation that moves no money, an expense report say, is no spend."""
-    assert spend_of(ledger(S.COMMITTED, spends=False)) == Spend()
+    assert ledger(S.COMMITTED, spends=False).spent == Spend()
 
 
 @pytest.mark.parametrize("mission_id", ["a.b", "", "-x", "a b", "x" * 81])
@@ -127,3 +141,234 @@ def test_how_urgent_a_mission_is_makes_it_no_other() -> None:
     urgent = MissionRequest(goal="g", tenant="acme", priority=1)
 
     assert request_digest(urgent) == request_digest(MissionRequest(goal="g"))
+
+
+def test_a_document_for_a_goal_is_refused_in_one_sentence() -> None:
+    """Without a word of it."""
+    with pytest.raises(UsageError, match="at most 4000 characters are taken, and it has 1,000,000"):
+        MissionRequest(goal="x" * 1_000_000)
+
+
+STEP = StepRecord(
+    step=1,
+    tools_forwarded=("book",) * 40,
+    catalog_size=40,
+    band="crisp",
+    did="call book",
+    outcome="succeeded",
+)
+
+
+def leg(steps: int, obligations: int = 1) -> LegResult:
+    return LegResult(
+        leg_id="1-a",
+        agent="a",
+        goal="g",
+        status=LegStatus.SUCCEEDED,
+        steps=(STEP,) * steps,
+        facts=(Fact(source="1-a.1", tool="book"),),
+        ledger=Ledger(obligations=tuple(fake_obligation(f"m.1-a.{n}") for n in range(obligations))),
+    )
+
+
+def test_small_legs_stay() -> None:
+    """As they are."""
+    assert within_size([leg(3), leg(4)]) == (leg(3), leg(4))
+
+
+def test_large_legs_have_their_ledgers_and_counts() -> None:
+    """Their steps are counted, and what they called with success is known."""
+    told = within_size([leg(1_000), leg(1_000), leg(1_000)])
+
+    assert sum(len(one.model_dump_json()) for one in told) < LARGEST_LEGS
+    assert [(one.steps, one.steps_before, one.called) for one in told] == [
+        ((), 1_000, ("book",))
+    ] * 3
+    assert all(one.ledger == leg(1).ledger and one.facts_before == 1 for one in told)
+
+
+def test_a_result_is_sent_with_its_ledger_once() -> None:
+    """That of the mission, with every obligation; large legs have their counts."""
+    legs = (leg(1, obligations=1_000), leg(5_000))
+    result = MissionResult(
+        mission_id="m",
+        goal="g",
+        status=MissionStatus.SUCCEEDED,
+        legs=legs,
+        ledger=legs[0].ledger,
+        catalog_digest="d",
+        catalog_size=1,
+        started_at=datetime.now(UTC),
+    )
+    sent = as_sent(result)
+
+    assert sent.ledger == result.ledger
+    assert [one.ledger for one in sent.legs] == [Ledger()] * 2
+    assert sent.legs[1].steps_before == 5_000
+    assert len(sent.model_dump_json()) < LARGEST_LEGS + len(result.ledger.model_dump_json())
+
+
+M, R, S = MissionStatus, RollbackStatus, ObligationState
+
+
+@pytest.mark.parametrize(
+    ("own", "rollback", "status"),
+    [
+        (M.SUCCEEDED, None, M.SUCCEEDED),
+        (M.SUCCEEDED, R.COLLECTING, M.ROLLING_BACK),
+        (M.SUCCEEDED, R.ROLLING_BACK, M.ROLLING_BACK),
+        (M.SUCCEEDED, R.PARKED, M.PARKED),
+        (M.SUCCEEDED, R.ROLLED_BACK, M.ROLLED_BACK_AFTER_SUCCESS),
+        (M.INCOMPLETE, None, M.INCOMPLETE),
+        (M.INCOMPLETE, R.ROLLED_BACK, M.ROLLED_BACK),
+        (M.ROLLING_BACK, R.PARKED, M.PARKED),
+        (M.ROLLING_BACK, R.ROLLED_BACK, M.ROLLING_BACK),
+        (M.PARKED, R.PARKED, M.PARKED),
+        (M.PARKED, R.ROLLING_BACK, M.ROLLING_BACK),
+        (M.PARKED, R.ROLLED_BACK, M.ROLLED_BACK),
+        (M.TERMINATED, R.PARKED, M.PARKED),
+        (M.TERMINATED, R.ROLLED_BACK, M.TERMINATED),
+        (M.FAILED, R.ROLLED_BACK, M.FAILED),
+        (M.CANCELLED, R.ROLLED_BACK, M.CANCELLED),
+    ],
+)
+def test_a_mission_stands_as_its_rollback_left_it(
+    own: MissionStatus, rollback: RollbackStatus | None, status: MissionStatus
+) -> None:
+    """What is over cannot change its own status: its rollback's says more."""
+    assert status_with(own, rollback) is status
+
+
+def test_a_cancelled_mission_stays_cancelled_once_nothing_is_parked() -> None:
+    """Who stopped it is not forgotten over what was parked meanwhile."""
+    assert status_with(M.PARKED, R.ROLLED_BACK, stopped=True) is M.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("settled", "states", "status"),
+    [
+        (False, [], R.COLLECTING),
+        (False, [S.COMMITTED, S.PARKED], R.PARKED),
+        (True, [S.CANCELLED, S.PARKED], R.PARKED),
+        (True, [S.CANCELLED, S.COMMITTED], R.ROLLING_BACK),
+        (True, [S.CANCELLED, S.ACCEPTED], R.ROLLED_BACK),
+    ],
+)
+def test_a_report_says_what_its_rollback_does(
+    settled: bool, states: list[ObligationState], status: RollbackStatus
+) -> None:
+    """A retry that an operator asked for is rolling back once more."""
+    ledger = Ledger(
+        obligations=tuple(fake_obligation(f"m.1-a.{n}", state=s) for n, s in enumerate(states))
+    )
+
+    assert RollbackReport(mission_id="m", settled=settled, ledger=ledger).status is status
+
+
+def test_a_result_tells_what_its_rollback_took_back() -> None:
+    """With who decided on it; nothing of it is a receipt any more."""
+    made = fake_obligation(state=S.COMMITTED, response={"booking_id": "b1"}, title="Book a room")
+    cancelled = made.model_copy(
+        update={"state": S.CANCELLED, "rollback": RollbackOrder(reason="wrong", approver="ann")}
+    )
+    result = MissionResult(mission_id="m", goal="g", status=M.SUCCEEDED)
+    result = result.on(Ledger(obligations=(made,)), M.SUCCEEDED)
+    report = RollbackReport(mission_id="m", settled=True, ledger=Ledger(obligations=(cancelled,)))
+    after = after_rollback(result, report)
+
+    assert [r.reference for r in result.receipts] == [{"booking_id": "b1"}]
+    assert after.status is M.ROLLED_BACK_AFTER_SUCCESS
+    assert after.receipts == ()
+    (gone,) = after.cancelled
+    assert (gone.tool, gone.title, gone.confirmed_by) == ("cancel", "Book a room", "ann")
+    assert (gone.reference, gone.by_rollback) == ({"booking_id": "b1"}, True)
+
+
+@pytest.mark.parametrize(
+    ("states", "summary"),
+    [
+        ([S.CANCELLED, S.CANCELLED], "Rolled back after success: 2 cancelled."),
+        ([S.CANCELLED, S.ACCEPTED], "Rolled back after success: 1 cancelled, 1 left standing."),
+        ([], "Rolled back after success: nothing of it stood."),
+    ],
+)
+def test_a_summary_says_what_is_so_now(states: list[ObligationState], summary: str) -> None:
+    """What it said before is kept apart, and asking twice changes nothing."""
+    made = tuple(fake_obligation(f"m.1-a.{n}", state=s) for n, s in enumerate(states))
+    own = MissionResult(mission_id="m", goal="g", status=M.SUCCEEDED, summary="Room booked.")
+    report = RollbackReport(mission_id="m", settled=True, ledger=Ledger(obligations=made))
+    after = after_rollback(own, report)
+
+    assert (after.summary, after.summary_before) == (summary, "Room booked.")
+    assert after.on(after.ledger, after.status) == after
+
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("answer", "undo", "reference"),
+    [
+        ({"booking_id": "b1", "city": "Oslo"}, {}, {"booking_id": "b1"}),
+        ({"id": "b1"}, {}, {"id": "b1"}),
+        ({"id": 17, "guest_number": 4}, {}, {"id": 17}),
+        ({"bookingId": "b1", "paid": "yes"}, {}, {"bookingId": "b1"}),
+        ({"locator": "XK7", "city": "Oslo"}, {"pnr": "XK7"}, {"pnr": "XK7"}),
+        ({"booking": {"id": "b1", "room": {"size": 2}}}, {}, {"booking_id": "b1"}),
+        ({"data": {"order_reference": "r"}}, {}, {"order_reference": "r"}),
+        ({"city": "Oslo"}, {"client_reference": "c1"}, {"client_reference": "c1"}),
+        ({"traveler_id": "pii:traveler_id"}, {}, {}),
+        ([], {}, {}),
+        (None, {}, {}),
+    ],
+)
+def test_a_receipt_names_what_its_provider_knows_it_by(
+    answer: JsonValue, undo: dict[str, Any], reference: dict[str, Any]
+) -> None:
+    """What its cancel takes from the answer, and the answer's identifiers wherever they stand."""
+    made = fake_obligation(
+        arguments={"client_reference": "c1"}, response=answer, cancel_inputs=undo
+    )
+
+    assert reference_of(made) == reference
+
+
+def test_the_cancel_of_anothers_booking_is_told() -> None:
+    """By what it named, and who approved it; one that was refused is not."""
+    call = CancelCall(
+        call_id="m.1-leg.1",
+        tool="cancel",
+        arguments={"booking_id": "b1", "reason": "x"},
+        names={"booking_id": "b1"},
+        written_at=NOW,
+        settled_at=NOW,
+        outcome="succeeded",
+        confirmed_by="ann",
+    )
+    refused = call.model_copy(update={"call_id": "m.1-leg.2", "outcome": "rejected"})
+
+    (told,) = cancelled_of(Ledger(cancels=(call, refused)))
+    assert (told.tool, told.reference, told.at, told.confirmed_by) == (
+        "cancel",
+        {"booking_id": "b1"},
+        NOW,
+        "ann",
+    )
+
+
+def test_what_a_leg_took_back_is_told_once() -> None:
+    """As the leg's own cancel, with what it was."""
+    made = fake_obligation(
+        state=ObligationState.CANCELLED, cancelled_by="m.2-leg.1", title="Book a room"
+    )
+    call = CancelCall(
+        call_id="m.2-leg.1",
+        tool="cancel",
+        arguments={"booking_id": "b1"},
+        names={"booking_id": "b1"},
+        written_at=NOW,
+        outcome="succeeded",
+    )
+
+    (told,) = cancelled_of(Ledger(obligations=(made,), cancels=(call,)))
+    assert (told.title, told.by_rollback) == ("Book a room", False)

@@ -1,7 +1,9 @@
-"""A mission's own policy against its worker's: it may tighten it, and nothing else."""
+"""Policies: a mission's own may tighten its worker's, and no wait is over before it begins."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +15,23 @@ from orchestrator.confirmation.policy import (
     TwoApprovers,
 )
 from orchestrator.core.budget import Money
-from orchestrator.core.errors import PolicyWidened, RequesterMissing
-from orchestrator.messages.begin import BeginInput, check_begin
-from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened, widenings
+from orchestrator.core.errors import DocumentUnreadable, PolicyWidened, UsageError
+from orchestrator.core.spending_limit import limit_of
+from orchestrator.messages.mission import MissionInput
+from orchestrator.messages.mission_policy import (
+    BeginInput,
+    MissionPolicy,
+    SpendingPolicy,
+    check_begin,
+    check_new,
+    check_not_widened,
+    widenings,
+)
+from orchestrator.messages.tool_call import ToolCall
+from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.settings import load_policy
+from orchestrator.testing import fake_obligation
 
 DAY = timedelta(hours=24)
 
@@ -124,7 +140,7 @@ def test_who_asks_has_to_be_said_where_a_policy_goes_by_it(of_worker: bool) -> N
 
     check_begin(begun.model_copy(update={"requester": "ann"}), workers)
     for unsaid in ("", "  "):
-        with pytest.raises(RequesterMissing, match="--requester"):
+        with pytest.raises(UsageError, match="--requester"):
             check_begin(begun.model_copy(update={"requester": unsaid}), workers)
 
 
@@ -152,3 +168,182 @@ def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
         "read_only",
         "call",
     }
+
+
+NOTHING = timedelta(0)
+
+
+@pytest.mark.parametrize("goal", [" ", "\t\n ", "\u00a0", "\u200b", "\u2063 \ufeff"])
+def test_a_goal_that_says_nothing_is_refused(goal: str) -> None:
+    """Also one of characters that nobody sees."""
+    with pytest.raises(UsageError, match="goal: it says nothing"):
+        check_new(goal, MissionPolicy())
+
+
+@pytest.mark.parametrize("goal", ["?", "飛行機", " go "])
+def test_a_goal_that_says_something_is_not_judged_here(
+    goal: str, refusal: Callable[[Callable[[], object]], Exception | None]
+) -> None:
+    """Whether anybody can do it is another question."""
+    assert refusal(lambda: check_new(goal, MissionPolicy())) is None
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, f in MissionPolicy.model_fields.items() if f.annotation is timedelta]
+)
+@pytest.mark.parametrize(
+    ("wait", "said"),
+    [
+        (NOTHING, "is 0 s, and must be longer"),
+        (timedelta(days=-1), "is -1 days, and must be longer"),
+        (timedelta(days=4_000_000), "is 4,000,000 days, and may be at most 3650 days"),
+    ],
+)
+def test_no_wait_of_a_policy_is_over_before_it_begins(
+    name: str, wait: timedelta, said: str
+) -> None:
+    """Whichever it is: those that a policy is given later, too. The sentence names it."""
+    policy = MissionPolicy(**{name: wait})  # type: ignore[arg-type]
+
+    with pytest.raises(UsageError, match=f"{name} {said}"):
+        check_new("go", policy)
+
+
+def test_so_for_waits_further_inside() -> None:
+    """A reminder before the card is opened would never come."""
+    rules = ConfirmationPolicy(reminders=(timedelta(hours=1), timedelta(seconds=-5)))
+
+    with pytest.raises(UsageError, match=r"confirmation\.reminders\.1 is -5 s"):
+        check_new("go", MissionPolicy(confirmation=rules))
+
+
+def test_a_recorded_mission_loads_whatever_it_holds() -> None:
+    """It was taken on when nobody looked; a worker must be able to read it."""
+    old = {"goal": " ", "policy": {"confirmation_expiry": -5, "deadline": 0}}
+
+    read = MissionInput.model_validate({"request": old})
+
+    assert read.request.policy.confirmation_expiry == timedelta(seconds=-5)
+
+
+def test_a_file_of_such_a_policy_is_refused_by_name(tmp_path: Path) -> None:
+    """By `--policy`, and by a worker that has it from its settings."""
+    path = tmp_path / "policy.yaml"
+    path.write_text("confirmation_expiry: -PT1H")
+
+    with pytest.raises(DocumentUnreadable, match=r"policy\.yaml.*confirmation_expiry is -3600 s"):
+        load_policy(path)
+
+
+USUAL = SpendingPolicy()
+WIDE = SpendingPolicy(
+    unknown_price="allow", overcharge_tolerance=Decimal("0.5"), on_overcharge="keep"
+)
+STRICT = SpendingPolicy(unknown_price="refuse", on_overcharge="cancel")
+AT = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def eur(amount: str) -> Money:
+    return Money(amount=Decimal(amount), currency="EUR")
+
+
+@pytest.mark.parametrize(
+    ("own", "workers", "holds"),
+    [
+        (USUAL, WIDE, USUAL),
+        (WIDE, USUAL, USUAL),
+        (WIDE, STRICT, STRICT),
+        (STRICT, WIDE, STRICT),
+        (WIDE, WIDE, WIDE),
+    ],
+)
+def test_of_two_rules_the_stricter_holds(
+    own: SpendingPolicy, workers: SpendingPolicy, holds: SpendingPolicy
+) -> None:
+    """Whoever has it."""
+    assert own.beside(workers) == holds
+
+
+@pytest.mark.parametrize(
+    ("own", "workers"),
+    [(USUAL, STRICT), (STRICT, USUAL), (WIDE, WIDE), (USUAL, WIDE), (STRICT, WIDE)],
+)
+def test_a_stricter_rule_is_let_through(
+    own: SpendingPolicy,
+    workers: SpendingPolicy,
+    refusal: Callable[[Callable[[], object]], Exception | None],
+) -> None:
+    """And so is a default, which counts as not said."""
+    missions, operators = MissionPolicy(spending=own), MissionPolicy(spending=workers)
+
+    assert refusal(lambda: check_not_widened(missions, operators)) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({"unknown_price": "allow"}, "spending.unknown_price (allow) is wider than the worker's"),
+        ({"on_overcharge": "keep"}, "spending.on_overcharge (keep) is wider"),
+        ({"overcharge_tolerance": "0.1"}, "spending.overcharge_tolerance (0.1) is wider"),
+    ],
+)
+@pytest.mark.parametrize("workers", [USUAL, STRICT], ids=["usual", "strict"])
+def test_a_wider_rule_is_refused(rule: dict[str, str], says: str, workers: SpendingPolicy) -> None:
+    """With its key, and what the worker has."""
+    own = MissionPolicy(spending=SpendingPolicy.model_validate(rule))
+
+    with pytest.raises(PolicyWidened) as refused:
+        check_not_widened(own, MissionPolicy(spending=workers))
+
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("tolerance", ["-0.1", "1.5", "NaN", "Infinity"])
+def test_a_tolerance_is_a_fraction(tolerance: str) -> None:
+    """5 is no five per cent."""
+    with pytest.raises(ValueError, match="overcharge_tolerance"):
+        SpendingPolicy.model_validate({"overcharge_tolerance": tolerance})
+
+
+def test_the_price_is_among_the_terms_of_an_approval_where_it_is_known() -> None:
+    """A call that was prepared before prices were among them has the digest that it had."""
+    call = ToolCall(
+        call_id="m.l.1", mission_id="m", leg_id="l", tool="pay", catalog_digest="d", arguments={}
+    )
+    priced = call.model_copy(update={"price": eur("78.00")})
+
+    assert call.approval_terms == {}
+    assert priced.approval_terms == {"price": {"amount": "78.00", "currency": "EUR"}}
+
+
+@pytest.mark.parametrize(
+    ("charged", "spent", "set_aside"),
+    [
+        (eur("97.50"), ["97.50 EUR"], []),
+        (None, ["78.00 EUR"], []),
+        (Money(amount=Decimal(90), currency="USD"), ["90.00 USD"], ["78.00 EUR"]),
+    ],
+    ids=["more", "not stated", "another currency"],
+)
+def test_what_stands_is_spent_as_charged_else_as_approved(
+    charged: Money | None, spent: list[str], set_aside: list[str]
+) -> None:
+    """In another currency the approved price stays taken of the budget beside it."""
+    outcome = ToolOutcome(kind="succeeded", price=charged)
+    made = fake_obligation(approved_price=eur("78.00"))
+    answered = made.answered(outcome, at=AT).compared(limit_of(eur("78.00")))
+    ledger = Ledger(obligations=(answered,))
+
+    assert [str(money) for money in ledger.spent.amounts()] == spent
+    assert [str(money) for money in ledger.set_aside.amounts()] == set_aside
+
+
+def test_what_was_cancelled_is_not_spent() -> None:
+    """What was overcharged of it is kept in the ledger all the same."""
+    outcome = ToolOutcome(kind="succeeded", price=eur("97.50"))
+    made = fake_obligation(approved_price=eur("78.00")).answered(outcome, at=AT)
+    marked = made.compared(limit_of(eur("78.00")))
+    ledger = Ledger(obligations=(marked.moved(ObligationState.CANCELLED, at=AT),))
+
+    assert ledger.spent.amounts() == []
+    assert ledger.obligations[0].overcharged == eur("19.50")

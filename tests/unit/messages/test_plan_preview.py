@@ -1,15 +1,22 @@
-"""The digest of a plan: what an approval of it covers."""
+"""Plans as people read them: the digest of an approval, and the question about doubts."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from orchestrator.messages.mission import PlanAnswer
 from orchestrator.messages.plan_preview import (
     PlannedLeg,
     PlannedTool,
     PlanPreview,
+    asks_first,
     is_shown,
     plan_digest,
+    plan_question,
+    set_aside,
+    what_it_means,
+    why_asked,
 )
 from orchestrator.planning.models import Doubt, MissionPlan
 from orchestrator.saga.orders import Order
@@ -68,3 +75,81 @@ def test_an_approval_is_of_the_legs_that_begin() -> None:
     assert not is_shown(more, shown)
     assert not is_shown(plan.model_copy(update={"doubts": (LOST,)}), shown)
     assert not is_shown(plan, SHOWN)
+
+
+LEFT = Doubt(kind="left_over", about="and feed the cat", why="no tool does that.")
+OTHER = Doubt(kind="ambiguous", about="Acme", why="nobody is", choices=("Acme Ltd", "Acne"))
+TONGUE = Doubt(kind="language", about="Wie geht es", why="it is not English")
+RAIN = Doubt(kind="not_carried_out", about="unless it rains", why="I do not carry it out")
+BOOK = Order(clause="book it", tools=("book",))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("go on", "go on"),
+        (" Go  on! ", "go on"),
+        ("Yes.", "go on"),
+        ("STOP", "stop"),
+        ("no", "stop"),
+        ("go on with the flight", "said otherwise"),
+        ("no flight, only a hotel", "said otherwise"),
+        ("stop the newsletter", "said otherwise"),
+    ],
+)
+def test_two_words_are_an_answer_and_all_else_is_the_goal(text: str, meant: str) -> None:
+    """Whatever begins like one of them is a goal."""
+    assert what_it_means(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("plan", "asks"),
+    [
+        (MissionPlan(legs=(fake_leg("a", orders=[BOOK]),)), False),
+        (MissionPlan(legs=(fake_leg("a"),), doubts=(LEFT,)), False),
+        (MissionPlan(legs=(fake_leg("a"),), doubts=(TONGUE,)), True),
+        (MissionPlan(legs=(fake_leg("a", orders=[BOOK]),), doubts=(LEFT,)), True),
+        (MissionPlan(legs=(fake_leg("a"),), doubts=(RAIN,)), True),
+    ],
+    ids=["no-doubt", "reads", "language", "orders", "not-carried-out"],
+)
+def test_a_doubt_is_asked_about_unless_it_only_leaves_words_of_a_read_over(
+    plan: MissionPlan, *, asks: bool
+) -> None:
+    """Words left over in a plan that only reads are listed in its result."""
+    assert asks_first(plan) is asks
+
+
+def test_the_question_says_what_would_be_done_and_what_was_not_understood() -> None:
+    """Legs by their numbers, doubts with what was found; a failed restatement comes first."""
+    legs = (fake_leg("look"), fake_leg("book", after=("look",), orders=[BOOK]))
+    plan = MissionPlan(legs=legs, doubts=(LEFT, OTHER))
+
+    asked = plan_question(plan, "no tool fits 'sing'.")
+
+    assert asked == (
+        "That cannot be planned: no tool fits 'sing'. "
+        "I would do this: (1) do look; (2) do book [after 1, changes something]. "
+        "Not carried out: 'and feed the cat': no tool does that; 'Acme': nobody is (found: "
+        "Acme Ltd, Acne). Nothing was done yet. Answer 'go on' (as above; the result lists what "
+        "was set aside), 'stop' (nothing is done), or say the whole goal otherwise."
+    )
+
+
+def test_it_says_why_it_is_asked() -> None:
+    """A goal that could not be read is another matter than a part of it."""
+    assert "could not be read" in why_asked(MissionPlan(legs=(), doubts=(LEFT, TONGUE)))
+    assert "not carried out" in why_asked(MissionPlan(legs=(), doubts=(LEFT,)))
+
+
+def test_what_was_set_aside_is_listed_with_who_went_on_past_it() -> None:
+    """In the words of the goal; it changes no status."""
+    plan = MissionPlan(legs=(), doubts=(LEFT,))
+    at = datetime(2026, 12, 1, tzinfo=UTC)
+    answers = [
+        PlanAnswer(id="m.plan-1", outcome="said otherwise", text="x", by="bo", at=at),
+        PlanAnswer(id="m.plan-2", outcome="go on", by="ann", at=at),
+    ]
+
+    assert set_aside(plan, answers) == ("'and feed the cat': no tool does that; ann said to go on",)
+    assert set_aside(plan, []) == ("'and feed the cat': no tool does that",)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.validation import field_problems
-from orchestrator.messages.field_kinds import open_choice
+from orchestrator.messages.leg import open_choice
 from orchestrator.messages.question_field import answer_problems, question_field
 
 DAY = date(2026, 11, 23)

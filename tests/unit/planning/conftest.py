@@ -186,7 +186,7 @@ class Mission:
         seen: list[Observation] = []
         discovered: tuple[str, ...] = ()
         inputs = dict(self.inputs)
-        for step in range(1, leg.agent.max_steps + 1):
+        for step in range(1, (leg.agent.leg_limits.steps or 0) + 1):
             context = StepContext(
                 mission_id="m-1",
                 leg_id=leg.leg_id,

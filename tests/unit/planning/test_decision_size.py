@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.planning.decision_size import LARGEST_DECISION, fitted, within_size
 from orchestrator.planning.models import (
     AskUser,
     CallTool,
@@ -16,6 +15,7 @@ from orchestrator.planning.models import (
     HandOver,
     StepDecision,
 )
+from orchestrator.planning.one_step import LARGEST_DECISION, fitted, within_size
 from orchestrator.planning.planner import PlannedStep
 
 LARGE = "é" * LARGEST_DECISION

@@ -7,15 +7,6 @@ from typing import Final
 import pytest
 from pydantic import ValidationError
 
-from orchestrator.planning.done_at_once import (
-    AFTER_READS,
-    TOO_MANY,
-    TWICE,
-    bounded,
-    calls_of,
-    chosen,
-    inside_wall,
-)
 from orchestrator.planning.models import (
     MOST_CALLS,
     MOST_DROPPED,
@@ -27,6 +18,15 @@ from orchestrator.planning.models import (
     Finish,
     GiveUp,
     StepDecision,
+)
+from orchestrator.planning.one_step import (
+    AFTER_READS,
+    TOO_MANY,
+    TWICE,
+    bounded,
+    calls_of,
+    done_first,
+    inside_wall,
 )
 from orchestrator.planning.planner import PlannedStep
 
@@ -64,17 +64,17 @@ def test_what_changes_least_is_done_and_the_rest_dropped(
     wanted: list[StepDecision], decision: StepDecision, dropped: list[int]
 ) -> None:
     """All that only reads goes together; anything else goes alone, and one of them only."""
-    assert chosen(wanted, _only_reads)[0] == decision
-    assert sorted(chosen(wanted, _only_reads)[1]) == dropped
+    assert done_first(wanted, _only_reads)[0] == decision
+    assert sorted(done_first(wanted, _only_reads)[1]) == dropped
 
 
 def test_each_that_is_dropped_has_its_reason() -> None:
     """In words for the model."""
     several = [CallTool(tool="read_a", arguments={"n": n}) for n in range(MOST_CALLS)]
-    _, why = chosen([*several, several[0], CallTool(tool="read_z"), BOOK], _only_reads)
+    _, why = done_first([*several, several[0], CallTool(tool="read_z"), BOOK], _only_reads)
 
     assert why == {MOST_CALLS: TWICE, MOST_CALLS + 1: TOO_MANY, MOST_CALLS + 2: AFTER_READS}
-    assert "book_room goes alone" in chosen([BOOK, BUY], _only_reads)[1][1]
+    assert "book_room goes alone" in done_first([BOOK, BUY], _only_reads)[1][1]
 
 
 def test_calls_at_once_are_several_and_not_many() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.messages.leg import LegResult, LegStatus
-from orchestrator.planning.finishing import doubt_about_finish, nothing_read, unheld_ids
+from orchestrator.planning.effects import doubt_about_finish, nothing_read, unheld_ids
 from orchestrator.planning.models import (
     ANSWER,
     FINISH,

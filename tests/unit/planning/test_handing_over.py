@@ -4,7 +4,6 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DecisionInvalid
-from orchestrator.planning.handing_over import colleagues_of, handed_over_orders
 from orchestrator.planning.llm.meta_tools import META_TOOLS, meta_tools
 from orchestrator.planning.models import (
     AgentProfile,
@@ -14,6 +13,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import check_decision
 from orchestrator.planning.profile_faults import read_profiles
+from orchestrator.planning.walls import colleagues_of, handed_over_orders
 from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_selection
 

@@ -7,13 +7,7 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import (
-    NothingAllowed,
-    NothingFits,
-    PlanError,
-    RequestUnread,
-    UsageError,
-)
+from orchestrator.core.errors import GoalUnread, PlanError, UsageError
 from orchestrator.planning.models import (
     AgentProfile,
     Finish,
@@ -23,11 +17,11 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.planner import as_planned
-from orchestrator.planning.who_plans import with_choice
+from orchestrator.planning.per_agent import PerAgentPlanner, with_choice
+from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
+from tests.refusals import raises_code
 
 CATALOG = Catalog({}, {})
 SELECTION = fake_selection(catalog_size=0)
@@ -47,21 +41,27 @@ class Lost:
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
-        raise self._why or NothingFits(brief.goal)
+        raise self._why or GoalUnread(brief.goal, code="NothingFits")
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
+    ) -> StepDecision | PlannedStep:
         return Finish(summary="chaining")
 
-    async def plan_metered(
+
+class Modelled(Lost):
+    """Finishes every step for the price of one request."""
+
+    summary = "model"
+
+    async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
-        return Finish(summary="model"), Usage(requests=1)
+    ) -> StepDecision | PlannedStep:
+        return PlannedStep(decision=Finish(summary=self.summary), usage=Usage(requests=1))
 
 
 def _planner(default_model: str | None = None) -> PerAgentPlanner:
-    return PerAgentPlanner(Lost(), Lost, default_model=default_model)
+    return PerAgentPlanner(Lost(), Modelled, default_model=default_model)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ async def test_a_leg_is_planned_by_a_model_where_one_is_set(
     agent = AgentProfile(name="a", model=profile_model)
     context = step_context.model_copy(update={"agent": agent})
 
-    decision = await _planner(default).plan_step(context, SELECTION, CATALOG)
-    assert decision == Finish(summary=summary)
+    planned = await _planner(default).plan_step(context, SELECTION, CATALOG)
+    assert planned.decision == Finish(summary=summary)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ async def test_a_plan_says_who_decides_each_leg(
             return MissionPlan(legs=(LegPlan(leg_id="1", goal=brief.goal, agent=agent),))
 
     own = {"mine:planner": Lost()}
-    planner = PerAgentPlanner(OneLeg(), Lost, default_model=default, own=own)
+    planner = PerAgentPlanner(OneLeg(), Modelled, default_model=default, own=own)
     plan = await planner.split_goal(BRIEF, CATALOG, (agent,))
 
     assert [leg.planned_by for leg in plan.legs] == [told]
@@ -113,7 +113,7 @@ async def test_a_plan_says_who_decides_each_leg(
 
 async def test_planning_without_a_model_has_no_usage(step_context: StepContext) -> None:
     """None, which is not the same as no tokens."""
-    planned = as_planned(await _planner().plan_metered(step_context, SELECTION, CATALOG))
+    planned = await _planner().plan_step(step_context, SELECTION, CATALOG)
 
     assert planned.usage is None
 
@@ -129,7 +129,9 @@ async def test_a_goal_that_cannot_be_split_is_one_leg_of_a_model() -> None:
 
 async def test_a_goal_that_the_router_cannot_read_is_one_leg_of_a_model() -> None:
     """It plans from the whole catalog."""
-    planner = PerAgentPlanner(Lost(RequestUnread("KeyError in the router")), Lost)
+    planner = PerAgentPlanner(
+        Lost(GoalUnread("KeyError in the router", code="RequestUnread")), Lost
+    )
 
     plan = await planner.split_goal(BRIEF, CATALOG, [MODELLED])
 
@@ -138,7 +140,7 @@ async def test_a_goal_that_the_router_cannot_read_is_one_leg_of_a_model() -> Non
 
 async def test_without_a_model_nothing_fits() -> None:
     """An agent without a model cannot do what chaining cannot."""
-    with pytest.raises(NothingFits):
+    with raises_code("NothingFits"):
         await _planner().split_goal(BRIEF, CATALOG, [AgentProfile(name="plain")])
 
 
@@ -174,19 +176,16 @@ async def test_a_whole_goal_is_for_an_agent_without_a_wall_or_the_only_one(
 
 async def test_what_no_agent_may_touch_is_refused() -> None:
     """Where rules split."""
-    planner = PerAgentPlanner(Lost(NothingAllowed("pay it", "pay", "payments")), Lost)
+    planner = PerAgentPlanner(Lost(PlanError("pay it", code="NothingAllowed")), Lost)
 
-    with pytest.raises(NothingAllowed):
+    with raises_code("NothingAllowed"):
         await planner.split_goal(BRIEF, CATALOG, [PLAIN_WALL])
 
 
-class Named(Lost):
+class Named(Modelled):
     """A planner of the user's own: every step ends with its name."""
 
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
-        return Finish(summary="own"), Usage(requests=2)
+    summary = "own"
 
 
 @pytest.mark.parametrize(
@@ -198,13 +197,13 @@ async def test_a_leg_is_planned_by_whom_its_profile_names(
 ) -> None:
     """Whatever the worker's default is."""
     agent = AgentProfile(name="a", planner=planner)
-    ours = PerAgentPlanner(Lost(), Lost, default_model="a:model", own={"mine:make": Named()})
+    ours = PerAgentPlanner(Lost(), Modelled, default_model="a:model", own={"mine:make": Named()})
 
-    decision = await ours.plan_step(
+    planned = await ours.plan_step(
         step_context.model_copy(update={"agent": agent}), SELECTION, CATALOG
     )
 
-    assert decision == Finish(summary=summary)
+    assert planned.decision == Finish(summary=summary)
 
 
 async def test_a_planner_that_was_not_loaded_is_not_looked_for(step_context: StepContext) -> None:
@@ -255,7 +254,7 @@ async def test_a_mission_by_rules_asks_no_model() -> None:
     """Not even the worker's own."""
     brief = BRIEF.model_copy(update={"planner": "chaining"})
 
-    with pytest.raises(NothingFits):
+    with pytest.raises(GoalUnread):
         await _planner("some:model").split_goal(brief, CATALOG, [])
 
 
@@ -265,7 +264,7 @@ async def test_a_model_that_cannot_be_asked_is_told_before_anything_is_begun() -
     def check(name: str | None) -> None:
         raise UsageError(f"{name} cannot be asked")
 
-    planner = PerAgentPlanner(Lost(), Lost, check_model=check)
+    planner = PerAgentPlanner(Lost(), Modelled, check_model=check)
 
     with pytest.raises(UsageError, match="foo:bar cannot be asked"):
         await planner.split_goal(BRIEF.model_copy(update={"model": "foo:bar"}), CATALOG, [])

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.llm.model_names import model_problem
-from orchestrator.planning.profile_faults import read_profiles
-from orchestrator.planning.profile_reach import catalog_faults
+from orchestrator.planning.llm.model_providers import model_problem
+from orchestrator.planning.profile_faults import catalog_faults, read_profiles
 
 GOOD: list[Any] = [
     {"name": "travel", "domains": ["flights", "hotels"], "prefers": ["hotels"]},

@@ -5,18 +5,18 @@ from datetime import timedelta
 from orchestrator.core.limits import Limits
 from orchestrator.planning.models import AgentProfile, LegPlan, MissionPlan
 from orchestrator.planning.profile_faults import read_profiles
-from orchestrator.planning.profile_limits import within_profiles
+from orchestrator.planning.walls import within_profiles
 
-SCOUT = AgentProfile(name="scout", max_steps=20, limits=Limits(requests=10))
+SCOUT = AgentProfile(name="scout", limits=Limits(requests=10, steps=20))
 
 
 def test_a_plan_allows_no_agent_more_than_its_profile() -> None:
     """Under a profile's name; an agent of another name is the planner's own."""
-    wide = SCOUT.model_copy(update={"max_steps": 90, "limits": Limits(requests=50, input_tokens=9)})
+    wide = SCOUT.model_copy(update={"limits": Limits(requests=50, input_tokens=9, steps=90)})
     legs = (
         LegPlan(leg_id="a", goal="a", agent=wide),
         LegPlan(leg_id="b", goal="b", agent=SCOUT),
-        LegPlan(leg_id="c", goal="c", agent=AgentProfile(name="other", max_steps=90)),
+        LegPlan(leg_id="c", goal="c", agent=AgentProfile(name="other", limits=Limits(steps=90))),
     )
 
     held = within_profiles(MissionPlan(legs=legs), [SCOUT])
@@ -24,7 +24,7 @@ def test_a_plan_allows_no_agent_more_than_its_profile() -> None:
     assert held.legs[0].agent.leg_limits == Limits(
         requests=10, input_tokens=9, steps=20, tool_calls=32
     )
-    assert held.legs[0].agent.max_steps == 20
+    assert held.legs[0].agent.limits.steps == 20
     assert held.legs[1:] == legs[1:]
 
 

@@ -3,11 +3,9 @@
 from html.parser import HTMLParser
 
 from orchestrator.language.intent import IntentFrame
-from orchestrator.proxy.proxy_app import Exchange
-from orchestrator.proxy.recording import record_of_exchange
-from orchestrator.proxy.report_page import report_page
+from orchestrator.proxy.usage_report import Exchange, record_of_exchange, report_page
 from orchestrator.pruning.pruner import Pruned
-from orchestrator.routing.learning.usage import ProxyUsage, usage_of
+from orchestrator.routing.learning.trace import ProxyUsage, usage_of
 from orchestrator.routing.selection import Selection
 
 WEATHER = Selection(
@@ -44,6 +42,17 @@ def test_a_record_tells_nothing_that_was_said() -> None:
     assert (record.offered, record.forwarded, record.stayed) == (40, 2, ("always",))
     assert (record.tokens_saved, record.overhead_ms) == (100, 2.0)
     assert record_of_exchange(Exchange(Pruned(body=b""), (), 0)) is None
+
+
+def test_what_was_not_chosen_from_is_counted() -> None:
+    """A request that could not be read, and one whose list took too long."""
+    late = Pruned(body=b"", offered=40, routing="fail_open", kept=(*range(40),))
+    passed = (Exchange(Pruned(body=b"", routing="unread"), (), 0), Exchange(late, (), 0))
+
+    usage = usage_of([record for one in passed if (record := record_of_exchange(one))])
+
+    assert (usage.requests, usage.unread, usage.fail_open) == (1, 1, 1.0)
+    assert usage.mean_forwarded == 40
 
 
 def test_usage_counts_what_was_called_and_had_been_forwarded() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.pruning.answer_reader import AnswerReader
-from orchestrator.pruning.apis import api_named
+from orchestrator.pruning.model_apis import api_named
 
 CHAT = api_named("chat")
 CALL: dict[str, Any] = {"choices": [{"delta": {"tool_calls": [{"function": {"name": "a"}}]}}]}
@@ -39,7 +39,7 @@ def test_a_stream_is_read_in_any_pieces(sizes: list[int]) -> None:
         ("gzip", bytes, []),
     ],
 )
-def test_a_content_coding_is_undone(coding: str, packed: Any, called: list[str]) -> None:
+def test_a_content_coding_is_cancelled(coding: str, packed: Any, called: list[str]) -> None:
     """Of one that is not known, or that was not used, nothing is read and nothing fails."""
     reader = AnswerReader(CHAT, is_stream=True, coding=coding)
     reader.feed(packed(STREAM.encode()))
@@ -65,7 +65,7 @@ def test_it_is_heard_that_a_tool_is_missing(said: str, lacks: bool) -> None:
     reader.feed(json.dumps({"choices": [{"message": {"content": said}}]}).encode())
     reader.finish()
 
-    assert reader.lacks_a_tool is lacks
+    assert reader.misses_a_tool is lacks
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[1]", b"null", b'{"choices": 3}'])
@@ -76,7 +76,7 @@ def test_any_other_answer_tells_nothing(answer: bytes) -> None:
     reader.finish()
 
     assert not reader.called
-    assert not reader.lacks_a_tool
+    assert not reader.misses_a_tool
 
 
 def test_an_answer_without_end_is_let_pass() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.pruning.apis import api_named, api_of, api_of_tools
+from orchestrator.pruning.model_apis import api_named, api_of, api_of_tools
 from orchestrator.pruning.model_request import Conversation
 
 CHAT, RESPONSES, MESSAGES = map(api_named, ("chat", "responses", "messages"))
@@ -51,6 +51,7 @@ def test_a_chat_tells_its_last_request_its_goal_and_what_was_called() -> None:
         request="and the weather?",
         goal="Plan my trip to Oslo",
         before="Plan my trip to Oslo",
+        instructions="You help.",
         called=("forecast", "find_flights"),
         last_error='{"error": "no such city"}',
     )

@@ -1,18 +1,20 @@
 """Which tools of a request go on, in each mode, and what stays as it came."""
 
+import gzip
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+import zstandard
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.pruning.answer_reader import AnswerReader
-from orchestrator.pruning.apis import api_named
 from orchestrator.pruning.conversation_memory import ConversationMemory
-from orchestrator.pruning.pruner import Mode, Pruned, Pruner
+from orchestrator.pruning.model_apis import api_named
+from orchestrator.pruning.pruner import MODES, Mode, Pruned, Pruner
 from orchestrator.pruning.tool_list import ToolLists
-from orchestrator.routing.function_routers import FunctionRouters
 from orchestrator.routing.router import Router
 from tests.unit.routing.function_catalogs import ASSISTANT
 
@@ -41,7 +43,7 @@ CLAUDE_TOOLS = [
 @pytest.fixture
 def pruner() -> Pruner:
     """One without vectors and without a clock: each routing takes what it takes."""
-    return Pruner(ToolLists(FunctionRouters(Router)), ConversationMemory(b"secret"))
+    return Pruner(ToolLists(Router), ConversationMemory(b"secret"))
 
 
 def chat(text: str, tools: list[Any] | None = None, **more: Any) -> bytes:
@@ -104,6 +106,92 @@ def test_an_agreement_is_read_with_the_turns_before_it(
     assert "open_meteo_weather" in names(
         pruner.prune(api, json.dumps({member: turns, "tools": tools}).encode())
     )
+
+
+@pytest.mark.parametrize(
+    ("api", "tools", "body"),
+    [
+        (CHAT, CHAT_TOOLS, {"messages": [{"role": "developer", "content": "{}"}]}),
+        (RESPONSES, NAMED_TOOLS, {"instructions": "{}", "input": []}),
+        (RESPONSES, NAMED_TOOLS, {"input": [{"role": "system", "content": "{}"}]}),
+        (MESSAGES, CLAUDE_TOOLS, {"system": [{"type": "text", "text": "{}"}], "messages": []}),
+        (MESSAGES, CLAUDE_TOOLS, {"system": "{}", "messages": []}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("After every answer call `todo_add`.", {"todo_add"}),
+        ("必ずtodo_addを呼ぶこと", {"todo_add"}),
+        ("Use functions.todo_add, then contacts.search.", {"todo_add", "contacts.search"}),
+        ("Never my_todo_add or todo_adds.", set()),
+    ],
+)
+def test_a_tool_that_the_instructions_name_stays(
+    pruner: Pruner, api: Any, tools: Any, body: dict[str, Any], said: str, named: set[str]
+) -> None:
+    """As a whole word, in any script around it."""
+    body = json.loads(json.dumps(body).replace("{}", said))
+    body[api.turns_member].append({"role": "user", "content": "weather in London"})
+
+    pruned = pruner.prune(api, json.dumps({**body, "tools": tools}).encode())
+
+    assert pruned.names == {"open_meteo_weather", *named}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bitte lösche die alte Datei",
+        "fasse diese E-Mail zusammen",
+        "明日の天気はどうですか",
+        "thanks a lot!",
+        "what is the meaning of life",
+    ],
+)
+def test_all_tools_go_on_if_none_fits_or_the_language_is_not_read(
+    pruner: Pruner, text: str
+) -> None:
+    """A few guesses could be all that the model gets."""
+    pruned = pruner.prune(CHAT, chat(text))
+
+    assert pruned.body == chat(text)
+    assert pruned.headers["x-orqen-prune-ratio"] == "51/51"
+    assert pruned.headers["x-orqen-routing"] == "nothing_fits"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, zstandard.compress])
+def test_a_compressed_request_is_pruned(pruner: Pruner, pack: Callable[[bytes], bytes]) -> None:
+    """It goes on without compression; as it came if nothing is left out."""
+    codings = {gzip.compress: "gzip", zlib.compress: "deflate", zstandard.compress: "zstd"}
+    packed, all_go = pack(chat("weather in London")), pack(chat("thanks a lot!"))
+
+    pruned = pruner.prune(CHAT, packed, coding=codings[pack])
+    whole = pruner.prune(CHAT, all_go, coding=codings[pack])
+
+    assert names(pruned) == ["open_meteo_weather"]
+    assert pruned.coding == "identity"
+    assert (whole.body, whole.coding, whole.offered) == (all_go, codings[pack], 51)
+
+
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [
+        (b"packed", "br"),
+        (b"no gzip", "gzip"),
+        (gzip.compress(chat("weather in London"))[:-9], "gzip"),
+        (b"no zstd", "zstd"),
+        (gzip.compress(b" " * 21_000_000), "gzip"),
+    ],
+)
+def test_a_compression_that_cannot_be_read_is_reported(
+    pruner: Pruner, body: bytes, coding: str
+) -> None:
+    """The same bytes go on, without figures of tools that nobody counted."""
+    pruned = pruner.prune(CHAT, body, coding=coding)
+
+    assert (pruned.body, pruned.coding) == (body, coding)
+    assert pruned.headers == {"x-orqen-routing": "unread", "x-orqen-mode": "prune"}
 
 
 def test_nothing_but_the_tools_changes(pruner: Pruner) -> None:
@@ -191,7 +279,7 @@ def test_a_router_that_fails_lets_everything_pass() -> None:
     def broken(catalog: Catalog) -> Router:
         raise RuntimeError("out of order")
 
-    pruner = Pruner(ToolLists(FunctionRouters(broken)), ConversationMemory(b"secret"))
+    pruner = Pruner(ToolLists(broken), ConversationMemory(b"secret"))
 
     pruned = pruner.prune(CHAT, chat("weather in London"))
 
@@ -273,6 +361,24 @@ def test_the_end_of_a_cached_prompt_stays_marked(pruner: Pruner) -> None:
 
     (sent,) = json.loads(pruned.body)["tools"]
     assert sent["cache_control"] == {"type": "ephemeral"}
+
+
+@pytest.mark.parametrize("text", ["weather in London", "play a song for me", "is it raining"])
+def test_no_deferred_tool_ends_the_cached_prompt(pruner: Pruner, text: str) -> None:
+    """Anthropic refuses one with both marks: the last loaded tool gets it."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    theirs = {**CLAUDE_TOOLS[0], "name": "theirs", "defer_loading": True}
+    tools = [*CLAUDE_TOOLS[:-1], {**CLAUDE_TOOLS[-1], **mark}, theirs]
+    body = {"messages": [{"role": "user", "content": text}], "tools": tools}
+    for mode in MODES:
+        pruned = pruner.prune(MESSAGES, json.dumps(body).encode(), mode)
+
+        sent = json.loads(pruned.body)["tools"]
+        loaded = [tool for tool in sent if not tool.get("defer_loading")]
+        (marked,) = [tool for tool in sent if "cache_control" in tool]
+        assert marked in loaded
+        after = loaded[loaded.index(marked) + 1 :]
+        assert not {tool["name"] for tool in after} & {tool["name"] for tool in tools}
 
 
 def answered(api: Any, document: Mapping[str, Any]) -> AnswerReader:

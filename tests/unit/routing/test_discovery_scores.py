@@ -11,7 +11,7 @@ from rapidfuzz.distance import JaroWinkler
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.words import content_stems, stem, tokens
-from orchestrator.routing.discovery import DiscoveryIndex, DiscoveryIndexes, Match
+from orchestrator.routing.discovery import DiscoveryIndex, Match
 
 SPECS: Final = Path(__file__).parents[3] / "specs"
 
@@ -28,19 +28,6 @@ def _index(*tools: tuple[str, str, str]) -> DiscoveryIndex:
 
 def _only(index: DiscoveryIndex, query: str, name: str) -> Match:
     return next(match for match in index.search(query, limit=100) if match.name == name)
-
-
-def test_an_exact_name_scores_1() -> None:
-    """The highest score there is."""
-    assert _index(("send_mail", "", "")).search("send_mail")[0].score == 1.0
-
-
-def test_a_substring_scores_97_hundredths() -> None:
-    """The query in the name, and the name in the query."""
-    index = _index(("resend_mails", "", ""))
-
-    assert index.search("send_mail")[0].score == 0.97
-    assert index.search("now resend_mails again")[0].score == 0.97
 
 
 def test_keyword_overlap_scores_by_its_share_from_86_to_96_hundredths() -> None:
@@ -157,22 +144,6 @@ def test_the_domain_boosts_by_a_tenth() -> None:
     assert gap == pytest.approx(0.74 * 0.1 / 1.45)
 
 
-def test_parameter_names_are_read() -> None:
-    """A tool is found by what it takes."""
-    catalog = Catalog.from_functions(
-        [
-            {
-                "name": "one",
-                "parameters": {"type": "object", "properties": {"party_size": {}}},
-            },
-            {"name": "two"},
-            {"name": "three"},
-        ]
-    )
-
-    assert DiscoveryIndex(catalog).search("size of our party")[0].name == "one"
-
-
 def test_ties_go_to_the_closer_name_from_a_likeness_of_93_hundredths() -> None:
     """Of equal scores, the name that is like the query comes first, against the alphabet."""
     close, far = "zbook_table", "abooks_tables_far"
@@ -215,13 +186,3 @@ def test_every_score_lies_in_the_range_of_its_tier(words: list[str]) -> None:
             assert 0.05 <= match.score <= 0.79
         else:
             assert match.score in (1.0, 0.97) or 0.80 <= match.score <= 0.96 + 1e-12
-
-
-def test_an_index_is_built_once_for_a_digest() -> None:
-    """Catalogs of equal content share theirs; the least used is forgotten."""
-    indexes = DiscoveryIndexes(most=1)
-    first = indexes.of(Catalog.from_functions([{"name": "one"}]))
-
-    assert indexes.of(Catalog.from_functions([{"name": "one"}])) is first
-    indexes.of(Catalog.from_functions([{"name": "two"}]))
-    assert indexes.of(Catalog.from_functions([{"name": "one"}])) is not first

@@ -5,8 +5,7 @@ from typing import Final
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.routing.discovery import DiscoveryIndex
-from orchestrator.routing.phonetic import PhoneticIndex
+from orchestrator.routing.discovery import DiscoveryIndex, PhoneticIndex
 
 SLIPS: Final = (
     ("send a massage to the team", "message_send"),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import Action
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import RouteContext
@@ -170,12 +171,14 @@ def test_without_words_of_its_own_a_leg_is_routed_by_its_goal(router: Router) ->
         "solve x^2 = 4",
         "who won the world cup in 1998",
         "translate this sentence into German",
+        "Book me a massage",
+        "Sell my car in Lisbon",
+        "paint my house",
     ],
 )
 def test_nothing_fits_what_no_tool_does(text: str, router: Router) -> None:
-    """The best score tells, and the router is not sure of anything."""
-    assert not router.fits(text)
-    assert router.route(text).frame.confidence == 0
+    """A shared word is not enough: nothing here gives massages, sells or paints."""
+    assert not router.route(text).fits
 
 
 @pytest.mark.parametrize(
@@ -193,11 +196,13 @@ def test_nothing_fits_what_no_tool_does(text: str, router: Router) -> None:
         "pay the electricity bill",
         "find me a place to stay in Rome",
         "is my flight on time",
+        "Book me a room",
+        "Is it hot",
     ],
 )
 def test_something_fits_what_a_tool_does(text: str, router: Router) -> None:
     """Also with dates and places that no tool knows, and with plain words."""
-    assert router.fits(text)
+    assert router.route(text).fits
 
 
 def test_the_best_score_can_be_asked_of_some_tools(router: Router) -> None:
@@ -205,24 +210,6 @@ def test_the_best_score_can_be_asked_of_some_tools(router: Router) -> None:
     text = "what is the weather in Oslo"
 
     assert router.best_score(text, among={"payment_pay_invoice"}) < router.best_score(text)
-
-
-def test_an_error_inside_forwards_everything(
-    shipped: Catalog, monkeypatch: pytest.MonkeyPatch, now: datetime
-) -> None:
-    """Fail open: all tools, the error's type, and nothing of the request."""
-
-    def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("secret words")
-
-    router = Router(shipped)
-    monkeypatch.setattr("orchestrator.routing.router.adaptive_k", broken)
-    selection = router.route("book a flight", now=now)
-
-    assert selection.tools == tuple(shipped.tools)
-    assert selection.band == "fail_open"
-    assert selection.reason == "RuntimeError in the router"
-    assert selection.headers["x-orqen-routing"] == "fail_open"
 
 
 def test_headers_tell_how_many_of_how_many(router: Router, shipped: Catalog) -> None:
@@ -233,34 +220,6 @@ def test_headers_tell_how_many_of_how_many(router: Router, shipped: Catalog) -> 
         "x-orqen-prune-ratio": f"1/{len(shipped)}",
         "x-orqen-routing": "semantic",
     }
-
-
-def test_plain_functions_route_too() -> None:
-    """The seed's example: a function with routing examples, one tool for a crisp request."""
-    catalog = Catalog.from_functions(
-        [
-            {
-                "type": "function",
-                "function": {
-                    "name": "open_meteo_weather",
-                    "description": "Get real weather forecast for a city.",
-                    "x-orqen-examples": ["weather in London", "forecast for Sittingbourne Kent"],
-                    "parameters": {
-                        "type": "object",
-                        "properties": {"city": {"type": "string"}},
-                        "required": ["city"],
-                    },
-                },
-            },
-            {"name": "list_files", "description": "List the files of a folder."},
-            {"name": "send_email", "description": "Send an email to somebody."},
-            {"name": "add_numbers", "description": "Add two numbers."},
-            {"name": "play_music", "description": "Play a song."},
-        ]
-    )
-    selection = Router(catalog).route("weather in London")
-
-    assert (selection.tools, selection.band) == (("open_meteo_weather",), "crisp")
 
 
 def test_explain_gives_a_table_per_clause(router: Router, now: datetime) -> None:
@@ -298,55 +257,20 @@ def test_any_text_is_routed_without_failing_open(router: Router, text: str) -> N
     assert set(selection.prerequisites) <= set(selection.tools)
 
 
-def test_what_is_not_wanted_does_not_lead(router: Router, now: datetime) -> None:
-    """Tools named after what is not to be done yet stand behind the search."""
-    selection = router.route("don't book yet, just show me flights to Rome", now=now)
-
-    assert selection.tools[0] == "flight_search_offers"
-    assert selection.band != "side_effect"
-    assert "flight_book_offer" not in selection.tools
-
-
 def test_everyday_synonyms_find_the_tool(router: Router) -> None:
     """No tool says windy or cab; the forecast and the cars are meant."""
     assert router.route("how windy is it in Porto").tools[0].startswith("weather_")
     assert router.route("get me a cab").tools[0].startswith("car_")
 
 
-@pytest.mark.parametrize("text", ["Book me a massage", "Sell my car in Lisbon", "paint my house"])
-def test_orders_that_no_tool_can_carry_out_do_not_fit(router: Router, text: str) -> None:
-    """A shared word is not enough: nothing here gives massages, sells or paints."""
-    assert not router.fits(text)
-
-
-@pytest.mark.parametrize("text", ["Order me a pizza", "Book me a room", "rent a car", "Is it hot"])
-def test_orders_of_unknown_things_may_still_fit(router: Router, text: str) -> None:
-    """Where the verb tells the domain, or the object does; questions are no orders."""
-    assert router.fits(text)
-
-
 @pytest.mark.parametrize("text", ["asdf", "", "xyzzy plugh", "play some jazz"])
 def test_what_fits_nothing_is_told_beside_the_widest_window(router: Router, text: str) -> None:
-    """Never no tool at all, unless the caller asks for that; the header says it as well."""
+    """Never no tool at all; the header says it as well."""
     told = router.route(text)
-    empty = router.route(text, RouteContext(allow_empty=True))
 
     assert (told.fits, told.band, told.k) == (False, "nothing_fits", 4)
     assert len(told.tools) >= 4
     assert told.headers["x-orqen-routing"] == "nothing_fits"
-    assert (empty.fits, empty.tools) == (False, ())
-
-
-@pytest.mark.parametrize("allow_empty", [False, True])
-def test_a_caller_who_takes_no_tools_still_gets_those_that_fit(
-    router: Router, allow_empty: bool
-) -> None:
-    """And the fitness that led to it."""
-    selection = router.route("weather in London", RouteContext(allow_empty=allow_empty))
-
-    assert selection.fits
-    assert selection.tools[0] == "weather_get_forecast"
-    assert selection.fitness == router.best_score("weather in London")
 
 
 def test_a_router_that_failed_says_nothing_of_what_fits(shipped: Catalog) -> None:
@@ -383,6 +307,39 @@ def test_a_handful_of_tools_is_enough_to_be_sure(text: str, tool: str) -> None:
         router = Router(Catalog.from_functions(known))
         selection = router.route(text)
 
-        assert (selection.tools[0], router.fits(text)) == (tool, True)
+        assert (selection.tools[0], router.route(text).fits) == (tool, True)
         assert selection.frame.confidence > 0.9
-        assert not router.fits("order a pizza")
+        assert not router.route("order a pizza").fits
+
+
+def test_a_deprecated_tool_ranks_behind_an_equal_one() -> None:
+    """The words of both are the same; alone it is chosen all the same."""
+    paths: JsonObject = {
+        path: {
+            "post": {
+                "operationId": name,
+                "summary": "Order a pickup of a parcel.",
+                "description": "Use this when a parcel is to be picked up. Returns the pickup.",
+                "x-orchet-tool": True,
+                "responses": {"201": {"description": "The pickup."}},
+                **more,
+            }
+        }
+        for path, name, more in (
+            ("/v1/pickups", "courier_order_pickup", {"deprecated": True}),
+            ("/v2/pickups", "courier_order_pickup_v2", {}),
+        )
+    }
+    document: JsonObject = {
+        "openapi": "3.1.0",
+        "info": {"title": "Courier", "version": "1"},
+        "servers": [{"url": "https://courier.example"}],
+    }
+
+    both = Catalog.from_documents({"courier": {**document, "paths": paths}})
+    old = Catalog.from_documents(
+        {"courier": {**document, "paths": {"/v1/pickups": paths["/v1/pickups"]}}}
+    )
+
+    assert Router(both).route("Order a pickup").tools[0] == "courier_order_pickup_v2"
+    assert Router(old).route("Order a pickup").tools[0] == "courier_order_pickup"

@@ -6,15 +6,14 @@ import logging
 import pytest
 
 from orchestrator.core.errors import ServerUnreachable, StoreRefused, StoreUnavailable
-from orchestrator.runtime import awaited_parts
-from orchestrator.runtime.awaited_parts import AwaitedParts, StoppedWaiting
-from orchestrator.runtime.worker_state import WorkerState
+from orchestrator.runtime import worker_state
+from orchestrator.runtime.worker_state import AwaitedParts, StoppedWaiting, WorkerState
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask again at once."""
-    monkeypatch.setattr(awaited_parts, "_FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(worker_state, "_FIRST_PAUSE_S", 0.001)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +27,7 @@ async def test_what_is_away_is_waited_for_and_told_once(
     away: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In one line; who asks meanwhile is told the same."""
-    caplog.set_level(logging.INFO, "orchestrator.runtime.awaited_parts")
+    caplog.set_level(logging.INFO, "orchestrator.runtime.worker_state")
     state, shown = WorkerState(), list[str]()
 
     async def attempt() -> str:
@@ -37,7 +36,7 @@ async def test_what_is_away_is_waited_for_and_told_once(
             raise away
         return "there"
 
-    assert await AwaitedParts(state, asyncio.Event()).once_there(attempt) == "there"
+    assert await AwaitedParts(state, asyncio.Event()).retry_until_available(attempt) == "there"
 
     assert shown == ["", *[str(away)] * 3]
     assert state.waits_for == ""
@@ -52,7 +51,7 @@ async def test_what_waiting_does_not_mend_ends_it() -> None:
         raise StoreRefused("postgresql://me@db/missions", "password authentication failed")
 
     with pytest.raises(StoreRefused):
-        await AwaitedParts(WorkerState(), asyncio.Event()).once_there(attempt)
+        await AwaitedParts(WorkerState(), asyncio.Event()).retry_until_available(attempt)
 
 
 async def test_a_worker_that_waits_ends_when_it_is_asked_to() -> None:
@@ -65,4 +64,4 @@ async def test_a_worker_that_waits_ends_when_it_is_asked_to() -> None:
 
     with pytest.raises(StoppedWaiting):
         async with asyncio.timeout(5):
-            await AwaitedParts(WorkerState(), stop).once_there(attempt)
+            await AwaitedParts(WorkerState(), stop).retry_until_available(attempt)

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from orchestrator.core.errors import UsageError
-from orchestrator.runtime.builds import log_build, told_build
+from orchestrator.runtime.worker import log_build, worker_deployment
 from orchestrator.settings import Settings
 
 
@@ -20,7 +20,7 @@ def test_a_deployment_has_the_name_of_its_task_queue_or_its_own(
     settings: Settings, version: str
 ) -> None:
     """Whose builds replace each other."""
-    told = told_build(settings)
+    told = worker_deployment(settings)
 
     assert told is not None
     assert told.version.to_canonical_string() == version
@@ -28,9 +28,9 @@ def test_a_deployment_has_the_name_of_its_task_queue_or_its_own(
 
 def test_a_task_queue_whose_name_cannot_be_a_deployments_needs_one() -> None:
     """Before anything is polled; without a build, any name will do."""
-    assert told_build(Settings(task_queue="eu.1")) is None
+    assert worker_deployment(Settings(task_queue="eu.1")) is None
     with pytest.raises(UsageError, match="ORCHESTRATOR_DEPLOYMENT"):
-        told_build(Settings(task_queue="eu.1", build_id="1"))
+        worker_deployment(Settings(task_queue="eu.1", build_id="1"))
 
 
 def test_the_log_says_how_a_build_is_made_current(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import ServiceUnavailable
-from orchestrator.runtime.codec_token import CodecToken
-from orchestrator.runtime.devserver import Ports, Stack, ourselves
+from orchestrator.runtime.devserver import CodecToken, Ports, Stack, ourselves
 
 
 def test_ports_that_are_free_are_never_those_of_outgoing_connections() -> None:
@@ -161,7 +160,7 @@ def test_a_token_of_the_operator_s_own_is_left_where_it_is(
 
     assert token.variables() == {}
     assert not any("AUTH" in one or "their own" in one for one in token.exports("http://x"))
-    assert "ORCHESTRATOR_CODEC_TOKEN" in token.told
+    assert "ORCHESTRATOR_CODEC_TOKEN" in token.location
     assert list(tmp_path.iterdir()) == []
 
 

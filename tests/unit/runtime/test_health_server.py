@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 
 from orchestrator.core.errors import StoreUnavailable, UsageError
 from orchestrator.runtime.health_server import health_app, read_address, served_health
-from orchestrator.runtime.worker_limits import worker_limits
+from orchestrator.runtime.worker import worker_limits
 from orchestrator.runtime.worker_state import Phase, WorkerState
 from orchestrator.settings import Settings
 
@@ -60,12 +60,41 @@ async def test_a_worker_says_what_it_waits_for() -> None:
     assert asked.json()["why_not"] == state.waits_for
 
 
+async def test_a_worker_whose_server_has_lost_its_registration_is_not_ready() -> None:
+    """New missions cannot start there until it is restored."""
+    state = _polling(Server())
+
+    async def lost(_: Client) -> str:
+        return "it has lost the search attributes"
+
+    before = await _asked(state, "/readyz")
+    state._ask_server = lost
+    after = await _asked(state, "/readyz")
+
+    assert (before.status_code, after.status_code) == (200, 503)
+    assert after.json()["why_not"] == "it has lost the search attributes"
+
+
+async def test_a_worker_with_a_wrong_clock_is_not_ready(caplog: pytest.LogCaptureFixture) -> None:
+    """Its log says so once, and it is ready again once the clock is right."""
+    state = _polling(Server())
+    for minutes in (10, 10):
+        state.compare_clock(timedelta(minutes=minutes))
+    wrong = await _asked(state, "/readyz")
+    state.compare_clock(timedelta(seconds=1))
+
+    assert wrong.status_code == 503
+    assert "600 s ahead" in wrong.json()["why_not"]
+    assert len(caplog.records) == 1
+    assert (await _asked(state, "/readyz")).status_code == 200
+
+
 async def test_a_worker_whose_store_is_away_or_hangs_is_not_ready(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A probe is answered in time all the same, and asks a store that hangs no second question."""
     monkeypatch.setattr(
-        "orchestrator.runtime.worker_state._ANSWERS_WITHIN", timedelta(milliseconds=50)
+        "orchestrator.runtime.worker_state._ANSWERS_WITHIN", timedelta(milliseconds=400)
     )
     asked, goes_on = [], Event()
 

@@ -12,6 +12,7 @@ from orchestrator.runtime.sandboxed_documents import (
     OwnDocuments,
     last_written,
     note_sources,
+    sandbox_credentials,
     sources_of,
     write_redirected,
 )
@@ -77,3 +78,22 @@ def test_a_shell_is_held_to_the_sandbox(tmp_path: Path, monkeypatch: pytest.Monk
 
     assert Settings().only_hosts == ("127.0.0.1:3",)
     assert "unset ORCHESTRATOR_PROXY" in stack.exports.read_text().splitlines()
+
+
+def test_every_credential_of_a_document_gets_a_made_up_value() -> None:
+    """Those of its schemes, and those that stand among the parameters of its tools."""
+    parameters = [
+        {"name": "appid", "in": "query", "required": True, "description": "Your API key."}
+    ]
+    read = {"operationId": "now", "x-orchet-tool": True, "parameters": parameters}
+    schemes = {"login": {"type": "http", "scheme": "basic"}}
+    document = {
+        **EMPTY,
+        "paths": {"/now": {"get": read}},
+        "components": {"securitySchemes": schemes},
+    }
+
+    assert sandbox_credentials({"weather": document}) == {
+        "ORCHESTRATOR_SECRET_WEATHER__APPID": "sandbox",
+        "ORCHESTRATOR_SECRET_WEATHER__LOGIN": "sandbox:sandbox",
+    }

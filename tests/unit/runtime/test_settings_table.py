@@ -1,17 +1,9 @@
 """The table of settings: complete, true of the environment, and silent about secrets."""
 
-from pathlib import Path
-
 import pytest
 
-from orchestrator.runtime.settings_table import (
-    markdown_table,
-    setting_rows,
-    unknown_variables,
-)
+from orchestrator.runtime.settings_table import setting_rows, unknown_variables
 from orchestrator.settings import Settings, load_settings
-
-DOCS = Path(__file__).parents[3] / "docs" / "settings.md"
 
 
 def test_every_setting_says_what_it_is_for() -> None:
@@ -20,11 +12,6 @@ def test_every_setting_says_what_it_is_for() -> None:
 
     assert len(rows) > len(Settings.model_fields)
     assert [variable for variable, meaning in rows.items() if not meaning] == []
-
-
-def test_the_documents_have_the_table_that_the_command_prints() -> None:
-    """`orchestrator settings --markdown`."""
-    assert markdown_table() in DOCS.read_text()
 
 
 def test_what_is_set_is_shown_and_a_secret_only_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,12 +25,51 @@ def test_what_is_set_is_shown_and_a_secret_only_as_set(monkeypatch: pytest.Monke
     assert "very-secret" not in str(rows)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "now"),
+    [
+        ("PROXY", "http://user:hunter2@proxy:3128", "set"),
+        ("PROXY", "user:hunter2@proxy:3128", "set"),
+        (
+            "APPROVAL_KEYS",
+            "https://u:hunter2@keys.example:8443/jwks",
+            "https://keys.example:8443/jwks",
+        ),
+        ("APPROVAL_KEYS", "https://keys.example/a?token=hunter2", "https://keys.example/a?…"),
+        ("APPROVAL_KEYS", "https://u:hunter2@[::1", "https://…"),
+        ("APPROVAL_KEYS", "/etc/jwks.json", "/etc/jwks.json"),
+        ("EMBEDDER", "https://u:hunter2@host/v1?k=hunter2#small", "https://host/v1?…#small"),
+        ("SERVER_VARIABLES", '{"crm": {"tenant": "hunter2"}}', '{"crm": {"tenant": "set"}}'),
+        ("STORE", "postgresql://m:hunter2@db/m", "set"),
+        ("PAYLOAD_KEYS", "k1:hunter2", "set"),
+    ],
+)
+def test_no_setting_shows_a_secret(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, now: str
+) -> None:
+    """Neither the table nor the settings as text, which a traceback may hold."""
+    monkeypatch.setenv(f"ORCHESTRATOR_{variable}", value)
+    settings = load_settings()
+
+    assert [row.now for row in setting_rows(settings) if row.is_set] == [now]
+    assert "hunter2" not in repr(settings)
+
+
+def test_server_variables_of_no_document_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence shows how to name one, and not the value."""
+    monkeypatch.setenv("ORCHESTRATOR_SERVER_VARIABLES", '{"port": "hunter2"}')
+
+    with pytest.raises(Exception, match="name the document") as refused:
+        load_settings()
+    assert "hunter2" not in str(refused.value)
+
+
 def test_a_misspelt_variable_is_named_with_what_was_meant_and_without_its_value() -> None:
     """It would change nothing, and say nothing. Credentials may have any name."""
     environment = {
         "ORCHESTRATOR_MAX_ACTIVITES": "very-secret",
         "ORCHESTRATOR_XYZ": "1",
-        "ORCHESTRATOR_SECRET_CRM_KEY": "x",
+        "ORCHESTRATOR_SECRET_CRM__KEY": "x",
         "ORCHESTRATOR_DRAIN": "5",
         "HOME": "/",
     }

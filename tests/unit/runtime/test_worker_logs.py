@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from orchestrator.core.errors import UsageError
 from orchestrator.runtime.worker_logs import JsonLines, TextLines
 
-_LEG = {"workflow_id": "m-1.flights", "workflow_type": "LegWorkflow", "run_id": "r"}
+_MISSION = {"workflow_id": "m-1", "workflow_type": "MissionWorkflow", "run_id": "r"}
 Record = Callable[..., logging.LogRecord]
 
 
@@ -32,7 +32,12 @@ def record() -> Record:
 
 
 def test_json_holds_the_ids_of_mission_leg_and_trace(record: Record) -> None:
-    line = record("step %d", 2, temporal_workflow=_LEG, told={"tool": "flight_book", "step": 2})
+    line = record(
+        "step %d",
+        2,
+        temporal_workflow=_MISSION,
+        told={"leg_id": "flights", "tool": "flight_book", "step": 2},
+    )
     with TracerProvider().get_tracer("t").start_as_current_span("s") as span:
         told = json.loads(JsonLines().format(line))
 
@@ -44,7 +49,7 @@ def test_json_holds_the_ids_of_mission_leg_and_trace(record: Record) -> None:
             "message": "step 2",
             "mission_id": "m-1",
             "leg_id": "flights",
-            "workflow_id": "m-1.flights",
+            "workflow_id": "m-1",
             "trace_id": f"{context.trace_id:032x}",
             "span_id": f"{context.span_id:016x}",
             "tool": "flight_book",
@@ -54,9 +59,9 @@ def test_json_holds_the_ids_of_mission_leg_and_trace(record: Record) -> None:
 
 
 def test_text_is_one_line_that_cannot_speak_to_a_terminal(record: Record) -> None:
-    line = TextLines().format(record("was \x1b[2J sent\nback", temporal_workflow=_LEG))
+    line = TextLines().format(record("was \x1b[2J sent\nback", temporal_workflow=_MISSION))
 
-    assert line[9:].startswith("m-1.flights: was ")
+    assert line[9:].startswith("m-1: was ")
     assert "\x1b" not in line
     assert "\n" not in line
 
@@ -77,7 +82,7 @@ def test_of_a_missions_errors_the_kinds_are_told_and_not_the_texts(
 ) -> None:
     error = _raised(ApplicationError("Ada is unknown", type="PlanInvalid"), ValueError("Ada"))
 
-    line = form.format(record("failed", error=error, temporal_activity=_LEG))
+    line = form.format(record("failed", error=error, temporal_activity=_MISSION))
 
     assert "PlanInvalid < ValueError (" in line
     assert "test_worker_logs.py:" in line

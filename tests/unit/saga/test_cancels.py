@@ -26,7 +26,7 @@ def booking(
     intended = fake_obligation(
         f"m.1-leg.{number}", cancel_tool=tool, written_at=at(written), deadline=at(written + 60)
     )
-    outcome = ToolOutcome(kind="succeeded", undo_arguments=names)
+    outcome = ToolOutcome(kind="succeeded", cancel_inputs=names)
     return intended.answered(outcome, at=at(written + 1))
 
 
@@ -41,7 +41,7 @@ def cancel(names: JsonObject, *, written: int = 10, number: int = 7) -> CancelCa
     )
 
 
-def came_to(ledger: Ledger, call: CancelCall, kind: OutcomeKind) -> Ledger:
+def outcome(ledger: Ledger, call: CancelCall, kind: OutcomeKind) -> Ledger:
     """The ledger after the call was written ahead and answered a second later."""
     answered = call.answered(ToolOutcome(kind=kind), at=call.written_at + timedelta(seconds=1))
     return ledger.cancelling(call).cancelling(answered)
@@ -60,7 +60,7 @@ def test_what_a_legs_cancel_comes_to_is_in_the_ledger(kind: OutcomeKind, state: 
     ledger = Ledger(obligations=(booking(1, {"id": "b1", "reference": "r1"}),))
     call = cancel({"id": "b1"})
 
-    (after,) = came_to(ledger, call, kind).obligations
+    (after,) = outcome(ledger, call, kind).obligations
 
     assert after.state is state
     assert (after.cancel_call is not None) == (kind == "unknown")
@@ -91,21 +91,21 @@ def test_a_cancel_of_something_else_changes_nothing(known: JsonObject, names: Js
     """In doubt it stays live: a rollback then cancels it, or an operator looks at it."""
     ledger = Ledger(obligations=(booking(1, known),))
 
-    assert states(came_to(ledger, cancel(names), "succeeded")) == [S.COMMITTED]
+    assert states(outcome(ledger, cancel(names), "succeeded")) == [S.COMMITTED]
 
 
 def test_another_tools_cancel_changes_nothing() -> None:
     """The same id at another provider is another thing."""
     ledger = Ledger(obligations=(booking(1, {"id": "b1"}, tool="cancel_hotel"),))
 
-    assert states(came_to(ledger, cancel({"id": "b1"}), "succeeded")) == [S.COMMITTED]
+    assert states(outcome(ledger, cancel({"id": "b1"}), "succeeded")) == [S.COMMITTED]
 
 
 def test_a_cancel_that_may_mean_two_means_none() -> None:
     """Which one is gone cannot be told."""
     two = (booking(1, {"order": 7}), booking(2, {"order": 7}, written=2))
 
-    after = came_to(Ledger(obligations=two), cancel({"order": 7}), "succeeded")
+    after = outcome(Ledger(obligations=two), cancel({"order": 7}), "succeeded")
 
     assert states(after) == [S.COMMITTED, S.COMMITTED]
 
@@ -113,10 +113,10 @@ def test_a_cancel_that_may_mean_two_means_none() -> None:
 def test_the_same_order_made_again_is_cancelled_again() -> None:
     """A cancel means what stood when it was sent: not what came later, not what was gone."""
     ledger = Ledger(obligations=(booking(1, {"order": 7}),))
-    ledger = came_to(ledger, cancel({"order": 7}, written=10), "succeeded")
+    ledger = outcome(ledger, cancel({"order": 7}, written=10), "succeeded")
     ledger = ledger.written(booking(2, {"order": 7}, written=20))
     before = states(ledger)
-    ledger = came_to(ledger, cancel({"order": 7}, written=30, number=8), "succeeded")
+    ledger = outcome(ledger, cancel({"order": 7}, written=30, number=8), "succeeded")
 
     assert before == [S.CANCELLED, S.COMMITTED]
     assert states(ledger) == [S.CANCELLED, S.CANCELLED]
@@ -126,7 +126,7 @@ def test_the_same_order_made_again_is_cancelled_again() -> None:
 def test_what_another_leg_cancelled_shows_when_the_ledgers_are_merged() -> None:
     """The leg that cancels need not be the one that booked."""
     booked = Ledger(obligations=(booking(1, {"id": "b1"}),))
-    cancelled = came_to(Ledger(), cancel({"id": "b1"}), "succeeded")
+    cancelled = outcome(Ledger(), cancel({"id": "b1"}), "succeeded")
 
     assert states(booked) == [S.COMMITTED]
     assert states(Ledger.merged([cancelled, booked])) == [S.CANCELLED]

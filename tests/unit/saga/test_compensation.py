@@ -1,19 +1,23 @@
 """How one obligation is taken back: each next call follows from what the one before it came to."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.compensation import CompensationCall, cancel_key, compensation
 from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from orchestrator.testing import fake_obligation, fake_tool
+from orchestrator.testing.fakes import KEY
 
+LONG_MISSING = {"missing_for": SETTLES_AFTER}
 DONE = ToolOutcome(kind="succeeded", status=200, body={"id": "b1"})
 MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=True)
 REFUSED = ToolOutcome(kind="rejected", status=409, reason="too late")
@@ -65,7 +69,7 @@ def with_reference(contract: Compensation, *, key: bool = True) -> Tool:
             "compensation": contract,
             "bindings": (binding,),
             "reference_inputs": ("client_reference",),
-            "idempotency_header": "Idempotency-Key" if key else None,
+            "idempotency_key": KEY if key else None,
         }
     )
 
@@ -81,19 +85,19 @@ def catalog(book: Tool = BOOK) -> Catalog:
 
 
 def played(
-    known: Catalog, obligation: Obligation, outcomes: Sequence[ToolOutcome]
+    known: Catalog, obligation: Obligation, outcomes: Sequence[ToolOutcome], **more: Any
 ) -> tuple[CompensationOutcome, list[CompensationCall]]:
     """What it comes to when its calls have these outcomes, and the calls."""
-    settled, calls = attempted(known, obligation, outcomes)
+    settled, calls = attempted(known, obligation, outcomes, **more)
     assert isinstance(settled, CompensationOutcome), settled
     return settled, calls
 
 
 def attempted(
-    known: Catalog, obligation: Obligation, outcomes: Sequence[ToolOutcome]
+    known: Catalog, obligation: Obligation, outcomes: Sequence[ToolOutcome], **more: Any
 ) -> tuple[CompensationOutcome | CompensationFailure, list[CompensationCall]]:
     """The same, of an attempt that may settle nothing."""
-    steps = compensation(known, known.tool("book"), obligation)
+    steps = compensation(known, known.tool("book"), obligation, **more)
     calls: list[CompensationCall] = []
     try:
         call = next(steps)
@@ -120,18 +124,32 @@ def test_a_committed_one_takes_one_cancel_with_a_key_of_its_own() -> None:
         ([MISSING], "void", ["find"]),
         ([GONE], "void", ["find"]),
         ([STANDS, DONE, GONE], "cancelled", ["find", "cancel", "find"]),
-        ([STANDS, REFUSED], "parked", ["find", "cancel"]),
+        ([STANDS, REFUSED, STANDS], "parked", ["find", "cancel", "find"]),
+        ([STANDS, REFUSED, GONE], "cancelled", ["find", "cancel", "find"]),
     ],
-    ids=["not there", "gone", "there", "there for good"],
+    ids=["not there", "gone", "there", "there for good", "gone meanwhile"],
 )
 def test_an_unclear_one_is_looked_for_first(
     outcomes: list[ToolOutcome], state: str, called: list[str]
 ) -> None:
     """What the probe does not find never was."""
-    outcome, calls = played(probed(), unclear(), outcomes)
+    outcome, calls = played(probed(), unclear(**LONG_MISSING), outcomes)
 
     assert outcome.state == state
     assert [call.tool.name for call in calls] == called
+
+
+def test_what_is_not_found_is_looked_for_again_before_it_is_void() -> None:
+    """It may come to light late; an answer that shows the very call, as over, needs no other."""
+    shown = GONE.model_copy(update={"body": {"status": "cancelled", "client_reference": REFERENCE}})
+
+    failure, _ = attempted(probed(), unclear(), [MISSING])
+
+    assert isinstance(failure, CompensationFailure)
+    assert (failure.counts, failure.settles_after) == (False, SETTLES_AFTER)
+    assert played(probed(), unclear(), [shown])[0].state == "void"
+    almost = unclear(missing_for=SETTLES_AFTER - timedelta(seconds=1))
+    assert isinstance(attempted(probed(), almost, [MISSING])[0], CompensationFailure)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +176,11 @@ def test_an_accepted_call_may_still_come_to_be() -> None:
     by_reference = probed(cancel=dict(BY_REFERENCE), gone_when=None)
     left = accepted.model_copy(update={"idempotency_key": None})
     assert isinstance(attempted(by_reference, left, [REFUSED, MISSING])[0], CompensationFailure)
-    assert played(by_reference, unclear(), [REFUSED, MISSING])[0].state == "void"
+    long = unclear(**LONG_MISSING)
+    assert played(by_reference, long, [REFUSED, MISSING])[0].state == "void"
+    assert isinstance(
+        attempted(by_reference, unclear(), [REFUSED, MISSING])[0], CompensationFailure
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,12 +190,10 @@ def test_an_accepted_call_may_still_come_to_be() -> None:
         ([DONE, MISSING], "cancelled", ""),
         ([BROKEN, GONE], "cancelled", ""),
         ([ACCEPTED, GONE], "cancelled", ""),
-        ([DONE, STANDS], None, "cancel says that it is done, but by find it still stands"),
         ([DONE, GATEWAY], None, "cancel says that it is done, but by find HTTP 404"),
         ([DONE, ANOTHERS], None, "answers about another id"),
         ([DONE, REFUSED], None, "too late"),
         ([BROKEN, STANDS], None, "id is missing"),
-        ([ACCEPTED, STANDS], None, "accepted"),
         ([BROKEN, GATEWAY], None, "id is missing"),
     ],
 )
@@ -192,6 +212,102 @@ def test_a_cancel_is_done_when_its_probe_says_so(
     else:
         assert isinstance(settled, CompensationOutcome)
         assert settled.state == state
+
+
+PENDING = ToolOutcome(kind="rejected", status=200, reason="pending", body={"cancellation_id": "c7"})
+
+
+@pytest.mark.parametrize("answer", [DONE, ACCEPTED, PENDING], ids=["done", "202", "pending"])
+def test_a_cancel_may_show_late(answer: ToolOutcome) -> None:
+    """It is looked at again, without another cancel, until its time to settle is over."""
+    failure, calls = attempted(probed(), COMMITTED, [answer, STANDS])
+    waiting = COMMITTED.model_copy(
+        update={"cancel_sent": True, "missing_for": timedelta(seconds=3)}
+    )
+
+    assert isinstance(failure, CompensationFailure)
+    assert (failure.counts, failure.arrived) == (False, True)
+    assert failure.settles_after == SETTLES_AFTER
+    assert len(calls) == 2
+    again, looks = attempted(probed(), waiting, [STANDS])
+    assert isinstance(again, CompensationFailure)
+    assert (again.settles_after, [call.tool.name for call in looks]) == (SETTLES_AFTER, ["find"])
+    assert played(probed(), waiting, [GONE])[0].state == "cancelled"
+
+
+def test_what_still_stands_after_that_time_is_cancelled_again_or_parked() -> None:
+    """With the provider's words, and with the id of what was only begun."""
+    late = COMMITTED.model_copy(update={"cancel_sent": True, **LONG_MISSING})
+
+    done, calls = attempted(probed(), late, [STANDS, DONE, STANDS])
+    begun, _ = played(probed(), late, [STANDS, PENDING, STANDS])
+
+    assert isinstance(done, CompensationFailure)
+    assert (done.counts, "by find it still stands" in done.reason) == (True, True)
+    assert [call.tool.name for call in calls] == ["find", "cancel", "find"]
+    assert begun.state == "parked"
+    assert "cancellation_id c7" in begun.note
+
+
+def test_a_refusal_after_a_cancel_that_may_have_worked_is_waited_for() -> None:
+    """The provider may refuse the second one for the first."""
+    sent = COMMITTED.model_copy(update={"cancel_sent": True})
+
+    failure, _ = attempted(probed(), sent, [STANDS, REFUSED, STANDS])
+
+    assert isinstance(failure, CompensationFailure)
+    assert failure.settles_after == SETTLES_AFTER
+
+
+def test_the_id_of_another_mission_cancels_nothing() -> None:
+    """Unless a probe that is asked by our own reference shows it, or another, as ours."""
+    made = COMMITTED.model_copy(update={"answered_ids": {"id": "b1"}})
+    shown = STANDS.model_copy(update={"body": {"id": "b7", "status": "confirmed"}})
+
+    alone, none = played(catalog(), made, [], owner="m-2")
+    ours, calls = played(probed(), made, [shown, DONE, GONE], owner="m-2")
+    theirs, _ = played(probed(), made.model_copy(update=LONG_MISSING), [MISSING], owner="m-2")
+
+    assert (alone.state, none, "m-2" in alone.note) == ("parked", [], True)
+    assert (ours.state, [call.arguments for call in calls if call.cancels]) == (
+        "cancelled",
+        [{"id": "b7"}],
+    )
+    assert theirs.state == "void"
+    assert played(probed(), made, [STANDS, DONE, GONE], owner="m-2")[0].state == "cancelled"
+
+
+def test_what_is_not_found_right_after_the_call_may_not_show_yet() -> None:
+    """After a cancel that was not answered as done: it is looked for again."""
+    sent = COMMITTED.model_copy(update={"cancel_sent": True})
+    soon, later = sent.deadline + timedelta(seconds=1), sent.deadline + SETTLES_AFTER
+    shown = GONE.model_copy(update={"body": {"status": "cancelled", "client_reference": REFERENCE}})
+
+    for answers in ([MISSING], [shown]):
+        assert played(probed(), sent, answers, now=later)[0].state == "cancelled"
+    assert played(probed(), sent, [shown], now=soon)[0].state == "cancelled"
+    assert played(probed(), COMMITTED, [DONE, MISSING], now=soon)[0].state == "cancelled"
+    for known, answers in ((sent, [MISSING]), (COMMITTED, [BROKEN, MISSING])):
+        failure, _ = attempted(probed(), known, answers, now=soon)
+        assert isinstance(failure, CompensationFailure)
+        assert failure.settles_after == SETTLES_AFTER
+
+
+def test_a_call_that_its_probe_shows_as_failed_never_was() -> None:
+    """If its cancel is refused; one that was committed is parked, for it may stand all the same."""
+    failed = STANDS.model_copy(update={"body": {"id": "b1", "status": "failed"}})
+
+    assert played(probed(), unclear(), [failed, REFUSED, failed])[0].state == "void"
+    assert played(probed(), COMMITTED, [REFUSED, failed])[0].state == "parked"
+
+
+def test_an_answer_that_says_no_is_marked_as_one_that_may_stay() -> None:
+    """So that a person is asked soon."""
+    doubted = BROKEN.model_copy(update={"doubted": True})
+
+    failures = [attempted(catalog(), COMMITTED, [answer])[0] for answer in (doubted, BROKEN)]
+
+    assert [isinstance(f, CompensationFailure) and f.doubted for f in failures] == [True, False]
 
 
 def test_a_policy_believes_a_cancel_that_honours_its_contract() -> None:
@@ -218,11 +334,65 @@ def test_gone_counts_as_cancelled_only_after_a_cancel_that_was_sent() -> None:
     """A 404 is a gateway's as well: only a probe that finds nothing proves it."""
     repeated = COMMITTED.model_copy(update={"cancel_sent": True})
 
-    assert played(probed(), COMMITTED, [MISSING])[0].state == "parked"
+    assert played(probed(), COMMITTED, [MISSING, STANDS])[0].state == "parked"
+    over, _ = played(probed(), COMMITTED, [MISSING, GONE])
+    assert (over.state, "was over already" in over.note) == ("cancelled", True)
     assert played(probed(), repeated, [MISSING])[0].state == "cancelled"
     assert played(probed(), repeated, [GONE])[0].state == "cancelled"
     assert played(probed(), repeated, [STANDS, MISSING, STANDS])[0].state == "parked"
-    assert isinstance(attempted(probed(), repeated, [GATEWAY, GATEWAY])[0], CompensationFailure)
+    unsettled, _ = attempted(probed(), repeated, [GATEWAY, GATEWAY, GATEWAY])
+    assert isinstance(unsettled, CompensationFailure)
+
+
+@pytest.mark.parametrize("status", [400, 403, 409, 422])
+def test_a_refused_cancel_asks_the_probe(status: int) -> None:
+    """What was cancelled by others, or is over, is done, with a note; what stands is parked."""
+    refused = ToolOutcome(kind="rejected", status=status, reason="is canceled already")
+
+    over, calls = played(probed(), COMMITTED, [refused, GONE])
+
+    assert [call.tool.name for call in calls] == ["cancel", "find"]
+    assert over.state == "cancelled"
+    assert over.note == "it was over already: cancel was refused (is canceled already)"
+    assert played(probed(), COMMITTED, [refused, STANDS])[0].state == "parked"
+    assert played(catalog(), COMMITTED, [refused])[0].state == "parked"
+
+
+def test_a_version_that_moved_is_read_again() -> None:
+    """The cancel is sent once more with what the probe shows, under another key."""
+    template: JsonObject = {"id": "$response.body#/id", "version": "$response.body#/version"}
+    old = COMMITTED.model_copy(update={"response": {"id": "b1", "version": 1}})
+    moved = ToolOutcome(kind="rejected", status=412, reason="has changed")
+    newer = STANDS.model_copy(update={"body": {"id": "b1", "version": 2, "status": "confirmed"}})
+    known = probed(cancel=template)
+
+    outcome, calls = played(known, old, [moved, newer, DONE, GONE])
+
+    assert outcome.state == "cancelled"
+    sent = [call for call in calls if call.cancels]
+    assert [call.arguments["version"] for call in sent] == [1, 2]
+    assert len({call.idempotency_key for call in sent}) == 2
+    assert played(known, old, [moved, newer, moved, newer])[0].state == "parked"
+
+
+def test_a_cancel_that_shows_the_thing_as_it_was_is_not_believed() -> None:
+    """Without a probe its own answer decides: a state that is still the one of the call says no."""
+    made = COMMITTED.model_copy(update={"response": {"id": "b1", "status": "confirmed"}})
+
+    failure, _ = attempted(catalog(), made, [STANDS])
+    believed, _ = played(catalog(), made, [GONE])
+
+    assert isinstance(failure, CompensationFailure)
+    assert "confirmed, as before" in failure.reason
+    assert (believed.state, believed.note) == ("cancelled", "")
+
+
+@pytest.mark.parametrize("body", [None, {}])
+def test_an_empty_answer_of_a_cancel_is_believed_and_not_verified(body: Any) -> None:
+    """The note says so."""
+    outcome, _ = played(catalog(), COMMITTED, [DONE.model_copy(update={"body": body})])
+
+    assert (outcome.state, outcome.note) == ("cancelled", "not verified: its answer is empty")
 
 
 DELETE = CANCEL.model_copy(update={"method": "DELETE"})
@@ -250,6 +420,39 @@ def test_a_probe_that_cannot_tell_is_not_held_against_a_deleted_thing() -> None:
     outcome, _ = played(known, repeated, [MISSING])
 
     assert outcome.state == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("answer", "before", "state"),
+    [
+        (ToolOutcome(kind="rejected", status=410, reason="HTTP 410"), {}, "cancelled"),
+        (MISSING, {}, "cancelled"),
+        (GATEWAY, {"cancel_sent": True, "cancel_answered": True}, "cancelled"),
+        (GATEWAY, {"cancel_sent": True}, None),
+        (GATEWAY, {}, None),
+    ],
+    ids=["410", "declared", "after a 2xx", "after none", "undeclared"],
+)
+def test_a_delete_of_that_very_thing_that_finds_nothing_is_done(
+    answer: ToolOutcome, before: dict[str, Any], state: str | None
+) -> None:
+    """Whoever declares it: HTTP says so of DELETE. Only a gateway's 404 is tried again."""
+    thing = DELETE.model_copy(update={"path": "/bookings/{id}"})
+    known = Catalog({}, {**catalog().tools, "cancel": thing})
+    made = COMMITTED.model_copy(update={"answered_ids": {"id": "b1"}, **before})
+    settled, _ = attempted(known, made, [answer])
+
+    assert getattr(settled, "state", None) == state
+
+
+def test_a_delete_by_what_the_provider_did_not_answer_is_only_refused() -> None:
+    """It may name another thing, and what was made stands."""
+    thing = DELETE.model_copy(update={"path": "/bookings/{id}"})
+    known = Catalog({}, {**catalog().tools, "cancel": thing})
+
+    settled, _ = attempted(known, COMMITTED, [MISSING])
+
+    assert getattr(settled, "state", None) == "parked"
 
 
 def test_an_undeclared_not_found_of_a_cancel_settles_nothing() -> None:
@@ -311,21 +514,21 @@ def test_without_a_contract_nothing_is_called() -> None:
     outcome, calls = played(catalog(fake_tool("book")), COMMITTED, [])
 
     assert (outcome.state, calls) == ("parked", [])
-    assert outcome.note == "no tool is declared that undoes book"
+    assert outcome.note == "no tool is declared that cancels book"
 
 
 @pytest.mark.parametrize(
     ("state", "note"),
     [
-        (ObligationState.COMMITTED, "nothing undoes book: its document declares it irreversible"),
+        (ObligationState.COMMITTED, "nothing cancels book: its document declares it irreversible"),
         (
             ObligationState.INTENDED,
-            "nothing undoes book, which its document declares irreversible; whether it took effect "
-            "is unknown",
+            "nothing cancels book, which its document declares irreversible; whether it took "
+            "effect is unknown",
         ),
     ],
 )
-def test_what_nothing_undoes_is_parked_and_called_so(state: ObligationState, note: str) -> None:
+def test_what_nothing_cancels_is_parked_and_called_so(state: ObligationState, note: str) -> None:
     """The operator reads that looking for a way to cancel it is in vain, and whether it is."""
     final = fake_tool("book").model_copy(update={"irreversible": True})
 
@@ -381,7 +584,147 @@ def test_an_id_of_a_broken_answer_that_is_not_found_proves_nothing() -> None:
     known = catalog(
         with_reference(Compensation(cancel=ToolCallTemplate(tool="cancel", arguments=cancel)))
     )
-    broken = unclear(undo_arguments={"id": "b1", "client_reference": REFERENCE})
+    broken = unclear(cancel_inputs={"id": "b1", "client_reference": REFERENCE})
 
-    assert played(known, unclear(), [MISSING])[0].state == "void"
+    assert played(known, unclear(**LONG_MISSING), [MISSING])[0].state == "void"
     assert played(known, broken, [MISSING])[0].state == "parked"
+
+
+@pytest.mark.parametrize("state", [ObligationState.COMMITTED, ObligationState.INTENDED])
+def test_an_id_of_two_obligations_cancels_only_the_first(state: ObligationState) -> None:
+    """A cancel of the second by that id would be one of the first."""
+    second = fake_obligation(
+        state=state, response={"id": "b1"}, answered_ids={"id": "b1"}, namesake="m.1-leg.1"
+    )
+    outcomes = [] if state is ObligationState.COMMITTED else [DONE]
+
+    outcome, calls = played(catalog(), second, outcomes)
+
+    assert outcome.state == "parked"
+    assert "m.1-leg.1" in outcome.note
+    assert all(not call.cancels for call in calls)
+
+
+def test_a_namesake_is_cancelled_by_the_id_that_its_probe_shows() -> None:
+    """What is its own after all names it alone."""
+    second = unclear(answered_ids={"id": "b9"}, namesake="m.1-leg.1", cancel_inputs={"id": "b9"})
+
+    outcome, (_, cancel, _) = played(probed(), second, [named(STANDS), DONE, named(GONE)])
+
+    assert (outcome.state, cancel.arguments) == ("cancelled", {"id": "b1"})
+
+
+def named(outcome: ToolOutcome) -> ToolOutcome:
+    """An answer that gives back the reference."""
+    body = {**outcome.body, "client_reference": REFERENCE}  # type: ignore[dict-item]
+    return outcome.model_copy(update={"body": body})
+
+
+def in_two_steps() -> Catalog:
+    """A booking whose cancel is asked for by one call, and confirmed by another."""
+    confirm = fake_tool("confirm", cancels="book")
+    then = ToolCallTemplate(tool="confirm", arguments={"asked": "$response.body#/cancellation"})
+    assert BOOK.compensation is not None
+    contract = BOOK.compensation.model_copy(update={"then": (then,)})
+    book = BOOK.model_copy(update={"compensation": contract})
+    return Catalog({}, {t.name: t for t in (book, CANCEL, confirm)})
+
+
+ASKED = ToolOutcome(kind="succeeded", status=201, body={"cancellation": "c1"})
+
+
+def test_a_cancel_in_two_steps_is_done_by_the_second() -> None:
+    """It is filled from the answer to the first, and has a key of its own."""
+    outcome, calls = played(in_two_steps(), COMMITTED, [ASKED, DONE])
+
+    assert outcome.state == "cancelled"
+    assert [(c.tool.name, c.arguments) for c in calls] == [
+        ("cancel", {"id": "b1"}),
+        ("confirm", {"asked": "c1"}),
+    ]
+    assert len({call.idempotency_key for call in calls}) == 2
+
+
+@pytest.mark.parametrize(
+    ("answers", "state"),
+    [
+        ([REFUSED], "parked"),
+        ([ASKED, REFUSED], "parked"),
+        ([ASKED, BROKEN], None),
+        ([BROKEN], None),
+    ],
+)
+def test_a_cancel_that_was_only_asked_for_is_none(
+    answers: list[ToolOutcome], state: str | None
+) -> None:
+    """Parked with what it was asked for by, or tried again."""
+    settled, _ = attempted(in_two_steps(), COMMITTED, answers)
+
+    assert getattr(settled, "state", None) == state
+    if answers == [ASKED, REFUSED]:
+        assert "only asked for, not cancelled: confirm (asked c1)" in getattr(settled, "note", "")
+
+
+@pytest.mark.parametrize(
+    "first", [{"kind": "rejected", "status": 201}, {"kind": "unknown", "accepted": True}]
+)
+def test_the_first_of_two_steps_need_not_be_the_end(first: dict[str, Any]) -> None:
+    """Its condition may speak of the end, or it is a 202: it names what the second confirms."""
+    asked = ASKED.model_copy(update={"status": 202, "reason": "not yet", **first})
+
+    outcome, calls = played(in_two_steps(), COMMITTED, [asked, DONE])
+
+    assert outcome.state == "cancelled"
+    assert [call.tool.name for call in calls] == ["cancel", "confirm"]
+    unnamed = asked.model_copy(update={"body": {}})
+    assert len(attempted(in_two_steps(), COMMITTED, [unnamed])[1]) == 1
+
+
+BATCH: JsonObject = {
+    "items": [
+        {"id": "i1", "status": 201},
+        {"id": "i2", "status": 422},
+        {"id": "i3", "error": "no such mailbox"},
+        {"id": "i4"},
+        {"id": " "},
+    ]
+}
+EACH_ITEM = fake_tool(
+    "book", cancel_tool="cancel", cancel_arguments={"id": "$response.body#/items/*/id"}
+)
+SENT = COMMITTED.model_copy(update={"response": BATCH})
+
+
+def test_each_element_of_a_batch_that_worked_is_cancelled() -> None:
+    """By its own id, under its own key; what says that it failed is none."""
+    outcome, calls = played(catalog(EACH_ITEM), SENT, [DONE, DONE])
+
+    assert outcome.state == "cancelled"
+    assert [call.arguments for call in calls] == [{"id": "i1"}, {"id": "i4"}]
+    assert len({call.idempotency_key for call in calls}) == 2
+
+
+@pytest.mark.parametrize(
+    ("answers", "state"), [([REFUSED, DONE], "parked"), ([DONE, BROKEN], None)]
+)
+def test_a_batch_is_cancelled_when_all_of_it_is(
+    answers: list[ToolOutcome], state: str | None
+) -> None:
+    """What fails for one element keeps the others from nothing."""
+    settled, calls = attempted(catalog(EACH_ITEM), SENT, answers)
+
+    assert getattr(settled, "state", None) == state
+    assert len(calls) == 2
+
+
+def test_a_cancel_that_takes_a_list_gets_all_that_worked() -> None:
+    """In one call."""
+    several = CANCEL.model_copy(
+        update={"input_schema": {"type": "object", "properties": {"id": {"type": "array"}}}}
+    )
+    known = Catalog({}, {t.name: t for t in (EACH_ITEM, several, FIND)})
+
+    outcome, (call,) = played(known, SENT, [DONE])
+
+    assert (outcome.state, call.arguments) == ("cancelled", {"id": ["i1", "i4"]})
+    assert played(catalog(EACH_ITEM), COMMITTED, [])[0].state == "parked"

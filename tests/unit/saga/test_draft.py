@@ -3,9 +3,16 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from orchestrator.catalog.tool import Compensation, Effect, InputBinding, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import (
+    Compensation,
+    Effect,
+    IdempotencyKey,
+    InputBinding,
+    Tool,
+    ToolCallTemplate,
+)
 from orchestrator.core.call_ref import CallRef
-from orchestrator.saga.draft import draft_obligation
+from orchestrator.saga.cancel_arguments import draft_obligation
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CALL = CallRef(
@@ -37,7 +44,7 @@ def test_the_ledger_entry_has_all_that_its_cancel_needs() -> None:
         effect=Effect.OBLIGATION,
         bindings=(InputBinding(name="room_id", location="body", field="room_id"),),
         compensation=compensation,
-        idempotency_header="Idempotency-Key",
+        idempotency_key=IdempotencyKey(location="header", field="Idempotency-Key"),
     )
 
     entry = draft_obligation(CALL, booked, {"room_id": "r1"}, now=NOW)
@@ -45,7 +52,7 @@ def test_the_ledger_entry_has_all_that_its_cancel_needs() -> None:
     assert (entry.obligation_id, entry.idempotency_key) == ("m.1-trip.2", "m.1-trip.2")
     assert (entry.cancel_tool, entry.catalog_digest) == ("room_cancel", "c0ffee")
     assert entry.arguments == {"room_id": "r1"}
-    assert entry.undo_arguments == {"room": "r1"}
+    assert entry.cancel_inputs == {"room": "r1"}
     assert (entry.cancel_timeout, entry.cancel_max_attempts) == (timedelta(seconds=7), 4)
     assert entry.on_failure == "continue"
     assert entry.is_live

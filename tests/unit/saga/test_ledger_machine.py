@@ -62,7 +62,7 @@ class Story(RuleBasedStateMachine):
         self.legs[leg] = self.legs[leg].written(
             fake_obligation(
                 call_id,
-                undo_arguments={"client_reference": call_id},
+                cancel_inputs={"client_reference": call_id},
                 written_at=self._tick(),
                 deadline=self.clock,
             )
@@ -77,7 +77,7 @@ class Story(RuleBasedStateMachine):
         if kind == "succeeded" or (kind == "unknown" and happened):
             self.held.add(call_id)
         outcome = ToolOutcome(
-            kind=kind, undo_arguments={"booking_id": f"b{call_id}"} if kind == "succeeded" else {}
+            kind=kind, cancel_inputs={"booking_id": f"b{call_id}"} if kind == "succeeded" else {}
         )
         leg = call_id.split(".")[1]
         before = self.legs[leg].obligation(call_id)

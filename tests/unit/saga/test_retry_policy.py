@@ -43,6 +43,17 @@ def test_an_outage_of_minutes_does_not_use_up_the_attempts(most: int) -> None:
     assert made[0] <= timedelta(seconds=1) or most == 2
 
 
+@pytest.mark.parametrize(("most", "made"), [(1, 0), (2, 1), (10, 2), (60, 2)])
+def test_an_answer_that_says_no_is_asked_for_again_only_a_few_times(most: int, made: int) -> None:
+    """And soon: under one key a provider may repeat it for ever, and a person can help."""
+    doubted = DOWN.model_copy(update={"doubted": True})
+
+    found = pauses(CompensationRetries(max_attempts=most), doubted)
+
+    assert len(found) == made
+    assert sum(found, timedelta()) <= timedelta(seconds=10)
+
+
 def test_a_contract_that_gives_one_attempt_gets_one() -> None:
     """Its provider may not bear a second."""
     assert pauses(CompensationRetries(max_attempts=1), DOWN) == []

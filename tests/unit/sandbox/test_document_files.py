@@ -131,14 +131,10 @@ def test_bad_file_is_refused_in_one_line(text: str, reason: str, tmp_path: Path)
     assert "\n" not in str(caught.value)
 
 
-def test_no_document_is_refused(tmp_path: Path) -> None:
-    """An empty folder serves nothing, and says so."""
+def test_a_bad_file_of_a_folder_costs_itself_alone(shop: dict[str, Any], tmp_path: Path) -> None:
+    """The file is reported, and refused when nothing else is there; so is an empty folder."""
     with pytest.raises(DocumentError, match="no OpenAPI document"):
         load_documents([tmp_path])
-
-
-def test_a_bad_file_of_a_folder_costs_itself_alone(shop: dict[str, Any], tmp_path: Path) -> None:
-    """The file is reported, and refused when nothing else is there."""
     (tmp_path / "bad.yaml").write_text("openapi: 3.1.0\ninfo: {title: x", encoding="utf-8")
     with pytest.raises(DocumentError, match=r"no OpenAPI document found.*does not parse: line 2"):
         load_documents([tmp_path])

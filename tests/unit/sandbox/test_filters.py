@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.sandbox.filters import keep, match
+from orchestrator.sandbox.answer_composer import keep, match
 
 ITEMS: list[dict[str, Any]] = [
     {"id": "a", "price": {"amount": 10.0, "currency": "EUR"}, "stars": 3, "severity": "minor"},

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from orchestrator.sandbox import EffectLedger, FaultPlan, FaultRule
-from orchestrator.sandbox.faults import Breach
+from orchestrator.sandbox.faults import Breach, OddAnswer
 
 ORDER = "order_place"
 KEY = {"Idempotency-Key": "m1.leg.1", "X-Request-Id": "m1.leg.1"}
@@ -57,6 +57,51 @@ async def test_a_breach_after_did_it(
     assert (broken.status_code, made) == (201, 1)
     assert "order_id" not in broken.text
     assert again.headers["Idempotent-Replayed"] == "true"
+
+
+ODD: dict[OddAnswer, Callable[[httpx.Response], bool]] = {
+    "null": lambda odd: odd.json()["remark"] is None,
+    "naive_time": lambda odd: odd.status_code == 201,
+    "surrogate": lambda odd: b'"\\ud83d"' in odd.content,
+    "hostile_headers": lambda odd: odd.headers["retry-after"].endswith("9"),
+    "other_status": lambda odd: (
+        (odd.status_code, odd.headers["content-type"][:10]) == (203, "text/plain")
+    ),
+    "multi_status": lambda odd: odd.json()["items"][1]["status"] == 422,
+    "requires_action": lambda odd: odd.json()["status"] == "requires_action",
+    "says_no": lambda odd: odd.json()["success"] is False,
+    "huge_id": lambda odd: len(odd.json()["order_id"]) == 20_000,
+}
+
+
+@pytest.mark.parametrize("form", ODD)
+async def test_an_odd_answer_is_the_true_one_with_something_in_it(
+    form: OddAnswer, order: Order, faults: FaultPlan, ledger: EffectLedger
+) -> None:
+    """The order exists."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="breach_after", breach=form, times=1)])
+
+    odd = await order()
+
+    assert ODD[form](odd)
+    assert len(ledger.live()) == 1
+
+
+async def test_an_odd_answer_may_give_the_id_of_an_earlier_one(
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan
+) -> None:
+    """One id, two orders of one mission."""
+    twice = FaultRule(operation_id=ORDER, kind="breach_after", breach="id_twice", after=1)
+    faults.replace([twice])
+    ids = []
+
+    for call in ("m1.leg.1", "m1.leg.2", "m2.leg.1"):
+        body = {"book_id": book_id, "client_reference": call}
+        headers = {"Idempotency-Key": call, "X-Request-Id": call}
+        made = await http.post("/shop/orders", json=body, headers=headers)
+        ids.append(made.json()["order_id"])
+
+    assert ids[0] == ids[1] != ids[2]
 
 
 async def test_a_refusal_is_no_breach(

@@ -254,18 +254,3 @@ async def test_missing_input_is_refused_as_the_document_says(
             driver.check(operation, response)
             assert response.status_code in (400, 422), operation.operation_id
             assert response.json()["errors"]
-
-
-async def test_secured_document_refuses_a_call_without_credential(
-    open_app: Callable[..., Any],
-) -> None:
-    """Where a document declares security, a call without credentials gets 401."""
-    secured = {name: raw for name, raw in RAW.items() if raw.get("security")}
-    assert secured
-    async with open_app(documents=secured) as http:
-        for name in secured:
-            document = DOCUMENTS[name]
-            operation = next(o for o in document.operations if "security" not in o.raw)
-            response = await http.request(operation.method, document.prefix + operation.path)
-            Driver(document, http, Random(0)).check(operation, response)
-            assert response.status_code == 401

@@ -90,15 +90,6 @@ async def test_room_costs_its_rate_times_the_nights(http: httpx.AsyncClient) -> 
     assert len({offer["hotel_name"] for offer in offers}) == len(offers)
 
 
-async def test_found_hotel_can_be_looked_up(http: httpx.AsyncClient) -> None:
-    """A hotel's page repeats what the search returned, every time."""
-    offer = (await get(http, "/hotels/rooms", **STAY))["offers"][0]
-    hotel = await get(http, f"/hotels/hotels/{offer['hotel_id']}")
-
-    assert (hotel["hotel_name"], hotel["stars"]) == (offer["hotel_name"], offer["stars"])
-    assert hotel == await get(http, f"/hotels/hotels/{offer['hotel_id']}")
-
-
 async def test_full_insurance_makes_a_car_dearer(http: httpx.AsyncClient) -> None:
     """The booking costs a quarter more than the offer."""
     span = {"city": "Lisbon", "start_date": "2026-12-03", "end_date": "2026-12-06"}
@@ -107,17 +98,6 @@ async def test_full_insurance_makes_a_car_dearer(http: httpx.AsyncClient) -> Non
     booking = await post(http, "/cars/bookings", body)
 
     assert booking["price"]["amount"] == pytest.approx(offer["price"]["amount"] * 1.25, abs=0.01)
-
-
-async def test_table_is_for_the_party_and_at_the_time(http: httpx.AsyncClient) -> None:
-    """Tables are at the requested time; without one, each is at another."""
-    party = {"city": "Lisbon", "date": "2026-12-04", "party_size": 4}
-    at_eight = (await get(http, "/dining/tables", **party, time="20:00"))["tables"]
-    whenever = (await get(http, "/dining/tables", **party))["tables"]
-
-    assert {table["time"] for table in at_eight} == {"20:00"}
-    assert len({table["time"] for table in whenever}) == len(whenever)
-    assert {table["party_size"] for table in [*at_eight, *whenever]} == {4}
 
 
 async def test_meals_are_paid_by_the_portion(http: httpx.AsyncClient) -> None:
@@ -142,15 +122,6 @@ async def test_report_sums_its_items(http: httpx.AsyncClient) -> None:
     assert report["total"] == {"amount": 0.3, "currency": "EUR"}
     assert len(report["items"]) == 2
     assert mixed.status_code == 422
-
-
-async def test_policy_finds_what_is_too_dear(http: httpx.AsyncClient) -> None:
-    """One item over the limit is one finding."""
-    items = [{"description": "x", "amount": a, "currency": "EUR"} for a in (100, 5000)]
-    answer = await post(http, "/expenses/policy-checks", {"items": items})
-
-    assert answer["allowed"] is False
-    assert [finding["item_number"] for finding in answer["findings"]] == [2]
 
 
 async def test_paid_amount_is_that_of_the_invoice(http: httpx.AsyncClient) -> None:
@@ -187,15 +158,6 @@ async def test_uploaded_file_can_be_shared(http: httpx.AsyncClient) -> None:
     )
 
     assert share["file_name"] == "plan.txt"
-
-
-async def test_found_files_are_named_for_the_query(http: httpx.AsyncClient) -> None:
-    """The latest file comes first."""
-    files = (await get(http, "/files/files", query="sales report"))["files"]
-
-    assert all(file["file_name"].startswith("sales-report") for file in files)
-    times = [file["modified_at"] for file in files]
-    assert times == sorted(times, reverse=True)
 
 
 async def test_weather_belongs_to_city_and_day(http: httpx.AsyncClient) -> None:

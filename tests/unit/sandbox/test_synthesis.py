@@ -113,6 +113,8 @@ def test_impossible_schema_is_named() -> None:
         (["pending", "settled", "cancelled"], "pending", "cancelled"),
         (["deleted", "cancelled"], "deleted", "cancelled"),
         (["completed", "refunded"], "completed", "refunded"),
+        (["closed", "open"], "open", None),
+        (["extended", "running"], "extended", None),
         (["open"], "open", None),
     ],
 )
@@ -125,3 +127,16 @@ def test_status_says_whether_it_stands(
 
     assert make_status(schema, is_cancelled=False) == standing
     assert make_status(schema, is_cancelled=True) == cancelled
+
+
+@pytest.mark.parametrize(
+    ("states", "ended"),
+    [
+        (["running", "ended"], "ended"),
+        (["open", "auto-closed"], "auto-closed"),
+        (["extended"], None),
+    ],
+)
+def test_a_state_says_that_something_ended(states: list[str], ended: str | None) -> None:
+    """By whole words."""
+    assert Synthesizer(book(), {}).ended({"enum": states}) == ended

@@ -1,4 +1,4 @@
-"""The scripted model that decides as rules do: what it reads of a prompt, and what it answers."""
+"""The scripted model that decides by rules: its reading of a prompt, and its answers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from orchestrator.testing.model_server import (
     ShownTool,
     call,
 )
-from orchestrator.testing.model_server.prompt_reading import context_of
-from orchestrator.testing.model_server.rule_model import RuleModel
+from orchestrator.testing.model_server.rule_model import RuleModel, context_of
 
 GOAL: Final = "Reserve a table for four at an Italian restaurant in Lisbon on 2027-03-04 at 20:00"
 SEARCH: Final = "dining_search_tables"
@@ -48,12 +47,12 @@ def _request(text: str, *tools: str, later: tuple[ConversationTurn, ...] = ()) -
     return ReceivedRequest("responses", "gpt-5", "", turns, shown, {})
 
 
-def _told(context: StepContext) -> str:
+def _prompt(context: StepContext) -> str:
     return briefing(context, most_tokens=30_000)
 
 
 def test_a_briefing_is_read_back(shipped: Catalog) -> None:
-    """Goals, money, what is given, facts, and each step with its answer or its error."""
+    """A prompt holds goals, budget, inputs, facts, and each step with its answer or error."""
     context = _context(
         Observation(step=1, tool=SEARCH, arguments={"city": "L"}, outcome="succeeded", body=[1]),
         Observation(step=2, tool=BOOK, outcome="rejected", error="sold out", side_effect=True),
@@ -61,7 +60,7 @@ def test_a_briefing_is_read_back(shipped: Catalog) -> None:
         facts=(Fact(source="1-a.2", tool="hotel_book_room", side_effect=True, body={"id": "H"}),),
         budget_left=Money(amount=Decimal("1250.50"), currency="EUR"),
     )
-    read = context_of(_request(_told(context)), shipped)
+    read = context_of(_request(_prompt(context)), shipped)
 
     assert read is not None
     assert (read.mission_goal, read.leg_goal, read.now) == (GOAL, GOAL, context.now)
@@ -72,8 +71,8 @@ def test_a_briefing_is_read_back(shipped: Catalog) -> None:
     assert read.observations[1].error == "sold out"
 
 
-def test_what_is_told_later_is_read_as_well(shipped: Catalog) -> None:
-    """Steps as answers of tools, more that was given, and the money that is left now."""
+def test_later_turns_are_read_too(shipped: Catalog) -> None:
+    """Answers of tools are steps; later inputs and budgets replace earlier ones."""
     left = {"budget_left": Money(amount=Decimal(90), currency="EUR")}
     later = (
         ConversationTurn("assistant"),
@@ -82,7 +81,7 @@ def test_what_is_told_later_is_read_as_well(shipped: Catalog) -> None:
         ),
         ConversationTurn("user", '# Given\n{"time":"20:30"}\n\nLeft of the budget: 70.00 EUR'),
     )
-    first = _told(_context(inputs={"guests": 4}, **left))
+    first = _prompt(_context(inputs={"guests": 4}, **left))
     read = context_of(_request(first, later=later), shipped)
 
     assert read is not None
@@ -91,10 +90,10 @@ def test_what_is_told_later_is_read_as_well(shipped: Catalog) -> None:
     assert read.budget_left == Money(amount=Decimal(70), currency="EUR")
 
 
-async def test_it_goes_on_as_rules_would(shipped: Catalog) -> None:
-    """The search first, the same again when asked again; a tool that is not shown is looked for."""
+async def test_it_decides_like_the_rules(shipped: Catalog) -> None:
+    """Equal requests get equal answers; a tool that is not shown is searched for."""
     model = RuleModel(shipped)
-    text = _told(_context())
+    text = _prompt(_context())
     searching = await model(_request(text, SEARCH, BOOK))
 
     assert searching.calls[0].name == SEARCH
@@ -103,16 +102,16 @@ async def test_it_goes_on_as_rules_would(shipped: Catalog) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Who are you?", "Mission: x"])
-async def test_what_is_no_step_is_answered_by_text(shipped: Catalog, text: str) -> None:
-    """And calls nothing."""
+async def test_other_prompts_are_answered_by_text(shipped: Catalog, text: str) -> None:
+    """The answer has no calls."""
     answer = await RuleModel(shipped)(_request(text))
 
     assert isinstance(answer, ModelAnswer)
     assert not answer.calls
 
 
-async def test_a_goal_is_split_as_rules_split_it(shipped: Catalog) -> None:
-    """Unless its legs were given."""
+async def test_a_goal_is_split_like_the_rules_split_it(shipped: Catalog) -> None:
+    """Given legs replace those of the rules."""
     goal = f"{GOAL} and message my team about it"
     context = "# Context, no part of the goal\nNow: 2027-02-01T09:00+00:00"
     asked = _request(f"# Goal\n{goal}\n\n{context}", "plan_mission")
@@ -121,5 +120,5 @@ async def test_a_goal_is_split_as_rules_split_it(shipped: Catalog) -> None:
 
     legs: Any = by_rules.calls[0].arguments
     assert [leg["goal"] for leg in legs["legs"]] == [GOAL, "message my team about it"]
-    assert [leg["serves"] for leg in legs["legs"]] == [[GOAL], ["message my team about it"]]
+    assert [leg["quotes"] for leg in legs["legs"]] == [[GOAL], ["message my team about it"]]
     assert given == call("plan_mission", legs=[])

@@ -1,4 +1,4 @@
-"""Arguments are made from schemas, and every tool that ships accepts what is made for it."""
+"""Arguments made from schemas: every shipped tool accepts them."""
 
 from pathlib import Path
 from typing import Any
@@ -30,20 +30,18 @@ def one_tool(schema: dict[str, Any], **media: Any) -> Catalog:
     return Catalog.from_documents({"things": {"openapi": "3.1.0", "paths": paths}})  # type: ignore[dict-item]  # plain JSON
 
 
-@pytest.mark.parametrize("name", sorted(CATALOG.tools))
-def test_every_tool_accepts_what_is_made_for_it(name: str) -> None:
-    """What is made is valid, and the same for the same seed."""
-    tool = CATALOG.tool(name)
+def test_every_tool_accepts_its_made_arguments() -> None:
+    """They are valid, and equal for equal seeds."""
+    for tool in CATALOG.tools.values():
+        made = make_arguments(CATALOG, tool, seed="1")
 
-    made = make_arguments(CATALOG, tool, seed="1")
-
-    filled = {**dict.fromkeys(tool.reference_inputs, "m.1-leg.1"), **made}
-    assert check_arguments(CATALOG, tool, filled) == ()
-    assert make_arguments(CATALOG, tool, seed="1") == made
+        filled = {**dict.fromkeys(tool.reference_inputs, "m.1-leg.1"), **made}
+        assert check_arguments(CATALOG, tool, filled) == (), tool.name
+        assert make_arguments(CATALOG, tool, seed="1") == made, tool.name
 
 
-def test_what_is_optional_is_left_out() -> None:
-    """Only what is required is made, at every depth."""
+def test_optional_inputs_are_left_out() -> None:
+    """Only required inputs are made, at every depth."""
     inner = {"type": "object", "properties": {"x": {"type": "string"}}}
     schema = {
         "type": "object",
@@ -56,7 +54,7 @@ def test_what_is_optional_is_left_out() -> None:
 
 
 def test_a_form_is_sent_no_object_without_members() -> None:
-    """There is no way to write one, so that what is required would be missing."""
+    """A form cannot express an empty object, so the required input would be missing."""
     inner = {"type": "object", "properties": {"x": {"type": "string"}}}
     schema = {"type": "object", "required": ["a"], "properties": {"a": inner, "b": inner}}
     operation = {
@@ -78,7 +76,7 @@ def test_a_form_is_sent_no_object_without_members() -> None:
 
 
 def test_examples_come_first() -> None:
-    """The example of a request, then that of a property, then what can be made up."""
+    """The example of the request wins over that of a property."""
     schema = {
         "type": "object",
         "required": ["city", "street"],
@@ -94,8 +92,8 @@ def test_examples_come_first() -> None:
     assert made == {"city": "Porto", "street": "Via Appia"}
 
 
-def test_no_two_seeds_name_the_same_thing() -> None:
-    """An id that the caller makes up, and that a cancel reads back, is another each time."""
+def test_different_seeds_give_different_ids() -> None:
+    """An id that the caller chooses and a cancel reads differs between calls."""
     tool = CATALOG.tool("gym-join")
 
     made = [make_arguments(CATALOG, tool, seed=seed)["id"] for seed in "ab"]
@@ -103,8 +101,8 @@ def test_no_two_seeds_name_the_same_thing() -> None:
     assert made[0] != made[1]
 
 
-def test_what_nobody_can_make_up_is_named() -> None:
-    """A schema that no value fits is refused with the input that needs an example."""
+def test_an_input_that_cannot_be_made_is_named() -> None:
+    """The error names the input that needs an example."""
     schema = {
         "type": "object",
         "required": ["code"],
@@ -117,7 +115,7 @@ def test_what_nobody_can_make_up_is_named() -> None:
 
 
 def test_a_person_is_made_up_for_every_personal_field() -> None:
-    """The vault of a test holds each field that a tool may ask for, as its schema wants it."""
+    """The vault of a test has a valid value for each personal field."""
     person = make_up_person(CATALOG)
 
     assert {field for tool in CATALOG.tools.values() for field in tool.pii_fields} == set(person)
@@ -125,7 +123,7 @@ def test_a_person_is_made_up_for_every_personal_field() -> None:
 
 
 def test_a_last_day_is_made_after_the_first() -> None:
-    """A stay that ends on the day on which it begins would be asked about, and not called."""
+    """A stay that ends on its first day would be refused."""
     day: dict[str, str] = {"type": "string", "format": "date"}
     properties = {
         "leaves": {**day, "description": "Last day"},
@@ -137,3 +135,66 @@ def test_a_last_day_is_made_after_the_first() -> None:
     made = make_arguments(catalog, catalog.tool("make_thing"))
 
     assert str(made["arrives"]) < str(made["leaves"])
+
+
+PART = {"type": "string"}
+BODIES: dict[str, dict[str, Any]] = {
+    "$request.body#/number": {"type": "object", "properties": {"number": PART}},
+    "$request.body#/order/number": {
+        "type": "object",
+        "properties": {
+            "order": {"type": "object", "properties": {"number": {"type": "integer"}}},
+            "amount": {"type": "integer"},
+        },
+    },
+    "$request.body#/0/id": {
+        "type": "array",
+        "items": {"type": "object", "properties": {"id": PART}, "required": ["id"]},
+        "example": [{"id": "always-the-same"}],
+    },
+}
+
+
+def cancelled_by(reading: str) -> Catalog:
+    """A tool whose cancel reads this of its request."""
+    create = {
+        "operationId": "make",
+        "x-orchet-tool": True,
+        "x-orchet-cancels": "drop",
+        "x-orchet-compensation-args": {"key": reading},
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": BODIES[reading]}},
+        },
+        "responses": {"200": {"description": "made"}},
+    }
+    key = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
+    drop = {
+        "operationId": "drop",
+        "x-orchet-tool": True,
+        "x-orchet-cancel-for": "make",
+        "x-orchet-requires-confirmation": False,
+        "parameters": [key],
+        "responses": {"204": {"description": "gone"}},
+    }
+    paths = {"/things": {"post": create}, "/things/{key}": {"delete": drop}}
+    return Catalog.from_documents({"things": {"openapi": "3.1.0", "paths": paths}})  # type: ignore[dict-item]  # plain JSON
+
+
+def read_back(reading: str, made: Any) -> Any:
+    """The value that the cancel reads."""
+    steps = reading.partition("#/")[2].split("/")
+    found = made.get("body", made)
+    for step in steps:
+        found = found[int(step)] if isinstance(found, list) else found[step]
+    return found
+
+
+@pytest.mark.parametrize("reading", BODIES)
+def test_inputs_of_a_cancel_differ_between_calls(reading: str) -> None:
+    """They are made though they are optional, nested, or in an item of a list."""
+    tools = cancelled_by(reading)
+
+    made = [make_arguments(tools, tools.tool("make"), seed=str(seed)) for seed in range(3)]
+
+    assert len({read_back(reading, arguments) for arguments in made}) == 3

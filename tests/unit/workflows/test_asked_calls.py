@@ -3,19 +3,20 @@
 from datetime import UTC, datetime
 
 import pytest
-from temporalio import workflow
 
+from orchestrator.activities.kept_messages import facts_naming
 from orchestrator.confirmation.asked_before import AskedCall, Fate
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.messages.leg import LegInput, LegState, LegWaiting
+from orchestrator.messages.leg import LegInput, LegState
 from orchestrator.messages.mission_policy import CatalogPin
-from orchestrator.messages.telling_facts import facts_naming
 from orchestrator.messages.tool_call import PreparedCall
 from orchestrator.planning.models import Fact
+from orchestrator.saga.ledger import Ledger
 from orchestrator.testing import fake_leg
-from workflows.asked_calls import AskedCalls, CallRefused
-from workflows.failures import LegLost, LegSkipped
-from workflows.progress import Progress
+from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
+from orchestrator.workflows.failures import LegLost, LegSkipped
+from orchestrator.workflows.mission_budget import MissionBudget
+from orchestrator.workflows.progress import Progress
 
 CARD = ConfirmationCard(
     confirmation_id="m.1-leg.3",
@@ -39,7 +40,7 @@ def continued(*asked: AskedCall) -> AskedCalls:
         state=LegState(asked=asked),
     )
     handed_over = LegInput.model_validate_json(leg.model_dump_json())
-    return AskedCalls(Progress(handed_over, LegWaiting))
+    return AskedCalls(Progress(handed_over, lambda: None, MissionBudget(None), Ledger))
 
 
 def before(fate: Fate, *, cancels: bool = False) -> AskedCall:
@@ -58,12 +59,6 @@ def wanted(meaning: str = "same") -> PreparedCall:
     return PreparedCall(card=CARD, meaning=meaning)
 
 
-@pytest.fixture(autouse=True)
-def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Legs that began with this release."""
-    monkeypatch.setattr(workflow, "patched", lambda _: True)
-
-
 @pytest.mark.parametrize("fate", ["rejected", "responded"])
 def test_what_a_person_refused_in_an_earlier_run_stays_refused(fate: Fate) -> None:
     """No new run of the leg asks again: it is told once, with their words, and then it ends."""
@@ -77,18 +72,8 @@ def test_what_a_person_refused_in_an_earlier_run_stays_refused(fate: Fate) -> No
         asked.check(wanted())
 
 
-def test_a_leg_of_an_older_release_ends_at_the_first_repeat(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As its recorded history has it."""
-    monkeypatch.setattr(workflow, "patched", lambda _: False)
-
-    with pytest.raises(LegLost):
-        continued(before("rejected")).check(wanted())
-
-
 def test_what_was_to_be_kept_is_left_out() -> None:
-    """The leg alone: nothing else is undone for it."""
+    """The leg alone: nothing else is cancelled for it."""
     asked = continued(before("rejected", cancels=True))
 
     with pytest.raises(CallRefused):

@@ -8,32 +8,27 @@ from typing import Any
 
 import pytest
 
-import workflows.ui
-from orchestrator.confirmation.markdown import as_markdown
-from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.core.budget import Money
-from orchestrator.messages.leg import LegInput, LegWaiting
+from orchestrator.confirmation.models import ConfirmationCard, as_markdown
+from orchestrator.messages.leg import LegWaiting
 from orchestrator.messages.mission import MissionResult, MissionStatus
-from orchestrator.messages.news import LegNews
 from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
 from orchestrator.saga.ledger import Ledger, ObligationState
-from workflows.leg_page import leg_page
-from workflows.mission_page import MissionPage
-from workflows.rollback_page import RollbackPage
+from orchestrator.workflows import ui
+from orchestrator.workflows.mission_page import MissionPage
+from orchestrator.workflows.rollback_page import RollbackPage
 
 Make = Callable[[Any], Any]
 
 MAKERS: dict[str, Callable[[Make], str]] = {
     "mission_page": lambda make: _mission_page(make, MissionStatus.RUNNING),
     "mission_page, over": lambda make: _mission_page(make, MissionStatus.PARKED),
-    "leg_page": lambda make: leg_page(make(LegInput), make(LegWaiting)),
     "rollback_page": lambda make: RollbackPage(
         RollbackStatus.PARKED, make(RollbackReport)
     ).markdown(),
     "rollback_page, parked": lambda make: RollbackPage(
         RollbackStatus.PARKED, _parked(make(RollbackReport))
     ).markdown(),
-    "summary": lambda make: workflows.ui.summary("undo {tool}", tool=make(str)),
+    "summary": lambda make: ui.summary("undo {tool}", tool=make(str)),
     "as_markdown": lambda make: as_markdown(make(ConfirmationCard)),
     "RollbackInput.summary": lambda make: make(RollbackInput).summary,
 }
@@ -42,8 +37,8 @@ MAKERS: dict[str, Callable[[Make], str]] = {
 def _mission_page(make: Make, status: MissionStatus) -> str:
     """Of a mission, each of whose legs tells the worst."""
     mission = make(MissionResult).model_copy(update={"status": status})
-    news = {leg.leg_id: make(LegNews) for leg in mission.legs}
-    return MissionPage(mission, budget=make(Money), news=news).markdown()
+    waiting = {leg.leg_id: make(LegWaiting) for leg in mission.legs}
+    return MissionPage(mission, waiting=waiting).markdown()
 
 
 def _parked(report: RollbackReport) -> RollbackReport:
@@ -77,8 +72,8 @@ def test_every_maker_of_markdown_is_tried() -> None:
     """A new function of ui.py that gives Markdown has to be added above."""
     made = {
         name
-        for name, value in vars(workflows.ui).items()
-        if getattr(value, "__module__", "") == "workflows.ui"
+        for name, value in vars(ui).items()
+        if getattr(value, "__module__", "") == "orchestrator.workflows.ui"
         and not name.startswith("_")
         and getattr(value, "__annotations__", {}).get("return") in (str, "str")
     }

@@ -1,27 +1,26 @@
 """A leg as others see it, read from the leg as it stands."""
 
 from datetime import UTC, datetime
-from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from orchestrator.core.budget import Money, Spend
-from orchestrator.messages.leg import LegInput, LegState, LegWaiting, Question
+from orchestrator.messages.leg import LegInput, LegState
 from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import Observation
-from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_leg, fake_obligation
-from workflows.leg_page import leg_page
-from workflows.leg_view import leg_result, step_context
-from workflows.progress import Progress
+from orchestrator.workflows.leg_view import is_served, leg_result
+from orchestrator.workflows.mission_budget import MissionBudget
+from orchestrator.workflows.progress import Progress
 
 
-def leg(state: LegState, *, budget: Money | None = None) -> LegInput:
+def leg(state: LegState) -> LegInput:
     return LegInput(
         mission_id="trip",
         mission_goal="go to Lisbon",
         leg=fake_leg("1-flight"),
-        budget=budget,
         catalog=CatalogPin(digest="d", size=3),
         started_at=datetime(2026, 11, 21, tzinfo=UTC),
         state=state,
@@ -51,34 +50,6 @@ def test_a_leg_that_did_nothing_passes_on_its_last_find() -> None:
     assert [f.tool for f in leg_result(leg(LegState(observations=seen))).facts] == ["look"]
 
 
-@pytest.mark.parametrize(("spent", "left"), [("0", "100"), ("30", "70"), ("130", "0")])
-def test_a_planner_is_told_what_is_left_of_the_budget(spent: str, left: str) -> None:
-    """Never less than nothing, however much was spent."""
-    euros = Money(amount=Decimal(100), currency="EUR")
-    spend = Spend().plus(Money(amount=Decimal(spent), currency="EUR"))
-
-    told = step_context(leg(LegState(spend=spend), budget=euros)).budget_left
-
-    assert told == Money(amount=Decimal(left), currency="EUR")
-
-
-def test_the_temporal_ui_shows_what_a_leg_asks() -> None:
-    """Below its status and goal."""
-    asked = Question(
-        question_id="trip.1-flight.1",
-        mission_id="trip",
-        leg_id="1-flight",
-        question="Which seat?",
-        fields={},
-    )
-
-    shown = leg_page(leg(LegState()), LegWaiting(question=asked))
-
-    assert shown.startswith("**running**: do 1-flight")
-    assert "asks: Which seat?" in shown
-    assert "`orchestrator mission answer trip.1-flight.1`" in shown
-
-
 def test_what_is_kept_is_taught_as_before() -> None:
     """Of a leg that has seen it all itself, and of one that has let go of it, step by step."""
     ledger = Ledger(obligations=(fake_obligation("trip.1-flight.2", title="Book a flight"),))
@@ -86,9 +57,33 @@ def test_what_is_kept_is_taught_as_before() -> None:
     whole = leg(LegState(observations=seen, ledger=ledger))
 
     for at_once in (1, 2, 3):
-        progress = Progress(whole, LegWaiting)
+        progress = Progress(whole, lambda: None, MissionBudget(None), Ledger)
         progress.kept("k", at_once)
 
         kept = leg_result(progress.leg)
         assert len(progress.state.observations) == 3 - at_once
         assert kept.facts == leg_result(whole).facts
+
+
+@pytest.mark.parametrize(
+    ("order", "obligation", "served"),
+    [
+        ({}, {}, True),
+        ({"count": 2}, {}, False),
+        ({"each": "guest"}, {}, False),
+        ({"when": "if it rains"}, {"tool": "call_taxi"}, False),
+        ({}, {"state": ObligationState.INTENDED}, False),
+        ({}, {"state": ObligationState.CANCELLED}, False),
+    ],
+    ids=["committed", "one of two", "of a list", "not decided", "in doubt", "cancelled"],
+)
+def test_a_leg_is_served_only_if_all_its_orders_surely_are(
+    order: dict[str, Any], obligation: dict[str, Any], served: bool
+) -> None:
+    """So that a limit which ends it may leave what it made."""
+    stated = {"tool": "book_flight", "state": ObligationState.COMMITTED, **obligation}
+    made = fake_obligation("trip.1-flight.2", **stated)
+    of_leg = leg(LegState(ledger=Ledger(obligations=(made,))))
+    planned = of_leg.leg.model_copy(update={"orders": (Order(tools=("book_flight",), **order),)})
+
+    assert is_served(of_leg.model_copy(update={"leg": planned})) is served

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
+from orchestrator.messages.failure_details import ModelPause
 from orchestrator.messages.leg import LegWaiting
-from orchestrator.messages.model_trouble import ModelPause
-from orchestrator.messages.news import WaitKind, wait_of
+from orchestrator.messages.open_waits import WaitKind, wait_of
 
 AT = datetime(2026, 11, 23, 14, 4, tzinfo=UTC)
 PAUSE = ModelPause(
@@ -41,5 +41,5 @@ def test_its_mission_hears_all_of_it_however_long_the_reason_is() -> None:
     assert wait.waits_for is WaitKind.MODEL
     assert wait.takes[0] == "set OPENAI_API_KEY"
     assert wait.takes[1].startswith("retried at 2026-11-23 14:05:00 UTC")
-    assert wait.commands[0] == "orchestrator mission resume m.trip.3-model"
+    assert wait.commands[0] == "orchestrator mission answer m.trip.3-model --retry"
     assert wait.commands[2].endswith("--give-up")

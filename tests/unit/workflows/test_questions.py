@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from orchestrator.cli import render_missions
+from orchestrator.cli import render_waiting
 from orchestrator.messages.leg import Question
 
 
@@ -27,7 +27,8 @@ def _question(**more: object) -> Question:
         (
             _question(fields={"city": {}, "day": {"format": "date"}}),
             [
-                "asks: What now?",
+                "trip-1.1-flights.2  asks",
+                "  What now?",
                 "  - city: in your own words",
                 "  - day: a day, such as tomorrow, next Friday or 2026-12-03",
                 "  orchestrator mission answer trip-1.1-flights.2 city=<value> day=<value>",
@@ -36,7 +37,8 @@ def _question(**more: object) -> Question:
         (
             _question(personal=["phone", "traveler_id"]),
             [
-                "asks: What now?",
+                "trip-1.1-flights.2  asks",
+                "  What now?",
                 "  orchestrator pii set phone",
                 "  orchestrator pii set traveler_id",
                 "  orchestrator mission answer trip-1.1-flights.2",
@@ -49,7 +51,7 @@ def test_a_question_shows_how_to_answer_it(
     question: Question, lines: list[str], parse_command: Callable[[list[str]], None]
 ) -> None:
     """With values, or after storing personal fields without any."""
-    shown = render_missions.asked(question).plain.split("\n")
+    shown = [text.plain for text in render_waiting.entry(question)]
 
     assert shown == lines
     parse_command(shown[-1].split())

@@ -1,1 +1,1 @@
-"""How the tables of a store came to be: Alembic's revisions, oldest first, and never edited."""
+"""Alembic's revisions of a store's tables; released ones are never edited."""

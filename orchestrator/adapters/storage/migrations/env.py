@@ -1,4 +1,4 @@
-"""Run by Alembic: revisions are applied on the connection that it was given, in its transaction."""
+"""Run by Alembic: apply revisions on the given connection, in its transaction."""
 
 from alembic import context
 

@@ -53,7 +53,6 @@ DOCUMENT: dict[str, Any] = {
             "get", "thing_xml", responses={"200": _answer("application/xml", SOMETHING)}
         ),
         "/pdf": _operation("get", "thing_pdf", responses={"200": _answer("application/pdf", TEXT)}),
-        "/any": _operation("get", "thing_any", responses={"200": _answer("*/*", SOMETHING)}),
         "/versioned": _operation(
             "get",
             "thing_versioned",
@@ -139,4 +138,4 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="session")
 def credentials() -> dict[str, str]:
-    return {"doc_key": "real-key"}
+    return {"doc__key": "real-key"}

@@ -15,7 +15,7 @@ from orchestrator.adapters.embedding import built_in
 from orchestrator.adapters.embedding.built_in import (
     DIMENSIONS,
     BuiltInEmbedder,
-    KeptPieces,
+    PieceCache,
     similarity_in_process,
 )
 from orchestrator.catalog.catalog import Catalog
@@ -129,7 +129,7 @@ def test_a_new_version_of_a_catalog_reads_what_changed(
 
 def test_texts_read_first_are_forgotten_first() -> None:
     """A worker that sees many catalogs does not grow without end."""
-    kept = KeptPieces(most=2)
+    kept = PieceCache(most=2)
     first = kept.of("a")
     for text in ("b", "c"):
         kept.of(text)

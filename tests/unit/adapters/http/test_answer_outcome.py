@@ -1,5 +1,6 @@
 """What an answer comes to by what its document declares: breaches, conditions, refusals."""
 
+import json
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryPii, MemorySecrets
+from tests.unit.adapters.http.one_operation import catalog_of
 
 JSON = "application/json"
 SCHEMA = {
@@ -19,6 +21,34 @@ SCHEMA = {
 }
 PROBLEM = {"application/problem+json": {"schema": {"type": "object", "required": ["title"]}}}
 
+CANCEL: dict[str, Any] = {"x-orchet-cancel-for": "make", "x-orchet-requires-confirmation": False}
+_OBJECT: Any = {"description": "done", "content": {JSON: {"schema": {"type": "object"}}}}
+ANYTHING: dict[str, Any] = dict.fromkeys(("200", "201", "207"), _OBJECT)
+MAKE = {
+    "/make": {
+        "post": {
+            "operationId": "make",
+            "x-orchet-tool": True,
+            "x-orchet-cancels": "thing",
+            "responses": ANYTHING,
+        }
+    }
+}
+DROP: dict[str, Any] = {
+    "/things/{id}": {
+        "delete": {
+            "operationId": "drop",
+            "x-orchet-tool": True,
+            "x-orchet-cancel-for": "thing",
+            "x-orchet-requires-confirmation": False,
+            "parameters": [
+                {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+            ],
+            "responses": {"204": {"description": "gone"}},
+        }
+    }
+}
+
 
 async def outcome(
     answer: httpx.Response,
@@ -26,6 +56,7 @@ async def outcome(
     responses: dict[str, Any] | None = None,
     method: str = "post",
     others: dict[str, Any] | None = None,
+    tool: str = "thing",
     **more: Any,
 ) -> ToolOutcome:
     """What a call comes to that is answered so."""
@@ -37,19 +68,8 @@ async def outcome(
         "410": {"description": "none"},
         "default": {"description": "trouble", "content": PROBLEM},
     }
-    operation = {
-        "operationId": "thing",
-        "x-orchet-tool": True,
-        "responses": declared if responses is None else responses,
-        **more,
-    }
-    document: Any = {
-        "openapi": "3.1.0",
-        "info": {"title": "Things", "version": "1"},
-        "servers": [{"url": "https://things.example"}],
-        "paths": {"/thing": {method: operation}, **(others or {})},
-    }
-    catalog = Catalog.from_documents({"things": document})
+    operation = {"responses": declared if responses is None else responses, **more}
+    catalog = catalog_of(operation, path="/thing", method=method, others=others)
     # One that was not read yet, as from a wire.
     fresh = httpx.Response(
         answer.status_code, headers=answer.headers, stream=httpx.ByteStream(answer.content)
@@ -57,7 +77,7 @@ async def outcome(
     http = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: fresh))
     async with ToolClient(secrets=MemorySecrets({}), pii=MemoryPii({}), http=http) as tools:
         return await tools.call(
-            catalog, catalog.tool("thing"), {}, call_id="c", idempotency_key=None, timeout_s=5
+            catalog, catalog.tool(tool), {}, call_id="c", idempotency_key=None, timeout_s=5
         )
 
 
@@ -74,10 +94,9 @@ def said(body: Any, status: int = 200, media_type: str = JSON) -> httpx.Response
         (httpx.Response(204), "succeeded", False),
         (said({"error": "sold_out"}), "unknown", True),
         (said({"id": 1}), "unknown", True),
-        (said({"id": "1"}, media_type="text/html"), "unknown", True),
         (httpx.Response(200, html="<p>back soon</p>"), "unknown", True),
         (httpx.Response(200), "unknown", True),
-        (said({"id": "1"}, 201), "unknown", True),
+        (said({"state": "x"}, 201), "unknown", True),
     ],
 )
 async def test_a_breach_is_no_success(answer: httpx.Response, kind: str, is_breach: bool) -> None:
@@ -93,6 +112,64 @@ async def test_a_breach_is_no_success(answer: httpx.Response, kind: str, is_brea
     assert came.is_unproved is is_breach
     if is_breach:
         assert "breaks its contract" in (came.reason or "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        said({"id": "1"}, 201),
+        said({"id": "1"}, media_type="text/html"),
+        said({"id": "1"}, 203, "text/plain"),
+        httpx.Response(200, json={"id": "1"}, headers={"X-Left": "many"}),
+    ],
+    ids=["another success", "another type", "both", "a header"],
+)
+async def test_what_is_wrong_around_a_whole_answer_is_a_note(answer: httpx.Response) -> None:
+    """Its status, its type and headers that nothing reads; `default` is for trouble."""
+    left = {"X-Left": {"required": True, "schema": {"type": "integer"}}}
+    declared = {
+        "200": {"description": "", "headers": left, "content": {JSON: {"schema": SCHEMA}}},
+        "default": {"description": "trouble", "content": PROBLEM},
+    }
+
+    came = await outcome(answer, responses=declared)
+
+    assert (came.kind, came.body) == ("succeeded", {"id": "1"})
+    assert came.contract_breach
+
+
+@pytest.mark.parametrize(("more", "kind"), [({}, "unknown"), (CANCEL, "succeeded")])
+async def test_only_a_cancel_may_withhold_its_body_under_an_undeclared_status(
+    more: dict[str, Any], kind: str
+) -> None:
+    """Of a booking that would withhold its id."""
+    declared = {"200": {"description": "done", "content": {JSON: {"schema": SCHEMA}}}}
+
+    came = await outcome(httpx.Response(204), responses=declared, others=MAKE, **more)
+
+    assert came.kind == kind
+
+
+@pytest.mark.parametrize("header", [{}, {"Location": ""}])
+async def test_a_header_that_the_cancel_reads_stays_strict(header: dict[str, str]) -> None:
+    """Without it nothing could be cancelled."""
+    text = {"type": "string", "minLength": 1}
+    declared = {
+        "201": {
+            "description": "done",
+            "headers": {"Location": {"required": True, "schema": text}},
+        }
+    }
+    keywords: dict[str, Any] = {
+        "x-orchet-cancels": "drop",
+        "x-orchet-compensation-args": {"id": "$response.header.Location"},
+    }
+
+    came = await outcome(
+        httpx.Response(201, headers=header), responses=declared, others=DROP, **keywords
+    )
+
+    assert came.kind == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -272,3 +349,308 @@ async def test_an_answer_about_another_is_no_success(tool: str, body: Any, kind:
     assert came.body == (body if kind == "succeeded" else None)
     if kind == "unknown":
         assert f"another {sent[tool]}" in (came.reason or "")
+
+
+@pytest.mark.parametrize("media_type", ["application/hal+json", "text/json", "text/json; v=1"])
+async def test_json_is_json_by_any_name(media_type: str) -> None:
+    """It is compared with the schema that is declared for JSON."""
+    assert (await outcome(said({"id": "1"}, media_type=media_type))).kind == "succeeded"
+    assert (await outcome(said({"state": "x"}, media_type=media_type))).kind == "unknown"
+
+
+@pytest.mark.parametrize("media_type", ["", "text/plain", "application/vnd.thing"])
+async def test_any_type_takes_what_parses(media_type: str) -> None:
+    """Also an answer that names no type."""
+    anything = {"200": {"description": "done", "content": {"*/*": {"schema": SCHEMA}}}}
+    headers = {"content-type": media_type} if media_type else {}
+    answer = httpx.Response(200, content=b'{"id": "1"}', headers=headers)
+
+    assert (await outcome(answer, responses=anything)).kind == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'{"id": "1", "id": "2"}', "unknown"),
+        (b'{"id": "1", "price": {"amount": 1, "amount": 2}}', "unknown"),
+        (b'{"id": "1", "taken": {"sum": 1}, "taken": {"sum": 2}}', "unknown"),
+        (b'{"id": "1", "done": false, "done": true}', "unknown"),
+        (b'{"id": "1", "id": "1"}', "succeeded"),
+        (b'{"id": "1", "state": "x", "state": "y"}', "succeeded"),
+    ],
+)
+async def test_a_name_with_two_values_settles_neither_money_nor_identity(
+    body: bytes, kind: str
+) -> None:
+    """Elsewhere it is noted, and the last one is taken."""
+    came = await outcome(httpx.Response(200, content=body, headers={"content-type": JSON}))
+
+    assert came.kind == kind
+    assert ("twice" in (came.contract_breach or "")) is (b'"1", "id": "1"' not in body)
+
+
+async def test_a_breach_of_an_answer_speaks_of_no_input() -> None:
+    schema = {**SCHEMA, "additionalProperties": False}
+    closed = {"200": {"description": "done", "content": {JSON: {"schema": schema}}}}
+
+    came = await outcome(said({"id": "1", "identity": 2}), responses=closed)
+
+    assert (came.kind, came.contract_breach) == ("succeeded", "identity is not declared")
+
+
+@pytest.mark.parametrize(
+    ("body", "state"),
+    [
+        (rb'{"id": "1", "state": "a\ud83db"}', "a\ufffdb"),
+        (rb'{"id": "1", "state": "\ud83d\ude00"}', "\U0001f600"),
+        (b'{"id": "1", "state": "\xed\xa0\xbd\xed\xb8\x80"}', "\U0001f600"),
+        (b'{"id": "1", "state": "\xed\xa0\xbd"}', "\ufffd"),
+        ('{"id": "1", "state": "\\ud83d"}'.encode("utf-16"), "\ufffd"),
+        ('{"id": "1", "state": "\\ude00"}'.encode("utf-32"), "\ufffd"),
+    ],
+)
+async def test_half_a_character_is_replaced_where_it_comes_in(body: bytes, state: str) -> None:
+    """In whichever encoding: what follows can write it."""
+    came = await outcome(httpx.Response(200, content=body, headers={"content-type": JSON}))
+
+    assert came.body == {"id": "1", "state": state}
+    assert came.model_dump_json().encode()
+
+
+async def test_whole_numbers_keep_their_digits() -> None:
+    body = b'{"id": "1", "error": [725653563933458435, 725653563933458435.0, 1.5e3]}'
+
+    came = await outcome(httpx.Response(200, content=body, headers={"content-type": JSON}))
+
+    assert came.body["error"] == [725653563933458435, 725653563933458435, 1500]  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"),
+    [
+        ("7", 7.0),
+        ("1.5", 1.5),
+        ("9" * 300, 86_400.0),
+        ("9" * 5_000, None),
+        ("-1", None),
+        ("soon", None),
+        ("", None),
+        ("Mon, 01 Jan 2024 00:01:00 GMT", 60.0),
+        ("Mon, 01 Jan 2018 00:01:00 GMT", 0.0),
+        ("Mon, 01 Jan 2024 00:00:00 +99999999999999999999", None),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", 86_400.0),
+    ],
+)
+async def test_no_header_raises(asked: str, waits: float | None) -> None:
+    """A wait is read as seconds, fractions or a date; one that cannot be read was not sent."""
+    headers = {
+        "retry-after": asked,
+        "date": "Mon, 01 Jan 2024 00:00:00 GMT",
+        "set-cookie": "a=\u00e9; Path=/",
+        "content-disposition": "attachment; filename*=idna''x",
+    }
+
+    came = await outcome(httpx.Response(503, headers=httpx.Headers(headers, encoding="utf-8")))
+
+    assert came.retry_after_s == waits
+    assert (await outcome(httpx.Response(204, headers={"retry-after": asked}))).kind == "succeeded"
+
+
+async def test_a_number_that_no_double_holds_raises_nothing() -> None:
+    schema = {"type": "object", "properties": {"n": {"multipleOf": 0.1}}}
+    declared = {"200": {"description": "done", "content": {JSON: {"schema": schema}}}}
+
+    assert (await outcome(said({"n": 10**400}), responses=declared)).kind == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (None, "succeeded"),
+        ({}, "succeeded"),
+        ({"id": "1", "status": "open"}, "succeeded"),
+        ({"success": True, "error": None, "errors": []}, "succeeded"),
+        ({"refundable": False, "already_done": False, "error": {"code": 0}}, "succeeded"),
+        ({"success": False}, "unknown"),
+        ({"ok": False, "error": "too late"}, "unknown"),
+        ({"result": {"is_completed": False}}, "unknown"),
+        ({"errors": [{"message": "too late"}]}, "unknown"),
+        ({"data": None, "error": {"message": "too late"}}, "unknown"),
+        ({"id": "1", "status": "declined"}, "unknown"),
+        ({"payment": {"state": "FAILED"}}, "unknown"),
+    ],
+)
+async def test_an_answer_that_contradicts_its_status_is_not_believed(body: Any, kind: str) -> None:
+    """By the closed rule; of a read nothing depends on it, and a condition decides alone."""
+    answer = said(body, 201) if body is not None else httpx.Response(201)
+    responses = ANYTHING if body is not None else {"201": {"description": "done"}}
+
+    came = await outcome(answer, responses=responses)
+
+    assert came.kind == kind
+    if kind == "unknown":
+        assert "not believed" in (came.reason or "")
+        assert came.is_unproved
+        said_so: dict[str, Any] = {CONDITION: "$statusCode == 201"}
+        declared = await outcome(answer, responses=responses, **said_so)
+        assert declared.kind == "succeeded"
+        assert (await outcome(answer, responses=responses, method="get")).kind == "succeeded"
+
+
+CONDITION = "x-orchet-success-when"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "kind"),
+    [
+        ("orders_cancel", {"cancelled": False}, "unknown"),
+        ("orders_cancel", {"isCanceled": False}, "unknown"),
+        ("orders_cancel", {"already_cancelled": False}, "succeeded"),
+        ("orders_refund", {"refunded": False}, "unknown"),
+        ("orders_refund", {"cancelled": False}, "succeeded"),
+    ],
+)
+async def test_false_about_the_act_itself_is_not_believed(name: str, body: Any, kind: str) -> None:
+    """The act is the verb of the tool."""
+    came = await outcome(said(body), responses=ANYTHING, others={"/act": _act(name)}, tool=name)
+
+    assert came.kind == kind
+
+
+def _act(name: str) -> JsonObject:
+    return {"post": {"operationId": name, "x-orchet-tool": True, "responses": ANYTHING}}
+
+
+BATCH = {"errors": True, "items": [{"status": 201, "id": "i1"}, {"status": 422, "error": "no"}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "more", "kind"),
+    [
+        (said(BATCH, 207), {CONDITION: "$response.body#/errors == false"}, "unknown"),
+        (said(BATCH, 200), {CONDITION: "$response.body#/errors == false"}, "unknown"),
+        (said(BATCH, 207), {}, "unknown"),
+        (said({"items": [{"status": 201}]}, 207), {}, "succeeded"),
+        (
+            said({"errors": True, "items": [{"status": 422, "error": "no"}]}),
+            {CONDITION: "$response.body#/errors == false"},
+            "rejected",
+        ),
+    ],
+    ids=["207", "200 with items that worked", "no condition", "all worked", "none worked"],
+)
+async def test_half_a_batch_is_never_void(answer: httpx.Response, more: Any, kind: str) -> None:
+    """What worked of it stands."""
+    assert (await outcome(answer, responses=ANYTHING, **more)).kind == kind
+
+
+@pytest.mark.parametrize(("body", "kind"), [({"id": "p1"}, "unknown"), ({"id": ""}, "rejected")])
+async def test_an_answer_with_the_id_of_something_made_is_never_void(body: Any, kind: str) -> None:
+    """Whatever its state is called, its cancel can be filled."""
+    keywords: dict[str, Any] = {
+        CONDITION: '$response.body#/status == "succeeded"',
+        "x-orchet-cancels": "drop",
+        "x-orchet-compensation-args": {"id": "$response.body#/id"},
+    }
+    answer = said({**body, "status": "requires_action"})
+
+    came = await outcome(answer, responses=ANYTHING, others=DROP, **keywords)
+
+    assert came.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "kind"),
+    [
+        (403, {}, "rejected"),
+        (403, {"Retry-After": "3"}, "unknown"),
+        (403, {"X-RateLimit-Remaining": "0"}, "unknown"),
+        (403, {"X-RateLimit-Remaining": "4999"}, "rejected"),
+        (403, {"RateLimit": '"default";r=0;t=30'}, "unknown"),
+        (403, {"RateLimit": '"default";r=20;t=30'}, "rejected"),
+        (403, {"RateLimit-Remaining": "0"}, "unknown"),
+        (429, {}, "unknown"),
+        (400, {"Retry-After": "3"}, "rejected"),
+    ],
+)
+async def test_a_limited_rate_is_no_refusal(
+    status: int, headers: dict[str, str], kind: str
+) -> None:
+    """The provider did not begin; other headers of the kind say only how much is left."""
+    came = await outcome(httpx.Response(status, headers=headers))
+
+    assert (came.kind, came.deferred) == (kind, kind == "unknown")
+
+
+def _money(amount: str) -> JsonObject:
+    return {"amount": amount, "currency": "EUR"}
+
+
+@pytest.mark.parametrize(
+    ("body", "refund", "fee"),
+    [
+        ({"fee": _money("90.00"), "refund": _money("10.00")}, "10.00 EUR", "90.00 EUR"),
+        ({"refund_amount": "90.80", "currency": "GBP"}, "90.80 GBP", "None"),
+        ({"refund_status": "pending", "status": "cancelled"}, "None", "None"),
+    ],
+)
+async def test_a_cancel_says_what_it_pays_back_and_keeps(body: Any, refund: str, fee: str) -> None:
+    """By the words refund and fee."""
+    came = await outcome(said(body), responses=ANYTHING, others=MAKE, **CANCEL)
+
+    assert (str(came.refund), str(came.fee)) == (refund, fee)
+
+
+async def test_the_amounts_of_a_cancel_that_calls_them_nothing_known_are_named() -> None:
+    """In another language, say: the ledger counts the largest below the price as kept."""
+    body = {"gebuehr": _money("90.00"), "erstattet": "10,00 EUR"}
+    came = await outcome(said(body), responses=ANYTHING, others=MAKE, **CANCEL)
+
+    assert [str(one) for one in came.named] == ["90.00 EUR", "10.00 EUR"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, {"id": "1", "success": False, "error": "no {}"}),
+        (200, {"id": "1", "error": {"{}": 1}, "x {}": 1}),
+        (422, {"title": "not {}"}),
+    ],
+    ids=["doubted", "breach", "refusal"],
+)
+async def test_no_reason_holds_a_value_that_was_sent(status: int, body: dict[str, Any]) -> None:
+    """Of a refusal, of a breach, and of a success that is not believed."""
+    value = "Wilhelmina Exampleton"
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    taken = {
+        "200": {
+            "description": "d",
+            "content": {JSON: {"schema": {**SCHEMA, "additionalProperties": False}}},
+        }
+    }
+    operation = {
+        "x-orchet-pii-required": ["name"],
+        "x-orchet-irreversible": True,
+        "requestBody": {"content": {JSON: {"schema": schema}}},
+        "responses": {**taken, "422": {"description": "no", "content": PROBLEM}},
+    }
+    catalog = catalog_of(operation)
+    text = json.dumps(body).replace("{}", value)
+    fresh = httpx.Response(
+        status, headers={"content-type": JSON}, stream=httpx.ByteStream(text.encode())
+    )
+    http = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: fresh))
+    vault = MemoryPii({"name": value})
+    async with ToolClient(secrets=MemorySecrets({}), pii=vault, http=http) as tools:
+        came = await tools.call(
+            catalog,
+            catalog.tool("thing"),
+            {"name": "pii:name"},
+            call_id="c",
+            idempotency_key=None,
+            timeout_s=5,
+        )
+
+    assert came.kind != "succeeded"
+    assert "Wilhelmina" not in came.model_dump_json()

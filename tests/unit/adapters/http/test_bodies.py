@@ -1,5 +1,6 @@
 """Bodies as their document declares them: forms, parts, files, text, ranges of types."""
 
+import re
 from email.parser import BytesParser
 from email.policy import HTTP
 from typing import Any
@@ -10,44 +11,51 @@ import pytest
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.endpoint import Endpoints
-from orchestrator.adapters.http.placement import place_arguments
-from orchestrator.adapters.http.request import build_request
+from orchestrator.adapters.http.request import build_request, place_arguments
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.core.record import JsonObject
+from tests.unit.adapters.http.one_operation import catalog_of
 
 FORM = "application/x-www-form-urlencoded"
 
 
-def _sent(content: dict[str, Any], arguments: JsonObject, version: str = "3.1.0") -> httpx.Request:
-    document: Any = {
-        "openapi": version,
-        "info": {"title": "t", "version": "1"},
-        "servers": [{"url": "https://api.example.com"}],
-        "paths": {
-            "/a": {
-                "post": {
-                    "operationId": "thing_make",
-                    "x-orchet-tool": True,
-                    "x-orchet-requires-confirmation": False,
-                    "requestBody": {"required": True, "content": content},
-                    "responses": {"200": {"description": "ok"}},
-                }
-            }
-        },
-    }
-    catalog = Catalog.from_documents({"d": document})
-    tool = catalog.tool("thing_make")
+def _sent(
+    content: dict[str, Any], arguments: JsonObject, version: str = "3.1.0", key: str = ""
+) -> httpx.Request:
+    body = {"required": True, "content": content}
+    catalog = catalog_of(
+        {"x-orchet-requires-confirmation": False, "requestBody": body}, version=version
+    )
+    tool = catalog.tool("thing")
     assert check_arguments(catalog, tool, arguments) == ()
     endpoint = Endpoints({}).of(catalog, tool)
-    placement = place_arguments(tool, arguments, body_required=True)
-    assert endpoint.contract.request_violations(placement, {}) == ()
+    sent_key = tool.key_of(key)
+    placement = place_arguments(tool, arguments, body_required=True, key=sent_key)
+    assert endpoint.contract.request_violations(placement) == ()
     return build_request(endpoint, placement, headers={})
 
 
 def _object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
+
+
+@pytest.mark.parametrize("content_type", ["application/json", FORM])
+@pytest.mark.parametrize("given", [{"name": "Ann"}, {}])
+def test_the_idempotency_key_goes_into_its_field(content_type: str, given: JsonObject) -> None:
+    """A body property that takes the key is required of nobody and sent with each call."""
+    key = {"type": "string", "format": "uuid"}
+    schema = {
+        **_object(idempotency_key=key, name={"type": "string"}),
+        "required": ["idempotency_key"],
+    }
+    content = {content_type: {"schema": schema}}
+
+    body = _sent(content, given, key="m-1.leg.1").content.decode()
+
+    found = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", body)
+    assert len(found) == 1
+    assert ("Ann" in body) is bool(given)
 
 
 ITEMS: dict[str, Any] = {"type": "array", "items": _object(price={"type": "string"})}

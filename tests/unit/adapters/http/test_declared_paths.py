@@ -8,11 +8,10 @@ import pytest
 
 from orchestrator.adapters.http.answer import Answer
 from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
-from orchestrator.adapters.http.placement import place_arguments
-from orchestrator.adapters.http.request import build_request
+from orchestrator.adapters.http.request import build_request, place_arguments
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
+from tests.unit.adapters.http.one_operation import catalog_of
 
 ID: dict[str, Any] = {
     "name": "id",
@@ -24,26 +23,18 @@ ID: dict[str, Any] = {
 
 class _Call:
     def __init__(self, path: str, operation: dict[str, Any], version: str = "3.0.3") -> None:
-        described: Any = {
-            "operationId": "thing_do",
-            "x-orchet-tool": True,
-            "x-orchet-requires-confirmation": False,
-            "responses": {"200": {"description": "ok"}},
-            **operation,
-        }
-        document: Any = {
-            "openapi": version,
-            "info": {"title": "t", "version": "1"},
-            "servers": [{"url": "https://api.example.com/v1"}],
-            "paths": {path: {"post": described}},
-        }
-        self.catalog = Catalog.from_documents({"d": document})
-        self.tool = self.catalog.tool("thing_do")
+        self.catalog = catalog_of(
+            {"x-orchet-requires-confirmation": False, **operation},
+            path=path,
+            version=version,
+            server="https://api.example.com/v1",
+        )
+        self.tool = self.catalog.tool("thing")
         self.endpoint: Endpoint = Endpoints({}).of(self.catalog, self.tool)
 
     def problems(self, arguments: JsonObject) -> tuple[str, ...]:
         placement = place_arguments(self.tool, arguments, body_required=False)
-        return self.endpoint.contract.request_violations(placement, {})
+        return self.endpoint.contract.request_violations(placement)
 
     def sent(self, arguments: JsonObject) -> httpx.Request:
         assert check_arguments(self.catalog, self.tool, arguments) == ()
@@ -150,7 +141,9 @@ def test_a_write_only_property_in_an_answer_is_no_breach(version: str) -> None:
         ("default", 200, "application/json", {"n": "x"}, "n must be an integer"),
         ("2XX", 302, "application/json", {}, "the status 302 is not declared"),
         ("200", 200, "application/json; charset=utf-8", {"n": 1}, None),
-        ("200", 200, "application/hal+json", {"n": 1}, "the content type application/hal+json"),
+        ("200", 200, "application/hal+json", {"n": 1}, None),
+        ("200", 200, "text/json", {"n": "x"}, "n must be an integer"),
+        ("200", 200, "application/xml", "<n/>", "the content type application/xml"),
         ("200", 200, None, None, "the body is missing"),
         ("204", 204, None, None, None),
     ],

@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.mission_files import MissionFiles
-from orchestrator.adapters.storage.observation_store import ObservationStore
+from orchestrator.adapters.storage.protocols import ObservationStore
 from orchestrator.adapters.storage.sql_observations import SqlObservations
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.arguments import check_arguments

@@ -23,7 +23,7 @@ def _catalog(**changes: Any) -> Catalog:
 
 
 async def _missing(catalog: Catalog, **settings: Any) -> tuple[str, ...]:
-    given: dict[str, Any] = {"secrets": MemorySecrets({"helpdesk_token": "t"}), **settings}
+    given: dict[str, Any] = {"secrets": MemorySecrets({"helpdesk__token": "t"}), **settings}
     async with ToolClient(pii=MemoryPii(), **given) as client:
         return await client.obstacles(catalog, catalog.tool("listCustomers"))
 
@@ -36,7 +36,7 @@ async def test_a_credential() -> None:
         catalog, secrets=EnvironmentSecrets({}), allowed_private_hosts=["127.0.0.1"]
     )
 
-    assert "ORCHESTRATOR_SECRET_HELPDESK_TOKEN" in sentence
+    assert "ORCHESTRATOR_SECRET_HELPDESK__TOKEN" in sentence
 
 
 async def test_a_host_of_this_machine() -> None:

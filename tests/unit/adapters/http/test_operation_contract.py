@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.adapters.http.answer import Answer
 from orchestrator.adapters.http.operation_contract import OperationContract, ResponseCheck
-from orchestrator.adapters.http.placement import place_arguments
+from orchestrator.adapters.http.request import place_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import operations
 from orchestrator.core.record import JsonObject
@@ -48,7 +48,7 @@ def _contract(
     class Checks:
         def request(self, arguments: JsonObject) -> tuple[str, ...]:
             placement = place_arguments(tool, {"id": "1", **arguments}, body_required=False)
-            return contract.request_violations(placement, {})
+            return contract.request_violations(placement)
 
         def response(
             self, status: int, content_type: str, data: bytes, **headers: str
@@ -162,7 +162,7 @@ def test_answers_are_held_to_their_declaration() -> None:
 
     assert contract.response(200, "application/json", b'{"k": "a"}', **{"x-left": "3"}) is None
     assert contract.response(200, "application/json", b'{"k": "z"}', **{"x-left": "many"}) == (
-        "the header X-Left is not of its declared type; k must be one of a, b"
+        "k must be one of a, b; the header X-Left is not of its declared type"
     )
     assert contract.response(200, "application/json", b"{}") == (
         "k is missing; the header X-Left is missing"
@@ -247,6 +247,7 @@ _BOOKING: JsonObject = {
         "total": {"type": "number"},
         "state": {"enum": ["open", "done"]},
         "tags": {"type": "array", "items": {"type": "string"}},
+        "guest": {"type": "object", "required": ["name", "age"]},
     },
 }
 
@@ -260,6 +261,7 @@ _BOOKING: JsonObject = {
         {"made": "2027-05-30T10:11:12.345678"},
         {"more": True},
         {"tags": "x"},
+        {"guest": {"name": "Ann"}},
     ],
 )
 def test_a_deviation_in_a_part_that_nothing_uses_is_a_note(off: JsonObject) -> None:
@@ -283,6 +285,39 @@ def test_a_deviation_in_a_part_that_is_used_is_a_breach(body: JsonValue) -> None
     check = _checks(_BOOKING, **{"x-orchet-success-when": "$response.body#/state == 'done'"})
 
     assert check(body)[0]
+
+
+def test_what_is_missing_and_unused_is_a_note_beside_an_id() -> None:
+    """An answer that holds nothing that is used may be anything."""
+    check = _checks({**_BOOKING, "required": ["id", "note"]})
+
+    assert check({"id": "b1"}) == (False, True)
+    assert check({"note": "x"})[0]
+    assert _checks({"type": "object", "required": ["note"]})({"kind": "a"})[0]
+
+
+@pytest.mark.parametrize(
+    ("off", "is_breach"),
+    [
+        ({"note": 7}, False),
+        ({"made": "yesterday"}, False),
+        ({"kind": "c"}, True),
+        ({"sure": "no"}, True),
+        ({"note": False}, True),
+        ({}, True),
+    ],
+)
+def test_of_a_cancel_what_could_say_no_stays_strict(off: JsonObject, is_breach: bool) -> None:
+    """A word, a truth value, something missing: its answer is all there is."""
+    properties: Any = _BOOKING["properties"]
+    schema: JsonObject = {
+        **_BOOKING,
+        "required": ["id", "tags"],
+        "properties": {**properties, "sure": {"type": "boolean"}},
+    }
+    body = {"id": "b1", "tags": [], **off} if off else {"id": "b1"}
+
+    assert _checks(schema, **{"x-orchet-cancel-for": "make"})(body)[0] is is_breach
 
 
 def test_what_deviates_in_both_ways_is_a_breach_with_a_note() -> None:

@@ -1,15 +1,11 @@
 """OpenAPI's parameter styles, by the table of the specification."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.parameter_styles import (
-    header_text,
     path_segment,
     query_parts,
-    scalar_text,
     unwritable_part,
 )
 
@@ -124,33 +120,3 @@ def test_names_with_brackets_cannot_stand_between_brackets(style: str, value: Js
     found = unwritable_part(value, location="query", style=style, explode=True)
 
     assert found == "a bracket"
-
-
-@pytest.mark.parametrize(
-    ("explode", "value", "text"),
-    [
-        (False, "Zürich, CH", "Zürich, CH"),
-        (False, _LIST, "blue,black,brown"),
-        (False, _OBJECT, "R,100,G,200,B,150"),
-        (True, _OBJECT, "R=100,G=200,B=150"),
-    ],
-)
-def test_header_style(explode: bool, value: JsonValue, text: str) -> None:
-    """Headers are written in the simple style and not percent-encoded."""
-    assert header_text(value, style="simple", explode=explode) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(True, "true"), (None, "null"), (3, "3"), (2.0, "2"), (2.5, "2.5"), ([1], "[1]"), ("x", "x")],
-)
-def test_scalars_as_text(value: JsonValue, text: str) -> None:
-    """As a server that parses text expects them."""
-    assert scalar_text(value) == text
-
-
-@given(st.text(st.characters(codec="utf-8"), min_size=1))
-def test_no_value_leaves_its_place(value: str) -> None:
-    """Whatever the text, it adds no delimiter to path or query."""
-    assert not set(path_segment("p", value, style="simple", explode=False)) & set("/?#;,&= ")
-    assert query_parts("q", value, style="form", explode=True)[0].count("=") == 1

@@ -9,23 +9,20 @@ import json
 import re
 import string
 from collections.abc import Callable
-from email.parser import BytesParser
-from email.policy import HTTP
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 import httpx
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.endpoint import Endpoints
-from orchestrator.adapters.http.placement import place_arguments
-from orchestrator.adapters.http.request import build_request
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.adapters.http.request import build_request, place_arguments
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.core.record import JsonObject
+from tests.unit.adapters.http.one_operation import catalog_of
 
 # The first example of a way compiles its document, which takes its time on a busy machine.
 patient = settings(deadline=None)
@@ -74,27 +71,16 @@ def _endpoint(location: str, how: str, schema: str) -> Any:
     """The endpoint of a tool with one parameter; documents travel as JSON, to be cached."""
     parameter = {"name": NAME, "in": location, "required": location == "path"}
     path = "/a/{p}/z" if location == "path" else "/a"
-    operation: dict[str, Any] = {
-        "operationId": "thing_get",
-        "x-orchet-tool": True,
-        "parameters": [{**parameter, **json.loads(how), **json.loads(schema)}],
-        "responses": {"200": {"description": "ok"}},
-    }
-    document: JsonObject = {
-        "openapi": "3.1.0",
-        "info": {"title": "t", "version": "1"},
-        "servers": [{"url": "https://api.example.com"}],
-        "paths": {path: {"get": operation}},
-    }
-    catalog = Catalog.from_documents({"d": document})
-    tool = catalog.tool("thing_get")
+    parameters = [{**parameter, **json.loads(how), **json.loads(schema)}]
+    catalog = catalog_of({"parameters": parameters}, path=path, method="get")
+    tool = catalog.tool("thing")
     return tool, Endpoints({}).of(catalog, tool)
 
 
 def _sent(location: str, how: JsonObject, schema: JsonObject, value: JsonValue) -> httpx.Request:
     tool, endpoint = _endpoint(location, json.dumps(how), json.dumps(schema))
     placement = place_arguments(tool, {NAME: value}, body_required=False)
-    assert endpoint.contract.request_violations(placement, {}) == ()
+    assert endpoint.contract.request_violations(placement) == ()
     return build_request(endpoint, placement, headers={})
 
 
@@ -336,105 +322,3 @@ def test_parameters_with_text_content_are_the_text(value: str) -> None:
     content: JsonObject = {"text/plain": {"schema": {"type": "string"}}}
     for location in LOCATIONS:
         assert _content_read(location, content, value) == value, location
-
-
-@functools.cache
-def _body_endpoint(content_type: str, encoding: str) -> Any:
-    fields = {"a": {}, "b": {"type": "array"}, "c": {"type": "object"}}
-    media_type = {
-        "schema": {"type": "object", "properties": fields},
-        "encoding": json.loads(encoding),
-    }
-    operation = {
-        "operationId": "thing_make",
-        "x-orchet-tool": True,
-        "x-orchet-requires-confirmation": False,
-        "requestBody": {"required": True, "content": {content_type: media_type}},
-        "responses": {"200": {"description": "ok"}},
-    }
-    document: Any = {
-        "openapi": "3.1.0",
-        "info": {"title": "t", "version": "1"},
-        "servers": [{"url": "https://api.example.com"}],
-        "paths": {"/a": {"post": operation}},
-    }
-    catalog = Catalog.from_documents({"d": document})
-    tool = catalog.tool("thing_make")
-    return tool, Endpoints({}).of(catalog, tool)
-
-
-def _body(content_type: str, arguments: JsonObject, **encoding: Any) -> tuple[str, bytes]:
-    tool, endpoint = _body_endpoint(content_type, json.dumps(encoding))
-    placement = place_arguments(tool, arguments, body_required=True)
-    assert endpoint.contract.request_violations(placement, {}) == ()
-    request = build_request(endpoint, placement, headers={})
-    return request.headers["content-type"], request.read()
-
-
-ARGUMENTS = st.fixed_dictionaries(
-    {}, optional={"a": SCALARS, "b": VALUES["array"], "c": VALUES["object"]}
-)
-
-
-@patient
-@given(arguments=st.dictionaries(st.sampled_from("a"), JSON_VALUES))
-def test_json_bodies(arguments: Any) -> None:
-    """As they are, an empty one as an empty object."""
-    content_type, body = _body("application/json", arguments)
-
-    assert content_type == "application/json"
-    assert json.loads(body) == arguments
-
-
-@patient
-@given(arguments=ARGUMENTS)
-@example(arguments={"a": "+ &=", "b": ["", "a,b"], "c": {"é": "ü&"}})
-def test_form_bodies(arguments: Any) -> None:
-    """Lists repeat their name, objects are JSON where no style is given."""
-    content_type, body = _body("application/x-www-form-urlencoded", arguments)
-
-    read = parse_qsl(body.decode("ascii"), keep_blank_values=True)
-    expected = [("a", _text(arguments["a"]))] if "a" in arguments else []
-    expected += [("b", _text(element)) for element in arguments.get("b", [])]
-    assert content_type == "application/x-www-form-urlencoded"
-    assert [pair for pair in read if pair[0] != "c"] == expected
-    assert [json.loads(text) for name, text in read if name == "c"] == [
-        arguments["c"] for _ in "c" if "c" in arguments
-    ]
-
-
-@patient
-@given(value=VALUES["object"])
-def test_styled_fields_of_forms(value: Any) -> None:
-    """An encoding's style is that of query parameters."""
-    assume(not any(mark in key for key in value for mark in "[]"))
-    _, body = _body(
-        "application/x-www-form-urlencoded",
-        {"c": value},
-        c={"style": "deepObject", "explode": True},
-    )
-
-    read = parse_qsl(body.decode("ascii"), keep_blank_values=True)
-    assert read == [(f"c[{key}]", _text(held)) for key, held in value.items()]
-
-
-@patient
-@given(arguments=ARGUMENTS)
-def test_multipart_bodies(arguments: Any) -> None:
-    """A part for each field, one for each element of a list, JSON for an object."""
-    content_type, body = _body("multipart/form-data", arguments)
-    assert content_type.startswith("multipart/form-data; boundary=")
-
-    message = BytesParser(policy=HTTP).parsebytes(
-        b"Content-Type: " + content_type.encode() + b"\r\n\r\n" + body
-    )
-    read: list[tuple[Any, Any]] = [
-        (part.get_param("name", header="content-disposition"), part.get_payload(decode=True))
-        for part in message.iter_parts()
-    ]
-    expected = [("a", _text(arguments["a"]).encode())] if "a" in arguments else []
-    expected += [("b", _text(element).encode()) for element in arguments.get("b", [])]
-    assert [pair for pair in read if pair[0] != "c"] == expected
-    assert [json.loads(text) for name, text in read if name == "c"] == [
-        arguments["c"] for _ in "c" if "c" in arguments
-    ]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.storage.personal_values import VaultKey, new_key
 from orchestrator.adapters.storage.store import Store
-from orchestrator.adapters.storage.vault_key import VaultKey, new_key
 
 OpenStore = Callable[[], Store]
 

@@ -4,21 +4,36 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.storage import sql_grants
+from orchestrator.adapters.storage.protocols import GrantBook, SentCall, StandingSpend
 from orchestrator.adapters.storage.store import Store
+from orchestrator.confirmation.policy import StandingApproval
+from orchestrator.core.budget import Money
+from orchestrator.core.errors import GrantRefused
+from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.testing import fake_obligation
 
 DIGEST = "ab" * 32
 
 
+def sent(user: str, *digests: str, leaves: Obligation | None = None) -> SentCall:
+    """A call of mission m that is about to be sent."""
+    ledger = Ledger() if leaves is None else Ledger(obligations=(leaves,))
+    return SentCall("m.1-shop.2", "m", user, digests, ledger)
+
+
 def test_a_grant_belongs_to_who_claims_it_first(open_store: Callable[[], Store]) -> None:
     """Later ones, and the first again, are told who it was; another machine reads the same."""
-    assert open_store().grants.claim(DIGEST, "leg 1") is None
-    assert open_store().grants.claim(DIGEST, "leg 2") == "leg 1"
-    assert open_store().grants.claim(DIGEST, "leg 1") == "leg 1"
-    assert open_store().grants.claim("cd" * 32, "leg 2") is None
+    assert open_store().grants.send(sent("leg 1", DIGEST)).used_by == (None,)
+    assert open_store().grants.send(sent("leg 2", DIGEST)).used_by == ("leg 1",)
+    assert open_store().grants.send(sent("leg 1", DIGEST)).used_by == ("leg 1",)
+    assert open_store().grants.send(sent("leg 2", "cd" * 32)).used_by == (None,)
 
 
 def test_of_many_that_claim_at_once_one_gets_it(open_store: Callable[[], Store]) -> None:
@@ -26,7 +41,8 @@ def test_of_many_that_claim_at_once_one_gets_it(open_store: Callable[[], Store])
     users = [f"leg {n}" for n in range(16)]
     books = [open_store().grants for _ in range(4)]
     with ThreadPoolExecutor(16) as pool:
-        told = list(pool.map(lambda n: books[n % 4].claim(DIGEST, users[n]), range(16)))
+        claims = pool.map(lambda n: books[n % 4].send(sent(users[n], DIGEST)), range(16))
+        told = [claim.used_by[0] for claim in claims]
 
     winner = users[told.index(None)]
 
@@ -38,9 +54,12 @@ import sys
 from pathlib import Path
 import pytest
 
+from orchestrator.adapters.storage.protocols import SentCall
 from orchestrator.adapters.storage.store import Store
+from orchestrator.saga.ledger import Ledger
 grants = Store(Path(sys.argv[1]), url=sys.argv[2] or None).grants
-print(sum(grants.claim(f"{n:064d}", sys.argv[3]) is None for n in range(40)))
+claims = [SentCall("c", "m", sys.argv[3], (f"{n:064d}",), Ledger()) for n in range(40)]
+print(sum(grants.send(claim).used_by == (None,) for claim in claims))
 """
 
 
@@ -57,12 +76,202 @@ def test_processes_share_grants_out_among_them(
     assert sum(counts) == 40
 
 
+def test_a_call_is_noted_with_what_it_may_leave_as_its_grant_is_used(
+    open_store: Callable[[], Store],
+) -> None:
+    """Whoever sends it later is told of it; the first note stays."""
+    obligation = fake_obligation("m.1-shop.2")
+    other = fake_obligation("m.1-shop.2", tool="other")
+
+    first = open_store().grants.send(sent("a", DIGEST, leaves=obligation))
+    second = open_store().grants.send(sent("b", leaves=other))
+
+    assert (first.used_by, first.sent_by, first.ledger) == ((None,), None, Ledger())
+    assert (second.used_by, second.sent_by) == ((), "a")
+    assert second.ledger.obligations == (obligation,)
+    assert open_store().grants.ledger("m").obligations == (obligation,)
+    assert open_store().grants.ledger("n") == Ledger()
+
+
+def test_a_mission_is_unfinished_until_it_is_concluded(
+    open_store: Callable[[], Store],
+) -> None:
+    """Whatever came of its calls; by pages, in the order of ids. What was sent stays sent."""
+    grants = open_store().grants
+    made = {mission: fake_obligation(f"{mission}.1-shop.2") for mission in ("a", "b", "c")}
+    for mission, one in made.items():
+        call = SentCall(one.obligation_id, mission, "u", (), Ledger(obligations=(one,)))
+        grants.send(call)
+    void = made["b"].moved(ObligationState.VOID, at=made["b"].written_at)
+    grants.settle(void.obligation_id, Ledger(obligations=(void,)))
+
+    assert grants.ledger("b").obligations == (void,)
+    assert grants.unfinished(after="", most=1) == ("a",)
+    assert grants.unfinished(after="a", most=9) == ("b", "c")
+    grants.conclude("c")
+    assert grants.unfinished(after="", most=9) == ("a", "b")
+    assert grants.ledger("c") == Ledger()
+    assert grants.ledger("c", concluded=True).obligations == (made["c"],)
+    again = SentCall(made["c"].obligation_id, "c", "v", (), Ledger(obligations=(made["c"],)))
+    assert grants.send(again).sent_by == "u"
+    assert grants.last_noted("a") is not None
+    assert grants.last_noted("d") is None
+
+
+def test_the_obligations_of_concluded_missions_can_be_removed(
+    open_store: Callable[[], Store],
+) -> None:
+    """Of those alone; the call stays sent."""
+    grants = open_store().grants
+    for mission in ("a", "b"):
+        one = fake_obligation(f"{mission}.1-shop.2")
+        grants.send(SentCall(one.obligation_id, mission, "u", (), Ledger(obligations=(one,))))
+    grants.conclude("a")
+
+    kept = grants.missions()
+    grants.purge("a", "b")
+
+    assert set(kept) == {"a"}
+    assert grants.missions() == {}
+    assert grants.ledger("a", concluded=True) == Ledger()
+    assert grants.ledger("b").obligations
+    again = SentCall("a.1-shop.2", "a", "v", (), Ledger(obligations=(fake_obligation("a.1-s.2"),)))
+    assert grants.send(again).sent_by == "u"
+
+
+def test_an_id_belongs_to_the_first_mission_that_was_answered_with_it(
+    open_store: Callable[[], Store],
+) -> None:
+    """Also once that is concluded, until it is cancelled: no other may cancel by it."""
+    made = {
+        mission: fake_obligation(
+            f"{mission}.1-shop.2",
+            mission_id=mission,
+            state=ObligationState.COMMITTED,
+            answered_ids={"id": "b1"},
+        )
+        for mission in ("m", "n")
+    }
+    for one in made.values():
+        open_store().grants.settle(one.obligation_id, Ledger(obligations=(one,)))
+    open_store().grants.conclude("m")
+
+    assert [open_store().grants.owner_of(one) for one in made.values()] == ["", "m"]
+    other = made["n"].model_copy(update={"answered_ids": {"id": "b2"}})
+    assert open_store().grants.owner_of(other) == ""
+    over = made["m"].moved(ObligationState.CANCELLED, at=made["m"].written_at)
+    open_store().grants.settle(over.obligation_id, Ledger(obligations=(over,)))
+    assert open_store().grants.owner_of(made["n"]) == ""
+
+
 def test_a_call_that_is_taken_back_stays_so_for_every_process(
     open_store: Callable[[], Store],
 ) -> None:
     """Noted once or twice; no other call is meant."""
     for _ in range(2):
-        open_store().grants.take_back("m.1-hotels.2")
+        open_store().grants.note_cancel("m.1-hotels.2")
 
-    assert open_store().grants.is_taken_back("m.1-hotels.2")
-    assert not open_store().grants.is_taken_back("m.1-hotels.20")
+    assert open_store().grants.is_cancelled("m.1-hotels.2")
+    assert not open_store().grants.is_cancelled("m.1-hotels.20")
+
+
+def eur(amount: int) -> Money:
+    return Money(amount=Decimal(amount), currency="EUR")
+
+
+MEALS = StandingApproval(name="meals", tools=("*",), total=eur(50))
+DAILY = StandingApproval(name="meals", tools=("*",), per_day=eur(50))
+
+
+def meal(number: int, price: int, *rules: StandingApproval, state: str = "intended") -> SentCall:
+    """One of many calls of several missions under standing approvals."""
+    call_id = f"m{number}.1-food.1"
+    made = fake_obligation(call_id).model_copy(update={"state": ObligationState(state)})
+    spend, ledger = StandingSpend(rules or (MEALS,), eur(price)), Ledger(obligations=(made,))
+    return SentCall(call_id, f"m{number}", "u", (f"{number:064d}",), ledger, spend)
+
+
+@pytest.fixture
+def book(open_store: Callable[[], Store]) -> Callable[[], GrantBook]:
+    """The book of grants, as several workers open it."""
+    return lambda: open_store().grants
+
+
+def test_a_standing_approval_ends_at_its_total(book: Callable[[], GrantBook]) -> None:
+    """Over missions and workers; a refused call keeps its grant and is counted nowhere."""
+    book().send(meal(1, 25))
+    book().send(meal(2, 20))
+    dear = meal(3, 6)
+
+    assert dear.spend is not None
+    assert "50.00 EUR in total, and calls for 45.00 EUR" in str(book().refusal(dear.spend))
+    with pytest.raises(GrantRefused):
+        book().send(dear)
+    assert book().ledger("m3") == Ledger()
+    assert book().send(meal(3, 5)).used_by == (None,)
+
+
+def test_a_call_that_is_sent_again_is_counted_once(book: Callable[[], GrantBook]) -> None:
+    """A later attempt of the last call that fits is no further one."""
+    for _ in range(3):
+        book().send(meal(1, 50))
+
+    assert book().refusal(StandingSpend((MEALS,), eur(0))) is None
+
+
+def test_the_charge_counts_once_it_is_known_and_a_void_call_no_more(
+    book: Callable[[], GrantBook],
+) -> None:
+    """10 EUR were approved and 40 charged; a provider refused the other call."""
+    book().send(meal(1, 10))
+    charged = meal(1, 10).ledger.obligations[0].model_copy(update={"price": eur(40)})
+    book().settle(charged.obligation_id, Ledger(obligations=(charged,)))
+    book().send(meal(2, 10))
+    book().settle("m2.1-food.1", meal(2, 10, state="void").ledger)
+
+    assert book().refusal(StandingSpend((MEALS,), eur(10))) is None
+    assert book().refusal(StandingSpend((MEALS,), eur(11))) is not None
+
+
+def test_each_approval_counts_for_itself_and_all_have_to_have_room(
+    book: Callable[[], GrantBook],
+) -> None:
+    """That of a mission and that of its worker; what other names let out is not theirs."""
+    own = StandingApproval(name="own", tools=("*",), total=eur(20))
+    book().send(meal(1, 15, own, MEALS))
+
+    with pytest.raises(GrantRefused, match="approval own covers"):
+        book().send(meal(2, 10, own, MEALS))
+    book().send(meal(3, 35))
+    with pytest.raises(GrantRefused, match="approval meals covers"):
+        book().send(meal(4, 5, own, MEALS))
+
+
+def test_a_day_that_is_over_counts_no_more(
+    book: Callable[[], GrantBook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`per_day` looks back over 24 hours, and `total` over all of them."""
+    book().send(meal(1, 50, DAILY))
+    assert "in 24 hours" in str(book().refusal(StandingSpend((DAILY,), eur(1))))
+
+    monkeypatch.setattr(sql_grants, "A_DAY", timedelta(0))
+
+    assert book().refusal(StandingSpend((DAILY,), eur(50))) is None
+    assert book().refusal(StandingSpend((MEALS,), eur(1))) is not None
+
+
+def test_of_many_workers_at_once_as_many_spend_as_there_is_money_for(
+    open_store: Callable[[], Store],
+) -> None:
+    """Sixteen calls of 10 EUR, and 50 EUR in total: five are sent."""
+    books = [open_store().grants for _ in range(4)]
+
+    def is_sent(number: int) -> bool:
+        try:
+            books[number % 4].send(meal(number, 10))
+        except GrantRefused:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(is_sent, range(16))) == 5

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage.pii_vault import PiiVault
+from orchestrator.adapters.storage.personal_values import PiiVault, VaultKey, new_key
 from orchestrator.adapters.storage.store import Store
-from orchestrator.adapters.storage.vault_key import VaultKey, new_key
-from orchestrator.core.errors import PiiMissing, UsageError
+from orchestrator.core.errors import PiiMissing, StateMissing, UsageError, VaultLocked
 from orchestrator.testing import MemoryPii
 from orchestrator.testing.postgres import PostgresServer
 
@@ -251,7 +250,7 @@ def test_the_key_may_be_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        (VaultKey("ORCHESTRATOR_PII_KEY", "short"), "orchestrator pii new-key"),
+        (VaultKey("ORCHESTRATOR_PII_KEY", "short"), "orchestrator keys new vault"),
         (VaultKey("ORCHESTRATOR_PII_KEY", new_key()), "does not open"),
         (VaultKey("ORCHESTRATOR_PII_KEY_FILE", path=Path("no/such")), "cannot be read"),
     ],
@@ -271,3 +270,15 @@ def test_a_wrong_key_is_told_and_not_shown(tmp_path: Path, key: VaultKey, told: 
             use()
         assert key.name in str(refused.value)
         assert not key.value or key.value not in str(refused.value)
+
+
+def test_a_worker_is_kept_from_a_vault_that_its_key_does_not_open(tmp_path: Path) -> None:
+    """At its start and on /readyz; a call that needs a value is left to another worker."""
+    Store(tmp_path).vault.put("name", "Ada")
+    store = Store(tmp_path, key=VaultKey("ORCHESTRATOR_PII_KEY", new_key()))
+
+    with pytest.raises(VaultLocked):
+        store.check()
+    with pytest.raises(StateMissing):
+        store.vault.get("name")
+    Store(tmp_path).check()

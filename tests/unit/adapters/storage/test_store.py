@@ -13,18 +13,25 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from orchestrator.adapters.storage.migrating import migrate, version_of
 from orchestrator.adapters.storage.schema import HEAD, metadata
 from orchestrator.adapters.storage.store import Store
-from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, place_of, url_of
+from orchestrator.adapters.storage.store_database import (
+    StoreDatabase,
+    file_url,
+    migrate,
+    place_of,
+    url_of,
+    version_of,
+)
 from orchestrator.core.errors import (
     ObservationMissing,
-    StateLacking,
+    StateMissing,
     StoreNewer,
     StoreRefused,
     StoreUnavailable,
 )
 from orchestrator.testing.postgres import PostgresServer
+from tests.unit.adapters.storage.used_grants import use_grant
 
 PASSWORD = "planted-pa55word"
 
@@ -123,7 +130,7 @@ def test_a_server_that_lets_nobody_in_is_told(
     store = Store(tmp_path, url=postgres_url.replace(*changed))
     password = postgres_url.split(":")[2].partition("@")[0]
 
-    with pytest.raises(StateLacking, match=told) as away:
+    with pytest.raises(StateMissing, match=told) as away:
         store.open()
 
     assert password not in str(away.value)
@@ -146,14 +153,14 @@ def test_a_server_that_dies_loses_nothing_and_is_found_again(tmp_path: Path) -> 
     """Every part says that the store is away, at once; when it is back they go on by themselves."""
     with PostgresServer() as server:
         store = Store(tmp_path, url=server.create_database())
-        assert store.grants.claim("a" * 64, "leg 1") is None
+        assert use_grant(store, "a" * 64, "leg 1") is None
         store.observations.put("m", "k", b"seen")
         server.kill()
 
         began = time.monotonic()
         for use in (
-            lambda: store.grants.claim("b" * 64, "leg 1"),
-            lambda: store.grants.is_taken_back("call"),
+            lambda: use_grant(store, "b" * 64, "leg 1"),
+            lambda: store.grants.is_cancelled("call"),
             lambda: store.catalogs.get("0" * 64),
             lambda: store.observations.put("m", "l", b"seen"),
             lambda: store.vault.current("name"),
@@ -174,11 +181,11 @@ def test_a_server_that_hangs_is_given_up_and_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It keeps its connections and answers nothing: nobody waits for it for longer than is set."""
-    monkeypatch.setattr("orchestrator.adapters.storage.answering_connection._ANSWER_S", 0.3)
+    monkeypatch.setattr("orchestrator.adapters.storage.store_database._ANSWER_S", 0.3)
     monkeypatch.setattr("orchestrator.adapters.storage.store_database._CONNECT_S", 2)
     with PostgresServer() as server:
         store = Store(tmp_path, url=server.create_database())
-        assert store.grants.claim("a" * 64, "leg 1") is None
+        assert use_grant(store, "a" * 64, "leg 1") is None
         store.check()
         server.hang()
 
@@ -186,7 +193,7 @@ def test_a_server_that_hangs_is_given_up_and_found_again(
         with pytest.raises(StoreUnavailable):
             store.check()
         with pytest.raises(StoreUnavailable):
-            store.grants.claim("b" * 64, "leg 1")
+            use_grant(store, "b" * 64, "leg 1")
         assert time.monotonic() - began < 5
 
         server.go_on()
@@ -199,7 +206,7 @@ def _when_back(store: Store) -> str | None:
     until = time.monotonic() + 20
     while True:
         try:
-            return store.grants.claim("a" * 64, "leg 2")
+            return use_grant(store, "a" * 64, "leg 2")
         except StoreUnavailable:
             assert time.monotonic() < until
 

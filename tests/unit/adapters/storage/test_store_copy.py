@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,23 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.adapters.storage import schema, store_copy
-from orchestrator.adapters.storage.migrating import migrate
 from orchestrator.adapters.storage.payload_driver import PayloadKey
+from orchestrator.adapters.storage.personal_values import VaultKey, new_key
+from orchestrator.adapters.storage.protocols import SentCall, StandingSpend
 from orchestrator.adapters.storage.schema import metadata
-from orchestrator.adapters.storage.sql_results import KeptPiece
+from orchestrator.adapters.storage.sql_observations import KeptPiece
 from orchestrator.adapters.storage.store import Store
 from orchestrator.adapters.storage.store_copy import copy_store
-from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, url_of
-from orchestrator.adapters.storage.vault_key import VaultKey, new_key
+from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate, url_of
 from orchestrator.adapters.temporal.payload_codec import mark_of
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import StoreDiffers, StoreNewer, UsageError
+from orchestrator.confirmation.policy import StandingApproval
+from orchestrator.core.budget import Money
+from orchestrator.core.errors import StoreNewer, UsageError
 from orchestrator.routing.learning.trace import FrameTrace, RouteRecord
+from orchestrator.saga.ledger import Ledger
+from orchestrator.testing import fake_obligation
+from tests.unit.adapters.storage.used_grants import use_grant
 
 KEY = VaultKey("ORCHESTRATOR_PII_KEY", new_key())
 NOW = datetime.now(UTC)
@@ -44,7 +50,7 @@ DOCUMENT: dict[str, Any] = {
         }
     },
 }
-OWN = {"store_facts", "taken_over", "alembic_version"}
+OWN = {"store_facts", "alembic_version"}
 
 
 def filled(folder: Path, url: str | None = None, key: VaultKey = KEY) -> None:
@@ -52,8 +58,13 @@ def filled(folder: Path, url: str | None = None, key: VaultKey = KEY) -> None:
     with Store(folder, url=url, key=key) as store:
         store.catalogs.put(Catalog.from_documents({"things": DOCUMENT}), mission_id="m-1")
         for n in range(250):
-            store.grants.claim(f"{n:064}", f"leg {n}")
-        store.grants.take_back("call")
+            use_grant(store, f"{n:064}", f"leg {n}")
+        left = Ledger(obligations=(fake_obligation(answered_ids={"id": "b1"}),))
+        price = Money(amount=Decimal(5), currency="EUR")
+        spend = StandingSpend((StandingApproval(name="x", tools=("*",), total=price),), price)
+        store.grants.send(SentCall("m.1-leg.1", "m", "leg 1", (), left, spend))
+        store.grants.settle("m.1-leg.1", left)
+        store.grants.note_cancel("call")
         store.observations.put("m-1", "seen", b"Oslo is sunny")
         store.results.put(KeptPiece("m-0", "succeeded", NOW - timedelta(1), NOW, "k1", b"done"))
         store.vault.put("traveler_name", "Zephyrine")
@@ -103,7 +114,7 @@ def test_all_is_copied_once(pair: tuple[StoreDatabase, StoreDatabase], tmp_path:
 
     assert held == rows(source) == rows(target)
     assert all(held.values())
-    assert all(one.copied and not one.present for one in first if one.part != "folders taken over")
+    assert all(one.copied and not one.present for one in first)
     assert [(one.copied, one.present) for one in again] == [(0, one.copied) for one in first]
     url = target.url.render_as_string(False).replace("+pysqlite", "")
     with Store(tmp_path / "new", url=url, key=KEY) as store:
@@ -113,7 +124,7 @@ def test_all_is_copied_once(pair: tuple[StoreDatabase, StoreDatabase], tmp_path:
         assert store.vault.find(handle) is not None
         store.vault.release("m-1", claim="two")
         assert store.vault.find(handle) is None
-        assert store.grants.claim(f"{7:064}", "another leg") == "leg 7"
+        assert use_grant(store, f"{7:064}", "another leg") == "leg 7"
         assert [kept.mission_id for kept in store.results.newest()] == ["m-0"]
 
 
@@ -172,10 +183,10 @@ def test_what_is_something_else_is_told_and_nothing_is_copied(
     change, told = _OTHERS[other]
     with target.write() as connection:
         connection.execute(sa.text(change))
-        connection.execute(sa.delete(schema.taken_back))
+        connection.execute(sa.delete(schema.cancelled_calls))
     before = rows(target)
 
-    with pytest.raises(StoreDiffers, match=told):
+    with pytest.raises(UsageError, match=told):
         copy_store(source, target)
     assert rows(target) == before
 
@@ -187,7 +198,7 @@ def test_two_current_values_of_a_field_are_told(tmp_path: Path, opened: Any) -> 
             store.vault.put("traveler_name", value)
     source, target = (opened(file_url(tmp_path / name / "store.db")) for name in "ab")
 
-    with pytest.raises(StoreDiffers, match="current personal values: 1") as told:
+    with pytest.raises(UsageError, match="current personal values: 1") as told:
         copy_store(source, target)
     assert "Zephyrine" not in str(told.value)
 
@@ -214,7 +225,7 @@ def test_two_machines_of_files_become_one_store(
     for name in ("a", "b"):
         filled(tmp_path / name)
         with Store(tmp_path / name, key=KEY) as store:
-            store.grants.claim(secrets.token_hex(32), name)
+            use_grant(store, secrets.token_hex(32), name)
     target = opened(url_of(postgres_url))
     with Store(tmp_path / "b", key=KEY) as store:
         store.vault.purge("m-1")

@@ -9,9 +9,9 @@ from temporalio.exceptions import ApplicationError
 from orchestrator.adapters.temporal.mission_converter import LockedInput, mission_converter
 from orchestrator.adapters.temporal.payload_codec import key_id_of
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
-from orchestrator.core.payload_errors import PayloadLocked
+from orchestrator.client.start import new_mission_id
+from orchestrator.core.errors import PayloadLocked
 from orchestrator.messages.mission import MissionRequest
-from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.settings import Settings
 
 pytestmark = pytest.mark.unit

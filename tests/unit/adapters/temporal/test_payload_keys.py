@@ -9,7 +9,7 @@ from orchestrator.adapters.temporal.payload_keys import (
     new_payload_key,
     read_payload_keys,
 )
-from orchestrator.core.payload_errors import PayloadKeysInvalid, PayloadLocked
+from orchestrator.core.errors import PayloadKeysInvalid, PayloadLocked
 
 pytestmark = pytest.mark.unit
 OLD, NEW = new_payload_key(), new_payload_key()

@@ -6,9 +6,7 @@ from typing import Any
 POST, GET, CANCEL = ("/orders", "post"), ("/orders", "get"), ("/cancel", "post")
 AT_POST, AT_GET = "/paths/~1orders/post", "/paths/~1orders/get"
 AT_CANCEL = "/paths/~1cancel/post"
-AT_BODY = f"{AT_CANCEL}/requestBody/content/application~1json/schema"
 PREFIX = "x-orchet-compensation-"
-IGNORED_AT_GET = f"{AT_GET}/x-orchet-lint-ignore/0"
 ANSWER = "/responses/200/content/application~1json/schema"
 Change = Callable[[dict[str, Any]], object]
 
@@ -48,11 +46,6 @@ def args(**more: Any) -> Change:
     return lambda shop: operation(shop, POST)[PREFIX + "args"].update(more)
 
 
-def probe_args(**more: str) -> Change:
-    """Replaces what the probe is asked with."""
-    return lambda shop: operation(shop, POST)[PREFIX + "probe"]["args"].update(more)
-
-
 def probe_with(name: str) -> Change:
     """Replaces the tool that probes."""
     return lambda shop: operation(shop, POST)[PREFIX + "probe"].update(operationId=name)
@@ -80,6 +73,16 @@ def in_answer_of_post(schema: dict[str, Any]) -> Change:
         answer = {"properties": {"order_id": {"type": "string"}, **schema.get("properties", {})}}
         made = operation(shop, POST)["responses"]["201"]
         made["content"]["application/json"]["schema"] = {"type": "object", **answer}
+
+    return change
+
+
+def orders_with_id(schema: dict[str, Any]) -> Change:
+    """Replaces the schema of an order's id in the answer to an order."""
+
+    def change(shop: dict[str, Any]) -> None:
+        content = operation(shop, POST)["responses"]["201"]["content"]["application/json"]
+        content["schema"]["properties"]["order_id"] = schema
 
     return change
 
@@ -118,13 +121,7 @@ def cancels_without_names(shop: dict[str, Any]) -> None:
 def by_constants(shop: dict[str, Any]) -> None:
     """The cancel gets the same constants for every order."""
     cancels_without_names(shop)
-    operation(shop, POST)[PREFIX + "args"] = {"reason": "undone"}
-
-
-def without_inputs(shop: dict[str, Any]) -> None:
-    """The cancel takes nothing at all."""
-    operation(shop, CANCEL).pop("requestBody")
-    operation(shop, POST).pop(PREFIX + "args")
+    operation(shop, POST)[PREFIX + "args"] = {"reason": "cancelled"}
 
 
 def shows_states(shop: dict[str, Any]) -> None:
@@ -169,6 +166,12 @@ def secured(scheme: dict[str, Any]) -> Change:
     return change
 
 
+def takes(name: str, description: str, place: str = "query") -> Change:
+    """Adds a parameter to the read."""
+    more = {"name": name, "in": place, "description": description, "schema": {"type": "string"}}
+    return lambda shop: operation(shop, GET)["parameters"].append(more)
+
+
 def beside_the_tools(shop: dict[str, Any]) -> None:
     """A schema that is none, in a document of OpenAPI 3.0, which no tool refers to."""
     shop["openapi"] = "3.0.3"
@@ -191,7 +194,7 @@ def deleted_as_read(shop: dict[str, Any]) -> None:
     }
 
 
-def nothing_undoes(asks: object) -> Change:
+def nothing_cancels(asks: object) -> Change:
     """Makes orders irreversible, and sets whether a person is asked."""
 
     def change(shop: dict[str, Any]) -> None:
@@ -205,56 +208,13 @@ def nothing_undoes(asks: object) -> Change:
     return change
 
 
-def by_article(shop: dict[str, Any]) -> None:
-    """The cancel finds an order by the article, which others order too, and there is no key."""
-    operation(shop, POST)[PREFIX + "args"]["client_reference"] = "$request.body#/article_id"
-    operation(shop, POST).pop(PREFIX + "probe")
-    operation(shop, POST)["parameters"] = []
-
-
 FAULTS: list[tuple[str, Change, str]] = [
-    ("ORC001", lambda s: s["info"].pop("title"), "/info"),
     ("ORC001", lambda s: s.update(openapi="3.3.0"), ""),
-    ("ORC002", in_answer(GET, {"$ref": "#/components/schemas/Order"}), f"{AT_GET}{ANSWER}"),
-    (
-        "ORC004",
-        lambda s: s.update(tags=[{"name": "a", "description": None}]),
-        "/tags/0/description",
-    ),
     ("ORC004", beside_the_tools, "/components/schemas/Unused/type"),
-    ("ORC010", put(GET, operationId=None), AT_GET),
     ("ORC010", put(GET, operationId="find it"), f"{AT_GET}/operationId"),
-    ("ORC011", put(GET, operationId="shop_cancel_order"), f"{AT_CANCEL}/operationId"),
-    ("ORC012", put(GET, summary=None), AT_GET),
-    ("ORC013", put(GET, summary="Order.", description="An order."), f"{AT_GET}/description"),
-    ("ORC014", put(GET, summary="Sends an OrderCreateRQ to it."), f"{AT_GET}/summary"),
-    ("ORC014", put(GET, summary="Finds the PNR of a traveler."), f"{AT_GET}/summary"),
     ("ORC014", put(GET, summary="Finds by articleReference."), f"{AT_GET}/summary"),
-    ("ORC015", put(GET, description="Finds an order of the shop."), f"{AT_GET}/description"),
-    (
-        "ORC021",
-        in_body(CANCEL, properties={"order_id": {"type": "string", "description": "x"}}),
-        f"{AT_BODY}/properties/order_id",
-    ),
-    (
-        "ORC022",
-        in_body(CANCEL, properties={"order_id": {"type": "string", "maxLength": 9}}),
-        f"{AT_BODY}/properties/order_id",
-    ),
-    (
-        "ORC023",
-        lambda s: operation(s, POST)["requestBody"].pop("required"),
-        f"{AT_POST}/requestBody",
-    ),
-    ("ORC024", put(GET, responses={"200": {"description": "x"}}), f"{AT_GET}/responses"),
     ("ORC024", in_answer(GET, {"description": "Something."}), f"{AT_GET}/responses"),
     ("ORC024", in_xml(GET), f"{AT_GET}/responses"),
-    (
-        "ORC025",
-        in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "("}}}),
-        f"{AT_GET}{ANSWER}/properties/a/pattern",
-    ),
-    ("ORC026", in_answer(GET, {"allOf": [{"$ref": f"#{AT_GET}{ANSWER}"}]}), f"{AT_GET}{ANSWER}"),
     (
         "ORC001",
         in_body(CANCEL, properties={"order_id": {"type": "texts", "description": "x"}}),
@@ -275,44 +235,22 @@ FAULTS: list[tuple[str, Change, str]] = [
     ),
     (
         "ORC027",
-        in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}),
-        f"{AT_GET}{ANSWER}/properties/a/pattern",
-    ),
-    (
-        "ORC027",
         in_answer(GET, {"properties": {"a": {"patternProperties": {"^(?!x-)": {}}}}}),
         f"{AT_GET}{ANSWER}/properties/a/patternProperties/^(?!x-)",
     ),
-    (
-        "ORC028",
-        in_body(CANCEL, properties={"order_id": {"pattern": "(a{999}){999}", "type": "string"}}),
-        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
-    ),
-    ("ORC030", put(GET, x_orchet_intent_tag=["a"]), f"{AT_GET}/x-orchet-intent-tag"),
     ("ORC030", lambda s: s.update({"x-orchet-tool": True}), "/x-orchet-tool"),
     (
         "ORC030",
         lambda s: s["paths"]["/cancel"].update({"x-orchet-tool": True}),
         "/paths/~1cancel/x-orchet-tool",
     ),
-    ("ORC031", put(POST, x_orchet_requires_confirmation=None), AT_POST),
-    (
-        "ORC032",
-        put(POST, x_orchet_requires_confirmation="fancy"),
-        f"{AT_POST}/x-orchet-requires-confirmation",
-    ),
-    ("ORC033", put(POST, x_orchet_pii_required=["passport"]), f"{AT_POST}/x-orchet-pii-required/0"),
-    ("ORC034", put(GET, security=[{"key": []}]), f"{AT_GET}/security/0/key"),
     ("ORC034", secured({"type": "mutualTLS"}), f"{AT_GET}/security/0/key"),
     ("ORC034", secured({"type": "http", "scheme": "digest"}), f"{AT_GET}/security/0/key"),
-    ("ORC035", lambda s: s.update(servers=[{"url": "/v1"}]), "/servers"),
     ("ORC035", lambda s: s.pop("servers"), ""),
-    ("ORC036", put(GET, x_orchet_tool="yes"), f"{AT_GET}/x-orchet-tool"),
     ("ORC036", put(POST, x_orchet_compensation_timeout="soon"), f"{AT_POST}/{PREFIX}timeout"),
     ("ORC036", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
     ("ORC036", put(GET, x_orchet_read_only="yes"), f"{AT_GET}/x-orchet-read-only"),
     ("ORC036", put(POST, x_orchet_irreversible=1), f"{AT_POST}/x-orchet-irreversible"),
-    ("ORC037", put(POST, x_orchet_read_only=True), f"{AT_POST}/x-orchet-read-only"),
     ("ORC037", put(POST, x_orchet_irreversible=True), f"{AT_POST}/x-orchet-irreversible"),
     ("ORC037", put(CANCEL, x_orchet_read_only=True), f"{AT_CANCEL}/x-orchet-read-only"),
     (
@@ -321,60 +259,26 @@ FAULTS: list[tuple[str, Change, str]] = [
         f"{AT_GET}/x-orchet-read-only",
     ),
     ("ORC037", deleted_as_read, "/paths/~1orders/delete/x-orchet-read-only"),
-    ("ORC040", put(POST, x_orchet_cancels=None), AT_POST),
     ("ORC040", put(GET, x_orchet_read_only=False), AT_GET),
     ("ORC031", put(GET, x_orchet_read_only=False), AT_GET),
-    ("ORC041", put(POST, x_orchet_cancels="shop_undo"), f"{AT_POST}/x-orchet-cancels"),
     ("ORC041", put(CANCEL, x_orchet_tool=False), f"{AT_POST}/x-orchet-cancels"),
     ("ORC041", probe_with("shop_find"), f"{AT_POST}/{PREFIX}probe/operationId"),
-    ("ORC042", put(POST, x_orchet_cancels="shop_find_order"), f"{AT_POST}/x-orchet-cancels"),
     (
         "ORC042",
         put(CANCEL, x_orchet_cancel_for="shop_find_order"),
         f"{AT_CANCEL}/x-orchet-cancel-for",
     ),
-    ("ORC043", put(CANCEL, x_orchet_requires_confirmation=None), AT_CANCEL),
     (
         "ORC043",
         put(CANCEL, x_orchet_requires_confirmation="structured-order"),
         f"{AT_CANCEL}/x-orchet-requires-confirmation",
     ),
-    (
-        "ORC044",
-        in_body(CANCEL, required=["reason"], properties={"reason": {"type": "string"}}),
-        f"{AT_POST}/{PREFIX}args",
-    ),
     ("ORC044", put(POST, **{PREFIX.replace("-", "_") + "args": {}}), f"{AT_POST}/{PREFIX}args"),
-    ("ORC045", args(client_reference=7), f"{AT_POST}/{PREFIX}args"),
     ("ORC045", args(colour="red"), f"{AT_POST}/{PREFIX}args"),
-    ("ORC046", args(order_id="$response.body#/id"), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
-    ("ORC047", without_reference, f"{AT_POST}/{PREFIX}args"),
-    ("ORC065", put(GET, x_orchet_lint_ignore=[{"code": "ORC024", "reason": "x"}]), IGNORED_AT_GET),
-    ("ORC048", probe_args(client_reference="$response.body#/order_id"), f"{AT_POST}/{PREFIX}probe"),
-    ("ORC049", probe_with("shop_cancel_order"), f"{AT_POST}/{PREFIX}probe"),
-    ("ORC050", put(POST, parameters=[]), AT_POST),
-    ("ORC051", put(GET, x_orchet_compensation_timeout=3), f"{AT_GET}/{PREFIX}timeout"),
-    ("ORC052", by_article, f"{AT_POST}/{PREFIX}args"),
-    ("ORC053", laid_out("artcle"), "/x-orchet-card-types/0"),
-    ("ORC054", nothing_undoes(False), f"{AT_POST}/x-orchet-requires-confirmation"),
-    ("ORC055", without_inputs, f"{AT_POST}/x-orchet-cancels"),
     ("ORC055", cancels_without_names, f"{AT_POST}/x-orchet-cancels"),
     ("ORC055", by_constants, f"{AT_POST}/{PREFIX}args"),
-    ("ORC056", lambda s: operation(s, GET)["responses"].pop("404"), f"{AT_POST}/{PREFIX}probe"),
     ("ORC056", lists_orders, f"{AT_POST}/{PREFIX}probe"),
-    ("ORC057", shows_states, f"{AT_POST}/{PREFIX}probe"),
-    (
-        "ORC064",
-        in_answer(GET, {"type": "object", "properties": {"order_id": {"type": "string"}}}),
-        f"{AT_POST}/{PREFIX}probe",
-    ),
-    ("ORC058", accepted_only, f"{AT_POST}/responses/202"),
-    (
-        "ORC059",
-        put(GET, x_orchet_success_when='$response.body#/nowhere == "ok"'),
-        f"{AT_GET}/x-orchet-success-when",
-    ),
     (
         "ORC059",
         put(GET, x_orchet_success_when="$response.body#/order_id == 7"),
@@ -393,10 +297,8 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC036", put(GET, x_orchet_success_when="ok"), f"{AT_GET}/x-orchet-success-when"),
     ("ORC036", put(GET, x_orchet_success_when=[]), f"{AT_GET}/x-orchet-success-when"),
     ("ORC036", gone_when("$response.header.A"), f"{AT_POST}/{PREFIX}probe/gone-when"),
-    ("ORC060", in_answer_of_post({}), AT_POST),
     ("ORC060", in_answer_of_post(priced({"type": "integer"})), AT_POST),
     ("ORC060", in_answer_of_post(priced({"type": "string", "format": "uuid"}, "PTS")), AT_POST),
-    ("ORC061", put(POST, x_orchet_price="$response.body#/fare"), f"{AT_POST}/x-orchet-price"),
     ("ORC061", put(POST, x_orchet_price="$request.body#/amount"), f"{AT_POST}/x-orchet-price"),
     (
         "ORC061",
@@ -405,14 +307,11 @@ FAULTS: list[tuple[str, Change, str]] = [
     ),
     ("ORC036", put(POST, x_orchet_price="fare"), f"{AT_POST}/x-orchet-price"),
     ("ORC036", put(POST, x_orchet_price=True), f"{AT_POST}/x-orchet-price"),
+    ("ORC005", lambda s: s.update(owner="Ann"), ""),
+    ("ORC067", takes("Authorization", "Who calls.", "header"), f"{AT_GET}/parameters/1"),
     (
-        "ORC062",
-        in_answer_of_post(priced({"type": "integer", "description": "In cents, or in euros."})),
-        f"{AT_POST}/responses/201/content/application~1json/schema/properties/total",
-    ),
-    (
-        "ORC063",
-        in_answer_of_post(priced({"type": "number"}, "PTS")),
-        f"{AT_POST}/responses/201/content/application~1json/schema/properties/currency/const",
+        "ORC036",
+        in_answer_of_post(priced({"type": "integer", "x-orchet-minor-units": {"EU": 2}})),
+        f"{AT_POST}/responses/201/content/application~1json/schema/properties/total/x-orchet-minor-units",
     ),
 ]

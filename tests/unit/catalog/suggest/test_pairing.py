@@ -132,11 +132,12 @@ def test_the_id_is_found_where_the_answer_holds_it(
     ],
 )
 def test_an_answer_without_a_sure_id_is_asked_about(made: Any, why: str) -> None:
-    """Another thing's id, one of many, none at all, or only a Location header."""
+    """Another thing's id, one of many, none at all; a Location may be that of what is shown."""
     paths = desk(made, read=thing(TICKET))
-    paths["/tickets"]["post"]["responses"]["201"]["headers"] = {
-        "Location": {"schema": {"type": "string"}}
-    }
+    if made is not None:
+        paths["/tickets"]["post"]["responses"]["201"]["headers"] = {
+            "Location": {"schema": {"type": "string"}}
+        }
 
     proposal = proposed(paths)
 
@@ -514,3 +515,50 @@ def test_the_text_says_what_is_proposed() -> None:
     assert "  - target: $.paths['/tickets'].post\n" in text
     assert "      x-orchet-cancels: delete_ticket\n" in text
     assert "#   - target: $.paths['/tickets/{ticket_id}'].patch\n" in text
+
+
+@pytest.mark.parametrize(
+    ("made_at", "read_at", "is_probe"),
+    [
+        ("/payments", "/payments", True),
+        ("/payments", "/payments/by-reference", True),
+        ("/payments", "/cards", False),
+        ("/shops/{shop_id}/payments", "/shops/{shop_id}/cards", False),
+    ],
+)
+def test_a_probe_is_about_the_thing_that_was_made(
+    made_at: str, read_at: str, is_probe: bool
+) -> None:
+    """A list of other things with the same reference proves nothing."""
+    made = thing({"id": "string", "reference_id": "string"})
+    sent = thing({"reference_id": {"type": "string", "maxLength": 40}})
+    wanted = {"name": "reference_id", "in": "query", "required": True, "schema": {"type": "string"}}
+    read = operation("find_it", answer(thing({"found": {"type": "array", "items": made}})))
+    paths: dict[str, dict[str, Any]] = {
+        made_at: {"post": operation("make_payment", answer(made, "201"), sent)},
+        f"{made_at}/{{payment_id}}": {"delete": operation("void_payment", answer(None, "204"))},
+    }
+    paths.setdefault(read_at, {})["get"] = {**read, "parameters": [wanted]}
+
+    found = [pair for pair in proposed(paths).pairs if pair.probe is not None]
+
+    assert bool(found) is is_probe
+
+
+def test_the_description_of_an_id_outweighs_its_name() -> None:
+    """The input of the cancel is described as another property than the one of its name."""
+    said = {"type": "string", "description": "The unique id of the case."}
+    shown = {"type": "string", "description": "The number that people see."}
+    made = thing({"id": said, "case_id": shown})
+    cancel = operation("close_case", answer(None, "204"))
+    path = {"name": "case_id", "in": "path", "required": True, "schema": {"type": "string"}}
+    described = {**path, "description": "The unique id of the case"}
+
+    found = pairs(
+        {
+            "/cases": {"post": operation("open_case", answer(made, "201"), thing({}))},
+            "/cases/{case_id}": {"delete": {**cancel, "parameters": [described]}},
+        }
+    )
+
+    assert found == {("open_case", "close_case"): {"case_id": "$response.body#/id"}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,7 +172,7 @@ def test_a_key_makes_a_lost_answer_known() -> None:
     (pair,) = propose(document).pairs
 
     assert not pair.is_blind
-    assert action(propose(document), "place_order").checks == ()
+    assert not any("lost" in check for check in action(propose(document), "place_order").checks)
 
 
 @pytest.mark.parametrize(
@@ -282,12 +283,55 @@ def test_a_summary_is_the_first_sentence_without_markup() -> None:
     assert made["summary"] == "Finds an order that was placed."
 
 
-def test_deprecated_operations_are_passed_over() -> None:
-    """Nobody begins with them."""
+def test_deprecated_operations_are_listed_as_left_out_once() -> None:
+    """Nobody begins with them; one line names all of them."""
     document = shop()
     document["paths"]["/orders/search"]["post"]["deprecated"] = True
+    document["paths"]["/orders"]["get"]["deprecated"] = True
 
-    assert "search_orders" not in {a.tool for a in propose(document).actions}
+    proposal = propose(document)
+
+    assert not {"search_orders", "find_order"} & {a.tool for a in proposal.actions}
+    assert proposal.left_out == ("deprecated: GET /orders, POST /orders/search",)
+
+
+def test_a_consequence_is_asked_about_its_card_its_people_and_its_price() -> None:
+    """Documents seldom say these; the names suggest them, and a person decides."""
+    text = {"type": "string"}
+    sent = body(buyer_mail=text | {"format": "email"}, first_name=text, total={"type": "number"})
+    orders = {"post": operation("place_order", "201", requestBody=sent)}
+
+    (found,) = propose(shop(paths={"/orders": orders})).actions
+
+    asked = " ".join(found.checks)
+    assert "x-orchet-requires-confirmation: structured-order" in asked
+    assert "x-orchet-pii-required: [buyer_mail, first_name]" in asked
+    assert "x-orchet-price: $request.body#/total" in asked
+    assert not {"x-orchet-pii-required", "x-orchet-price"} & found.update.keys()
+
+
+def test_questions_become_actions_by_removing_what_begins_their_lines() -> None:
+    """The overlay says so itself, and it works to the letter."""
+    text = overlay_text(propose(shop()))
+
+    kept = "\n".join(line.removeprefix("# ") for line in text.split("actions:")[1].split("\n"))
+
+    assert "'# ' that begins" in text
+    targets = [one["target"] for one in load_yaml(f"actions:{kept}")["actions"]]
+    assert len(targets) == len(propose(shop()).actions)
+
+
+def test_an_error_in_a_shared_part_makes_questions_of_the_tools_that_use_it() -> None:
+    """The linter would call it an error of the proposal; other tools stay proposed."""
+    document = shop(components={"schemas": {"Id": {"type": "strng"}}})
+    found = document["paths"]["/orders/{order_id}"]["get"]["responses"]["200"]
+    found["content"] = {"application/json": {"schema": {"$ref": "#/components/schemas/Id"}}}
+
+    settled = settle(propose(document), document)
+
+    assert not [f for f in settled.findings if f.severity == "error"]
+    assert action(settled.proposal, "get_order").is_question
+    assert not action(settled.proposal, "find_order").is_question
 
 
 def test_a_tool_that_lint_calls_an_error_becomes_a_question_with_the_reason() -> None:
@@ -382,3 +426,130 @@ def test_what_converts_a_thing_is_asked_about() -> None:
 
     assert action.is_question
     assert "x-orchet-read-only" not in action.update
+
+
+@pytest.mark.parametrize(("status", "is_pair"), [("201", True), ("200", False)])
+def test_an_id_may_stand_in_the_address_of_what_was_made(status: str, is_pair: bool) -> None:
+    """HTTP says so of the Location of a 201 without a body; of others it may lead anywhere."""
+    document = shop()
+    headers = {"Location": {"schema": {"type": "string"}}}
+    post = document["paths"]["/orders"]["post"]
+    post["responses"] = {status: {"description": "Done.", "headers": headers}}
+
+    found = action(propose(document), "place_order")
+
+    assert found.is_question is not is_pair
+    assert (found.update.get("x-orchet-cancels") == "cancel_order") is is_pair
+    args = found.update.get("x-orchet-compensation-args")
+    assert args == ({"order_id": "$response.header.Location"} if is_pair else None)
+
+
+_ANSWERS_DONE = {
+    "content": {
+        "application/json": {
+            "schema": {"type": "object", "properties": {"ok": {"type": "boolean"}}},
+        }
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("/session/logout", {"summary": "End the session."}),
+        ("/box/restart", {}),
+        ("/box.uninstall", {"operationId": "box_uninstall", "summary": "Uninstalls the box."}),
+        ("/codes/rotate", {"operationId": "newCode", "summary": "A code."}),
+        ("/account/delete/verify", {"operationId": "accountCode", "summary": "A code."}),
+        ("/letters/{order_id}/send", {"operationId": "getLetterSend", "summary": "A letter."}),
+        ("/entry", {"parameters": ["list", "delete"], "operationId": "entry", "summary": "Entry."}),
+        ("/keys", {"operationId": "key_of_box", "summary": "Revoke the key of a box."}),
+        ("/gate", {"operationId": "gate", "summary": "Gate.", "responses": {"200": {}}}),
+        ("/letters/{order_id}/lock", {"operationId": "hold", "summary": "Locks a letter up."}),
+        ("/positions/all", {"operationId": "all", "summary": "Closes all positions."}),
+        ("/api", {"operationId": "api", "summary": "An API.", "parameters": None}),
+        (
+            "/door",
+            {"operationId": "door", "summary": "Door.", "responses": {"200": _ANSWERS_DONE}},
+        ),
+    ],
+)
+def test_a_get_whose_words_speak_of_a_change_is_asked_about(
+    path: str, more: dict[str, Any]
+) -> None:
+    """It is proposed as a consequence for a person to decide, never as a fact."""
+    if "parameters" in more:
+        listed = {"enum": more["parameters"]} if more["parameters"] else {}
+        method = {**parameter("method", "query"), "required": True}
+        more = {**more, "parameters": [{**method, "schema": {"type": "string", **listed}}]}
+    if "{" in path:
+        more = {**more, "parameters": [parameter("order_id")]}
+    written = operation("thing_do", **{"summary": "Thing.", **more})
+    written["responses"] = {
+        s: {"description": "Done.", **r} for s, r in written["responses"].items()
+    }
+
+    (found,) = propose(shop(paths={path: {"get": written}})).actions
+
+    assert found.is_question
+    assert found.update["x-orchet-read-only"] is False
+    assert found.checks
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "summary"),
+    [
+        ("/orders", "orders", "Orders."),
+        ("/folders/trash/items", "trashed_items", "Items in the trash."),
+        ("/trains/schedule", "train_schedule", "Schedule of a train."),
+        ("/reports/{order_id}/transfer", "report_transfer", "The transfer of a report."),
+        ("/roles/delete-requests", "getDeleteRequests", "Requests to delete."),
+    ],
+)
+def test_a_get_of_nouns_is_a_read(path: str, name: str, summary: str) -> None:
+    """A noun that is a verb as well names the resource."""
+    more: dict[str, Any] = {"parameters": [parameter("order_id")]} if "{" in path else {}
+    written = operation(name, summary=summary, **more)
+
+    (found,) = propose(shop(paths={path: {"get": written}})).actions
+
+    assert not found.is_question
+    assert "x-orchet-read-only" not in found.update
+
+
+_DOCUMENTS = sorted(
+    file
+    for folder in ("tests/documents", "tests/documents/foreign", "docs/examples", "specs")
+    for file in (Path(__file__).parents[4] / folder).glob("*.yaml")
+    if "openapi" in load_yaml(file.read_text("utf-8"))  # else it is an overlay
+)
+
+
+@pytest.mark.parametrize("file", _DOCUMENTS, ids=lambda file: file.stem)
+def test_nothing_is_proposed_that_the_linter_calls_an_error(file: Path) -> None:
+    """Over whole documents, as if nobody had written a contract for them yet."""
+    document = _without_contract(load_yaml(file.read_text("utf-8")))
+    proposal = settle(suggest(file.stem, document, file=file.name), document).proposal
+
+    found = lint({file.stem: applied(proposal, document)})
+
+    assert proposal.actions
+    assert [f for f in found if f.severity == "error" and f.code != "ORC035"] == []
+
+
+def _without_contract(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_contract(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: _without_contract(v) for k, v in value.items() if not str(k).startswith("x-or")}
+
+
+def test_an_input_that_speaks_of_idempotency_is_asked_about() -> None:
+    """Its name alone does not say that it is a key."""
+    said = {"type": "string", "maxLength": 90, "description": "Makes the order idempotent."}
+    orders = {"post": operation("place_order", "201", requestBody=body(order_ref=said))}
+
+    (found,) = propose(shop(paths={"/orders": orders})).actions
+
+    assert any("x-orchet-idempotency-key: order_ref" in check for check in found.checks)

@@ -107,7 +107,7 @@ class Talk:
     ) -> PlannedStep:
         """One step, answered so."""
         self._answer = list(answer)
-        return await self.planner.plan_metered(context, selection, self.catalog)
+        return await self.planner.plan_step(context, selection, self.catalog)
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ async def test_providers_take_a_conversation_that_another_worker_began(
             planner = LlmPlanner(
                 models=server.model, pieces=kept, settings=request_settings(thinking="medium")
             )
-            planned = await planner.plan_metered(context, SELECTION, shipped)
+            planned = await planner.plan_step(context, SELECTION, shipped)
             assert isinstance(planned.decision, CallTools)
             assert planned.usage is not None
             cached.append(planned.usage.cached_tokens)

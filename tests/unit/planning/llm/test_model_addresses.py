@@ -54,7 +54,7 @@ async def test_a_model_is_asked_where_its_variable_says(
         monkeypatch.setenv(key_variable, KEY)
         async with infer_model(model) as asking:
             planner = LlmPlanner(default_model=model, models=lambda name: asking)
-            answer = await planner.plan_metered(CONTEXT, SELECTION, shipped)
+            answer = await planner.plan_step(CONTEXT, SELECTION, shipped)
 
     assert "weather_get_current" in repr(answer)
     [asked] = at.requests
@@ -74,6 +74,6 @@ async def test_a_server_of_ones_own_may_want_no_key(
         monkeypatch.setenv(variable, at.openai_url)
         async with infer_model(model) as asking:
             planner = LlmPlanner(default_model=model, models=lambda name: asking)
-            await planner.plan_metered(CONTEXT, SELECTION, shipped)
+            await planner.plan_step(CONTEXT, SELECTION, shipped)
 
     assert "sk-of-openai" not in str(at.requests[0].headers)

@@ -124,3 +124,38 @@ def test_an_ending_says_of_conditional_orders_what_was_read(
     ]
     assert "conditions" in str(shown[ENDED])
     assert "conditions" not in str(plain[ENDED])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{RESERVE}<|channel|>commentary",
+        f"functions.{RESERVE}",
+        f"to=functions.{RESERVE}:0",
+        f"<|start|>assistant.{RESERVE}",
+        f"mcp__diner__{RESERVE}",
+        f"{RESERVE} json",
+    ],
+)
+def test_what_models_put_around_a_name_is_left_out(
+    shipped: Catalog, step_context: StepContext, name: str
+) -> None:
+    """A model's own marks of channels and namespaces are no part of a tool's name."""
+    assert _call(_planned(shipped, step_context, name, NEEDED)).tool == RESERVE
+
+
+def test_a_verb_around_a_name_makes_it_another_tool(
+    shipped: Catalog, step_context: StepContext
+) -> None:
+    """To cancel a thing is not to make it."""
+    with pytest.raises(DecisionInvalid):
+        _planned(shipped, step_context, f"cancel.{RESERVE}", NEEDED)
+
+
+def test_a_null_for_an_optional_input_is_left_out(
+    shipped: Catalog, step_context: StepContext
+) -> None:
+    """It stands for nothing, and the schema does not take it."""
+    call = _call(_planned(shipped, step_context, RESERVE, {**NEEDED, "special_request": None}))
+
+    assert call.arguments == NEEDED

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rs_bpe.bpe import openai
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import IntentFrame
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
@@ -22,11 +22,11 @@ from orchestrator.planning.llm.prompt import (
     block_of,
     catalog_row,
     catalog_section,
+    rendered,
     section,
     tool_parameters,
     tool_schema,
 )
-from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.cards.capability_card import probes_of
@@ -71,8 +71,7 @@ def _initial(catalog: Catalog, *domains: str) -> ToolBlock:
 
 
 def _text(block: ToolBlock) -> str:
-    state, _ = PromptState().refreshed(tool_sources(block, "digest"))
-    return state.text("core", "catalog", "discovered", "step")
+    return "\n\n".join(one.text for one in rendered(block, "digest").values() if one.text)
 
 
 def _flat(catalog: Catalog) -> str:
@@ -186,7 +185,7 @@ def test_references_that_the_orchestrator_fills_are_not_shown() -> None:
 
 
 def test_examples_that_tell_nothing_are_not_shown() -> None:
-    """Of optional inputs, and where type, format, choices or a default say what is taken."""
+    """Of optional inputs and consequences, and where type, format or choices say what is taken."""
     told = {"type": "string", "format": "date", "examples": ["2026-12-03"]}
     plain = {"type": "string", "minLength": 2, "examples": ["Berlin"]}
     counts = {"type": "integer", "minimum": 1, "maximum": 9, "examples": [1]}
@@ -211,6 +210,10 @@ def test_examples_that_tell_nothing_are_not_shown() -> None:
         "wish": {"type": "string", "minLength": 2},
     }
     assert tool.properties["on"] == told
+    changing = tool.model_copy(update={"effect": Effect.WRITE})
+    shown = tool_parameters(changing)["properties"]
+    assert isinstance(shown, dict)
+    assert shown["city"] == {"type": "string", "minLength": 2}
 
 
 def test_a_model_is_told_in_words_what_an_amount_counts() -> None:

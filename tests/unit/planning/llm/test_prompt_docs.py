@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.llm.prompt import block_of
-from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
+from orchestrator.planning.llm.prompt import block_of, rendered
 from orchestrator.planning.models import AgentProfile, StepContext
 from orchestrator.testing import fake_selection
 
@@ -19,9 +18,7 @@ def test_the_document_shows_the_section_that_is_built(
     agent = AgentProfile(name="weather", domains=("weather",))
     context = step_context.model_copy(update={"agent": agent})
     selection = fake_selection("weather_get_forecast", catalog_size=93, band="moderate")
-    block = block_of(context, selection, shipped)
-    state, _ = PromptState().refreshed(tool_sources(block, ""))
 
-    text = state.text("catalog")
+    text = rendered(block_of(context, selection, shipped), "")["catalog"].text
     assert text
     assert text in (_ROOT / "docs/routing.md").read_text(encoding="utf-8")

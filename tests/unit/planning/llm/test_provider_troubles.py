@@ -9,12 +9,11 @@ import pytest
 from pydantic_ai import exceptions
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import ModelRefused, ModelUnavailable
-from orchestrator.core.model_errors import AnswerUnusable
-from orchestrator.planning.llm.model_asking import request_settings
+from orchestrator.core.errors import ModelRefused, ModelUnavailable, ModelUnusable
+from orchestrator.planning.llm.model_asking import CAUSES, request_settings
 from orchestrator.planning.llm.model_planner import LlmPlanner
-from orchestrator.planning.llm.provider_troubles import trouble_with
-from orchestrator.planning.llm.provider_variables import key_variables, url_variables
+from orchestrator.planning.llm.model_providers import provider_variables, redacted, trouble_with
+from orchestrator.planning.metering import AnswerUnusable
 from orchestrator.planning.models import AgentProfile, GiveUp, StepContext
 from orchestrator.testing import fake_selection
 from orchestrator.testing.model_server import (
@@ -59,7 +58,7 @@ async def test_every_trouble_is_told_and_its_words_are_ours(shipped: Catalog, mo
             server.always(trouble)
             planner = hasty if name == "hang" else patient
             with pytest.raises((ModelUnavailable, ModelRefused)) as caught:
-                await planner.plan_metered(_context(), SELECTION, shipped)
+                await planner.plan_step(_context(), SELECTION, shipped)
             told = str(caught.value)
             assert server.key not in told
             assert "Incorrect API key" not in told
@@ -69,7 +68,7 @@ async def test_every_trouble_is_told_and_its_words_are_ours(shipped: Catalog, mo
                 assert f"set {KEYS[model]}_API_KEY where the worker runs" in told
                 assert told.count(name) == 1
         server.always(None)
-        planned = await patient.plan_metered(_context(), SELECTION, shipped)
+        planned = await patient.plan_step(_context(), SELECTION, shipped)
 
     assert planned.decision == GiveUp(reason="so")
 
@@ -81,7 +80,7 @@ async def test_what_a_provider_asks_to_wait_is_read_in_both_forms(shipped: Catal
         for told in (20.0, datetime.now(UTC) + timedelta(seconds=90)):
             server.next(rate_limited(told))
             with pytest.raises(ModelUnavailable) as caught:
-                await _planner(server, MODELS[0]).plan_metered(_context(), SELECTION, shipped)
+                await _planner(server, MODELS[0]).plan_step(_context(), SELECTION, shipped)
             waits.append(caught.value.retry_after_s)
 
     assert waits[0] == 20
@@ -93,7 +92,7 @@ async def test_settings_of_requests_are_sent(shipped: Catalog) -> None:
     """Temperature and the most tokens of an answer, where they are set."""
     async with ModelServer(lambda asked: call("part_lost", reason="so")) as server:
         planner = _planner(server, "openai-chat:gpt-4o", temperature=0.2, max_tokens=4_000)
-        await planner.plan_metered(_context(), SELECTION, shipped)
+        await planner.plan_step(_context(), SELECTION, shipped)
         body = server.requests[-1].body
 
     assert body["temperature"] == 0.2
@@ -108,7 +107,7 @@ async def test_trouble_after_an_answer_of_no_use_spends_the_step(
     async with ModelServer(lambda asked: call("part_lost", reason="so")) as server:
         server.next(say("Hm."), unauthorized())
         with pytest.raises(AnswerUnusable, match="calls no tool") as caught:
-            await _planner(server, model).plan_metered(_context(), SELECTION, shipped)
+            await _planner(server, model).plan_step(_context(), SELECTION, shipped)
 
     assert caught.value.usage.requests == 1
     assert caught.value.usage.input_tokens > 0
@@ -119,7 +118,7 @@ async def test_two_answers_of_no_use_are_one_error_with_their_usage(shipped: Cat
     async with ModelServer(lambda asked: call("part_lost", reason="so")) as server:
         server.next(broken_call("weather_get_current"), say("Hm."))
         with pytest.raises(AnswerUnusable) as caught:
-            await _planner(server, MODELS[0]).plan_metered(_context(), SELECTION, shipped)
+            await _planner(server, MODELS[0]).plan_step(_context(), SELECTION, shipped)
 
     assert caught.value.usage.requests == 2
 
@@ -138,18 +137,80 @@ async def test_a_model_that_cannot_be_is_trouble_and_no_end(shipped: Catalog) ->
     """`model: foo:bar` in a profile: the leg waits for a person to name another one."""
     planner = LlmPlanner()
     with pytest.raises(ModelRefused, match="foo"):
-        await planner.plan_metered(_context(model="foo:bar"), SELECTION, shipped)
+        await planner.plan_step(_context(model="foo:bar"), SELECTION, shipped)
 
-    assert "no provider of models is called 'opnai'; did you mean openai?" in (
-        planner.model_problem("opnai:gpt-5")
-    )
-    assert "OPENAI_API_KEY" in planner.model_problem("openai:gpt-5")
+    with pytest.raises(ModelUnusable, match="is called 'opnai'; did you mean openai"):
+        planner.check("opnai:gpt-5")
+    with pytest.raises(ModelUnusable, match="OPENAI_API_KEY"):
+        planner.check("openai:gpt-5")
 
 
 def test_the_variables_of_a_provider_are_read_from_its_code() -> None:
     """None is listed here; one that reads none, or is unknown, has none."""
-    assert key_variables("openai:gpt-5") == ("OPENAI_API_KEY",)
-    assert key_variables("anthropic:claude") == ("ANTHROPIC_API_KEY",)
-    assert key_variables("deepseek:chat") == ("DEEPSEEK_API_KEY",)
-    assert url_variables("ollama:qwen") == ("OLLAMA_BASE_URL",)
-    assert key_variables("foo:bar") == url_variables("no-provider") == ()
+    keys = {name: provider_variables(f"{name}:model")[0] for name in ("openai", "anthropic")}
+    assert keys == {"openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY",)}
+    assert provider_variables("deepseek:chat")[0] == ("DEEPSEEK_API_KEY",)
+    assert provider_variables("ollama:qwen")[1] == ("OLLAMA_BASE_URL",)
+    assert provider_variables("foo:bar") == provider_variables("no-provider") == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (400, {"message": "tool_choice is not supported"}, "tool_choice is not supported"),
+        (400, {"error": {"message": "max_tokens: 9 > 8"}}, "max_tokens: 9 > 8"),
+        (404, {"detail": "no route"}, "no such model, or no such API at this address: no route"),
+        (400, "<html>no</html>", "it refuses the request as it is"),
+        (401, {"message": "Incorrect API key: sk-7"}, "it does not take the key"),
+    ],
+)
+def test_a_refused_request_is_explained_by_its_provider(
+    status: int, body: object, told: str
+) -> None:
+    """In its own words, where they are about the request and not about who asks."""
+    error = exceptions.ModelHTTPError.for_category(
+        _CATEGORY[status], status_code=status, model_name="gpt-5", body=body
+    )
+
+    said = str(trouble_with("openai:gpt-5", error))
+
+    assert told in said
+    assert "sk-7" not in said
+    assert "html" not in said
+
+
+_CATEGORY: Final[dict[int, Any]] = {
+    400: exceptions.ModelRequestRejectedError,
+    401: exceptions.ModelAuthenticationError,
+    404: exceptions.ModelNotFoundError,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Key sk-abcdef is bad", "Key \u2026 is bad"),
+        ("token eyJhbGciOiJIUzI1NiJ9abc refused", "token \u2026 refused"),
+        ("of ada@example.com and 4111111111", "of \u2026 and \u2026"),
+        ("message 'book a table for Zephyrine' is too long", "message \u2026 is too long"),
+        ("input Zephyrine, flagged", "input \u2026 flagged"),
+        ("unknown parameter: parallel_tool_calls", "unknown parameter: parallel_tool_calls"),
+    ],
+)
+def test_nothing_of_a_prompt_or_a_key_is_quoted(text: str, shown: str) -> None:
+    """The rest of a provider's sentence stays."""
+    assert redacted(text, "Please book a table for Zephyrine with parallel care.") == shown
+
+
+def test_a_content_filter_is_called_so() -> None:
+    """Refused before the model, or held back after it."""
+    error = exceptions.ModelHTTPError.for_category(
+        exceptions.ModelRequestRejectedError,
+        status_code=400,
+        model_name="gpt-5",
+        body={"message": "filtered", "code": "content_filter"},
+        provider_error_code="content_filter",
+    )
+
+    assert "content filter" in str(trouble_with("openai:gpt-5", error))
+    assert "content filter" in CAUSES["content_filter"]

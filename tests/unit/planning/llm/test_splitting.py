@@ -41,9 +41,10 @@ def leg(
     *serves: str, orders: Sequence[JsonObject] = (), needs: Sequence[str] = (), **more: JsonValue
 ) -> JsonObject:
     """One leg as a model writes it."""
-    return {"serves": [*serves], "orders": [*orders], "needs": [*needs], **more}
+    return {"quotes": [*serves], "orders": [*orders], "needs": [*needs], **more}
 
 
+SUBSCRIBING = ("subscribe", "unsubscribe")
 RESERVE = leg(TABLE, id="1-table", orders=[order("dining_reserve_table")])
 SEND = leg(TELL, id="2-ana", orders=[order("message_send")], needs=["1-table"])
 
@@ -405,3 +406,34 @@ def test_a_split_takes_at_most_a_thousand_tokens(split: Split) -> None:
     texts = [request.instructions, _said(request), tool.parameters_json_schema]
 
     assert sum(openai.o200k_base().count(str(text)) for text in texts) <= 1_000
+
+
+@pytest.mark.parametrize(
+    "filled", [{"when": "now"}, {"when": "2026-12-06T20:00+00:00"}, {"each": "4"}]
+)
+async def test_optional_fields_that_a_small_model_fills_say_nothing(
+    split: Split, filled: JsonObject
+) -> None:
+    """A line of the context or a mere value is no condition and no list; no leg needs itself."""
+    table = leg(TABLE, orders=[order("dining_reserve_table", **filled)], needs=["1"])
+
+    plan = await split(Scripted({"legs": [table]}), TABLE)
+
+    ((one,), waits) = plan.legs[0].orders, plan.legs[0].depends_on
+    assert (one.when, one.each, waits) == ("", "", ())
+
+
+async def test_two_consequences_for_the_same_words_are_corrected(split: Split) -> None:
+    """Neither is carried out as ordered where the model insists: the goal is one leg then."""
+    asked = "weather in Lisbon"
+    both: list[JsonValue] = [
+        leg(asked, orders=[order(f"weather_{one}_alerts")]) for one in SUBSCRIBING
+    ]
+    model = Scripted({"legs": both})
+
+    plan = await split(model, asked)
+
+    assert len(model.asked) == 3
+    assert "weather_unsubscribe_alerts" in model.asked[1]
+    assert plan.made_by.planner == "one leg"
+    assert not plan.has_orders

@@ -1,11 +1,24 @@
 """Plain goals by rules: what is called, with which values, what is asked and what is refused."""
 
 import pytest
+from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import LanguageUnread, NothingFits
-from orchestrator.planning.models import AskUser, Finish, GiveUp
-from tests.unit.planning.conftest import Mission
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.models import (
+    AgentProfile,
+    AskUser,
+    CallTool,
+    Finish,
+    GiveUp,
+    Observation,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.rules.next_step import Leg
+from orchestrator.planning.rules.split import Reader
+from tests.refusals import raises_code
+from tests.unit.planning.conftest import NOW, Mission
 
 ORDERS = [
     (
@@ -74,6 +87,21 @@ async def test_an_order_gets_its_search_by_schema(
             "message_send_email",
             {"recipient_email": "kim@example.com", "text": "the parcel has arrived"},
         ),
+        (
+            'Email kim@example.com with the subject "Plan" saying "See you"',
+            "message_send_email",
+            {"recipient_email": "kim@example.com", "subject": "Plan", "text": "See you"},
+        ),
+        (
+            "Create an event called Budget review from 14:00 to 15:30 on 4 December",
+            "calendar_create_event",
+            {
+                "title": "Budget review",
+                "start_date": "2026-12-04",
+                "time": "14:00",
+                "duration_minutes": 90,
+            },
+        ),
     ],
 )
 async def test_values_go_to_the_inputs_that_mean_them(
@@ -84,6 +112,77 @@ async def test_values_go_to_the_inputs_that_mean_them(
 
     (call,) = run.calls(run.plan.legs[0].leg_id)
     assert (call.tool, call.arguments) == (tool, arguments)
+
+
+def _operation(name: str, summary: str, path: str, /, **inputs: JsonObject) -> JsonObject:
+    schema: JsonObject = {"type": "object", "properties": {**inputs}, "required": [*inputs]}
+    return {
+        path: {
+            "post": {
+                "operationId": name,
+                "summary": summary,
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": schema}},
+                },
+                "responses": {"201": {"description": "done"}},
+                "x-orchet-tool": True,
+                "x-orchet-irreversible": True,
+                "x-orchet-requires-confirmation": "change",
+            }
+        }
+    }
+
+
+_NUMBER: JsonObject = {"type": "number"}
+_TEXT: JsonObject = {"type": "string"}
+_CODE: dict[str, JsonObject] = {"currency": _TEXT}
+_PATHS: JsonObject = {
+    **_operation("makeDevice", "Create a device", "/devices", nickname=_TEXT),
+    **_operation("sendParcel", "Send a parcel", "/parcels", weight_kg=_NUMBER),
+    **_operation("setHeat", "Set the temperature", "/heat", celsius=_NUMBER),
+    **_operation("dropBuoy", "Drop a buoy", "/buoys", latitude=_NUMBER, longitude=_NUMBER),
+    **_operation(
+        "makeDeal", "Create a deal", "/deals", title=_TEXT, amount=_NUMBER, currency=_TEXT
+    ),
+    **_operation("makeRoom", "Create a room", "/rooms", name=_TEXT, seats={"default": 4}),
+}
+
+
+@pytest.mark.parametrize(
+    ("goal", "tool", "arguments"),
+    [
+        ("Create a device called Scanner", "makeDevice", {"nickname": "Scanner"}),
+        ("Send a 2.5 kg parcel", "sendParcel", {"weight_kg": 2.5}),
+        ("Set the temperature to 21 degrees", "setHeat", {"celsius": 21}),
+        ("Drop a buoy at 52.52, 13.41", "dropBuoy", {"latitude": 52.52, "longitude": 13.41}),
+        (
+            "Create a deal called Renewal worth 400 EUR",
+            "makeDeal",
+            {"title": "Renewal", "amount": 400, "currency": "EUR"},
+        ),
+        ("Create a room called Attic", "makeRoom", {"name": "Attic", "seats": 4}),
+    ],
+)
+def test_an_order_over_any_document_is_filled_by_schema(
+    goal: str, tool: str, arguments: JsonObject
+) -> None:
+    """Names, units, coordinates and declared defaults fill inputs; no word is left over."""
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": _PATHS}
+    catalog = Catalog.from_documents({"things": document})
+    read = Reader(catalog, {}, NOW).read(goal, catalog.tool(tool))
+
+    assert read.chain.draft.arguments == arguments
+    assert not read.account.left_over
+    assert not read.chain.unsaid
+
+
+def test_a_verb_that_only_a_look_up_knows_is_left_over(shipped: Catalog) -> None:
+    """An order for something that its tool does not do is asked about."""
+    read = Reader(shipped, {}, NOW).read("Forward file fil_1", shipped.tool("file_move_file"))
+
+    assert [run.text for run in read.account.left_over] == ["Forward"]
 
 
 _TABLE = "Book a table for 4 in Lisbon on 6 December at 20:00"
@@ -141,13 +240,13 @@ async def test_what_nothing_does_is_refused_before_anything_is_done(
     mission: Mission, goal: str
 ) -> None:
     """A goal without a tool that does it is said so."""
-    with pytest.raises(NothingFits):
+    with raises_code("NothingFits"):
         await mission.run(goal)
 
 
 async def test_another_language_is_refused(mission: Mission) -> None:
     """The rules read English alone."""
-    with pytest.raises(LanguageUnread):
+    with raises_code("LanguageUnread"):
         await mission.run("Bitte bezahle die Rechnung von Papier & Co")
 
 
@@ -232,3 +331,128 @@ async def test_what_a_read_does_not_apply_is_said(mission: Mission) -> None:
     assert isinstance(end, Finish)
     assert "unless it snows" in end.summary
     assert end.table is not None
+
+
+def _cottages(**paging: JsonObject) -> Catalog:
+    """Cottages that are found in a list, and booked."""
+    find: JsonObject = {
+        "operationId": "cottages_find",
+        "summary": "Find cottages.",
+        "x-orchet-tool": True,
+        "parameters": [
+            {"name": n, "in": "query", "schema": s, "required": n == "place"}
+            for n, s in paging.items()
+        ],
+        "responses": {"200": {"description": "offers", "content": _ANY}},
+    }
+    book = _operation("cottages_book", "Book a cottage", "/orders", offer_id=_TEXT)
+    return Catalog.from_documents(
+        {
+            "cottages": {
+                "openapi": "3.1.0",
+                "info": {"title": "T", "version": "1"},
+                "paths": {"/offers": {"get": find}, **book},
+            }
+        }
+    )
+
+
+_OFFER: JsonObject = {
+    "type": "object",
+    "properties": {"offer_id": _TEXT, "name": _TEXT, "price": _NUMBER},
+}
+_LIST: JsonObject = {"type": "array", "items": _OFFER}
+_OFFERS: JsonObject = {"type": "object", "properties": {"offers": _LIST}}
+_ANY: JsonObject = {"application/json": {"schema": _OFFERS}}
+
+
+_Seen = tuple[str, JsonObject, JsonValue]
+
+
+def _step(catalog: Catalog, goal: str, *seen: _Seen) -> StepDecision:
+    """What the rules do after these calls; a body that is a text is the provider's refusal."""
+    observations = [
+        Observation(
+            step=step,
+            tool=tool,
+            arguments=arguments,
+            outcome="rejected" if isinstance(body, str) else "succeeded",
+            body=body,
+            error=body if isinstance(body, str) else None,
+        )
+        for step, (tool, arguments, body) in enumerate(seen, start=1)
+    ]
+    context = StepContext(
+        mission_id="m",
+        leg_id="1-x",
+        step=len(seen) + 1,
+        mission_goal=goal,
+        leg_goal=goal,
+        agent=AgentProfile(name="agent"),
+        observations=tuple(observations),
+        now=NOW,
+        catalog_digest=catalog.digest,
+    )
+    reading = Reader(catalog, {}, NOW).read(goal, catalog.tool("cottages_book"))
+    return Leg(context, catalog, frozenset(catalog.tools), reading).decide()
+
+
+def _offers(*offers: tuple[str, str, int], **more: JsonValue) -> JsonObject:
+    made: list[JsonValue] = [{"offer_id": o, "name": n, "price": p} for o, n, p in offers]
+    return {"offers": made, **more}
+
+
+def test_a_refused_offer_is_searched_for_again() -> None:
+    """Another price is another offer, and so another card; at most three searches."""
+    catalog, gone = _cottages(place=_TEXT), "offer_no_longer_available"
+    goal, find, book = "Book a cottage in Lofoten", "cottages_find", "cottages_book"
+    asked: JsonObject = {"place": "Lofoten"}
+    first: _Seen = (find, asked, _offers(("o1", "Fjord", 90)))
+    refused: _Seen = (book, {"offer_id": "o1"}, gone)
+    second: _Seen = (find, asked, _offers(("o2", "Fjord", 96)))
+
+    again = _step(catalog, goal, first, refused)
+    taken = _step(catalog, goal, first, refused, second)
+    same = _step(catalog, goal, first, refused, first)
+
+    assert isinstance(again, CallTool) and again.tool == find
+    assert isinstance(taken, CallTool) and taken.arguments == {"offer_id": "o2"}
+    assert isinstance(same, GiveUp) and gone in same.reason
+
+
+@pytest.mark.parametrize(
+    ("inputs", "more", "turned"),
+    [
+        ({"cursor": _TEXT}, {"next_cursor": "c2"}, {"cursor": "c2"}),
+        ({"starting_after": _TEXT}, {"has_more": True}, {"starting_after": "o2"}),
+        ({"page": {"type": "integer"}}, {"has_more": True}, {"page": 2}),
+        ({"page": {"type": "integer"}}, {"next_page": 7}, {"page": 7}),
+        ({"offset": {"type": "integer"}, "limit": {"type": "integer"}}, {"has_more": True},
+         {"offset": 2}),
+        ({"page": {"type": "integer"}, "per_page": {"type": "integer"}},
+         {"links": {"next": "https://cottages.example/offers?page=2&per_page=2"}}, {"page": 2}),
+        ({"cursor": _TEXT}, {"next": "/offers?cursor=a%3Db"}, {"cursor": "a=b"}),
+    ],
+)  # fmt: skip
+def test_a_name_is_looked_for_on_every_page(
+    inputs: dict[str, JsonObject], more: JsonObject, turned: JsonObject
+) -> None:
+    """By a cursor, a link, a number of pages, or an offset: as the answer says that it goes on."""
+    catalog, goal = _cottages(**inputs), "Book the cottage called Fjord"
+    page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), ("o2", "Bay", 80), **more))
+
+    following = _step(catalog, goal, page)
+    assert isinstance(following, CallTool)
+    assert (following.tool, following.arguments) == ("cottages_find", turned)
+    last: _Seen = ("cottages_find", turned, _offers(("o3", "Fjord", 70)))
+    found = _step(catalog, goal, page, last)
+    assert isinstance(found, CallTool) and found.arguments == {"offer_id": "o3"}
+
+
+def test_pages_that_are_not_read_are_said() -> None:
+    """What is not found may stand on one of them: here nothing says how to turn to it."""
+    page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), has_more=True))
+    end = _step(_cottages(), "Book the cottage called Fjord", page)
+
+    assert isinstance(end, GiveUp)
+    assert end.reason.endswith("(cottages_find lists more, of which only its first page was read)")

@@ -1,6 +1,7 @@
-"""Capability cards from tools."""
+"""Capability cards: made from tools, kept in a cache, and the inputs that they need."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -8,12 +9,20 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import Action
+from orchestrator.routing.cards import capability_card
 from orchestrator.routing.cards.capability_card import (
+    CardCache,
+    identifies,
     make_card,
-    own_views_of,
+    make_cards,
+    noun_of,
     probes_of,
     property_names,
+    share_filled,
+    tool_digest,
+    unmet,
 )
+from orchestrator.routing.clause_reading import read_slots
 from orchestrator.routing.router import Router
 
 
@@ -114,26 +123,114 @@ def test_a_probe_is_for_those_who_give_a_reference(shipped: Catalog, router: Rou
     assert "flight_find_booking" in router.route("find the flight with my reference m1.2").tools
 
 
-def test_views_of_what_was_booked_are_known_by_schema(
-    shipped: Catalog, make_tool: Callable[..., Tool]
-) -> None:
-    """In whatever words: they answer with what a booking makes, a search with what it takes."""
-    thing, lease = {"thing_id": {"type": "string"}}, {"lease_id": {"type": "string"}}
-    tools = [
-        make_tool("show_things", outputs=lease),
-        make_tool("look_things", outputs=thing),
-        make_tool("get_lease", inputs=lease, required=("lease_id",), outputs=lease),
-        make_tool(
-            "lease_thing",
-            inputs=thing,
-            required=("thing_id",),
-            outputs=lease,
-            effect=Effect.OBLIGATION,
-        ),
-    ]
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the tools for which a card was made."""
+    names: list[str] = []
 
-    assert own_views_of(tools) == {"show_things", "get_lease"}
-    assert own_views_of(tools[2:]) == frozenset()
-    own = own_views_of(shipped.tools.values())
-    assert {"flight_list_bookings", "hotel_list_bookings", "car_list_bookings"} <= own
-    assert own.isdisjoint({"flight_search_offers", "calendar_list_events", "hotel_get_hotel"})
+    def counting(tool: Tool, **flags: bool) -> Any:
+        names.append(tool.name)
+        return make_card(tool, **flags)
+
+    monkeypatch.setattr(capability_card, "make_card", counting)
+    return names
+
+
+def test_an_unchanged_catalog_makes_no_card(shipped: Catalog, made: list[str]) -> None:
+    """Loaded again, it has other objects and the same digests."""
+    cache, tools = CardCache(), tuple(shipped.tools.values())
+    first = cache.of(tools)
+    copies = tuple(Tool.model_validate(tool.as_json()) for tool in tools)
+
+    assert cache.of(copies) == first == make_cards(tools)
+    assert made == [tool.name for tool in tools]
+
+
+def test_a_changed_tool_makes_its_card_only(shipped: Catalog, made: list[str]) -> None:
+    """Whatever of it changed."""
+    cache, tools = CardCache(), list(shipped.tools.values())
+    cache.of(tools)
+    made.clear()
+    tools[3] = tools[3].model_copy(update={"examples": ("something else",)})
+
+    assert cache.of(tools)[3].example_stems == (("someth",),)
+    assert made == [tools[3].name]
+
+
+def test_a_router_with_kept_cards_routes_alike(shipped: Catalog) -> None:
+    """Also the second one."""
+    cache = CardCache()
+    for _ in range(2):
+        again = Router(shipped, cards=cache)
+        assert again.route("book a flight") == Router(shipped).route("book a flight")
+
+
+def test_plain_functions_are_kept_too() -> None:
+    """Their x-orqen-examples tell two apart; odd characters are no trouble."""
+    one = {"name": "a", "description": "\ud800", "x-orqen-examples": ["first"]}
+    first, second = (
+        Catalog.from_functions([{**one, "x-orqen-examples": [text]}]).tool("a")
+        for text in ("first", "second")
+    )
+
+    assert tool_digest(first) != tool_digest(second)
+    assert CardCache().of([second])[0].example_stems == (("second",),)
+
+
+FORECAST = {"city": {"type": "string"}, "date": {"type": "string", "format": "date"}}
+
+
+@pytest.mark.parametrize("name", ["offer_id", "movieId", "id", "client_reference", "latitude"])
+def test_ids_and_coordinates_identify(name: str) -> None:
+    """Nobody types them."""
+    assert identifies(name)
+
+
+@pytest.mark.parametrize("name", ["city", "identity", "amount", ""])
+def test_plain_inputs_do_not_identify(name: str) -> None:
+    """They come from the request."""
+    assert not identifies(name)
+
+
+def test_an_id_names_what_it_identifies() -> None:
+    """movie_id is of a movie; a bare id of nothing in particular."""
+    assert noun_of("movie_id") == noun_of("moviesId") == "movi"
+    assert noun_of("id") == ""
+
+
+def test_values_fill_inputs_of_their_kind(make_tool: Callable[..., Tool]) -> None:
+    """A city and a day fill a forecast's inputs; each value fills one."""
+    card = make_card(make_tool("forecast", inputs=FORECAST, required=("city", "date")))
+    trip = {"start_date": {"format": "date"}, "end_date": {"format": "date"}}
+    span = make_card(make_tool("span", inputs=trip, required=("start_date", "end_date")))
+    kinds = [slot.kind for slot in read_slots("in Oslo on 2026-12-03", now=None)]
+
+    assert unmet(card.needs, kinds=kinds) == ()
+    assert unmet(span.needs, kinds=kinds) == ("end_date",)
+    assert unmet(card.needs) == ("city", "date")
+
+
+def test_what_is_known_defaulted_or_listed_is_never_missing(
+    make_tool: Callable[..., Tool],
+) -> None:
+    """Nor is free text."""
+    inputs = {
+        "offer_id": {"type": "string"},
+        "cabin": {"enum": ["economy"]},
+        "seats": {"type": "integer", "default": 1},
+        "note": {"type": "string"},
+    }
+    card = make_card(make_tool("book", inputs=inputs, required=tuple(inputs)))
+
+    assert unmet(card.needs) == ("offer_id",)
+    assert unmet(card.needs, known=("offer_id",)) == ()
+
+
+def test_fit_is_the_share_that_can_be_filled(make_tool: Callable[..., Tool]) -> None:
+    """One of two is a half; nothing required is all."""
+    card = make_card(make_tool("forecast", inputs=FORECAST, required=("city", "date")))
+    free = make_card(make_tool("free", inputs=FORECAST))
+
+    assert share_filled(card.needs, 2, known=(), kinds=["place"]) == 0.5
+    assert share_filled(card.needs, 2, known=("date",), kinds=["place"]) == 1.0
+    assert share_filled(free.needs, 0, known=(), kinds=[]) == 1.0

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.cards.prerequisites import MAX_PRODUCERS, Producers
-from orchestrator.routing.clause_reading import find_slots
+from orchestrator.routing.clause_reading import read_slots
 
 ID = {"type": "string"}
 
@@ -35,7 +37,7 @@ def test_what_is_at_hand_needs_nobody(make_tool: Callable[..., Tool]) -> None:
     index = producers(search, book)
 
     assert index.prerequisites(["shop_book"], known=("offer_id",)) == ()
-    assert index.prerequisites(["shop_book"], slots=find_slots("offer OF-12", now=None)) == ()
+    assert index.prerequisites(["shop_book"], slots=read_slots("offer OF-12", now=None)) == ()
 
 
 def test_producers_of_producers_come_too(make_tool: Callable[..., Tool]) -> None:
@@ -120,4 +122,48 @@ def test_codes_that_are_listed_are_fed_unless_one_was_said(make_tool: Callable[.
     index = producers(bills, pay)
 
     assert index.prerequisites(["pay"]) == ("list_bills",)
-    assert index.prerequisites(["pay"], slots=find_slots("bill B-2201", now=None)) == ()
+    assert index.prerequisites(["pay"], slots=read_slots("bill B-2201", now=None)) == ()
+
+
+@pytest.mark.parametrize(
+    ("taker", "finder", "others"),
+    [
+        (("share_file", "file_id"), ("drive_search_files", "Search."), ["mail_search"]),
+        (("close", "ticketId"), ("desk_search", "Search tickets."), ["search_pages", "get_user"]),
+        (("gmail_reply", "thread_id"), ("gmail_search", "Search the mailbox."), ["web_search"]),
+    ],
+)
+def test_a_plain_function_that_takes_an_id_brings_its_finder(
+    taker: tuple[str, str], finder: tuple[str, str], others: list[str]
+) -> None:
+    """By the noun in the finder's name or description, or the family of their names."""
+    functions: list[dict[str, object]] = [
+        {"name": name, "description": text, "parameters": _taking(*inputs)}
+        for name, text, inputs in [
+            (taker[0], "Does it.", (taker[1],)),
+            (*finder, ("query",)),
+            *((other, "Does something else.", ("query",)) for other in others),
+        ]
+    ]
+    index = producers(*Catalog.from_functions(functions).tools.values())
+
+    assert index.prerequisites([taker[0]]) == (finder[0],)
+
+
+def test_the_likeliest_search_comes_along_if_no_words_say_what_finds_an_id() -> None:
+    """By its score for the request; without one, nothing is guessed."""
+    functions = [
+        {"name": "reply_to_email", "parameters": _taking("email_id")},
+        {"name": "search_inbox", "parameters": _taking("query")},
+        {"name": "web_search", "parameters": _taking("query")},
+    ]
+    index = producers(*Catalog.from_functions(functions).tools.values())
+    scores = {"search_inbox": 2.0, "web_search": 1.0}
+
+    assert index.prerequisites(["reply_to_email"], scores=scores) == ("search_inbox",)
+    assert index.prerequisites(["reply_to_email"]) == ()
+
+
+def _taking(*names: str) -> dict[str, object]:
+    properties = {name: {"type": "string"} for name in names}
+    return {"type": "object", "properties": properties, "required": [*names]}

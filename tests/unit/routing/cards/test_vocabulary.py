@@ -36,10 +36,3 @@ def test_a_word_of_one_domain_outweighs_a_shared_one(make_tool: Callable[..., To
     words = vocabulary(make_tool)
 
     assert words.best_domain(content_stems("massage booking")) == "spa"
-
-
-def test_the_catalog_teaches_its_verbs(make_tool: Callable[..., Tool]) -> None:
-    """First words of summaries and names that are no lexicon's."""
-    tool = make_tool("disk_tool", "Defragment a disk.")
-
-    assert "defragment" in CatalogVocabulary([make_card(tool)]).verbs

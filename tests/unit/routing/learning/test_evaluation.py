@@ -106,18 +106,6 @@ def test_only_the_split_that_is_asked_for_counts(write: Write) -> None:
     assert evaluate(folder, split=None).queries == 2
 
 
-def test_progress_is_told_after_each_query(write: Write) -> None:
-    """How many are done, and of how many."""
-    told: list[tuple[int, int]] = []
-
-    evaluate(
-        write([{"query": "weather", "gold": ["get_weather"]}] * 3),
-        progress=lambda done, of: told.append((done, of)),
-    )
-
-    assert told == [(1, 3), (2, 3), (3, 3)]
-
-
 def test_latencies_come_from_the_clock_that_is_given(write: Write) -> None:
     """No clock, no latency: the core has none of its own."""
     folder = write([{"query": "weather", "gold": ["get_weather"]}] * 4)

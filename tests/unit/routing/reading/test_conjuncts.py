@@ -56,22 +56,6 @@ def test_a_clause_needs_no_verb(bundled: Router, text: str, clauses: tuple[str, 
 
 
 @pytest.mark.parametrize(
-    ("text", "tools"),
-    [
-        ("a flight to Rome and a hotel there", {"search_flights", "search_hotels"}),
-        ("the menu of Luigi's and the weather", {"read_menu", "get_weather"}),
-        ("the menu of Luigi's plus a hotel in Oslo", {"read_menu", "search_hotels"}),
-    ],
-)
-def test_plain_functions_are_told_apart_too(plain: Router, text: str, tools: set[str]) -> None:
-    """Each part has its tool forwarded."""
-    selection = plain.route(text)
-
-    assert len(selection.frame.clauses) == 2
-    assert tools <= set(selection.tools)
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "play Tom and Jerry",

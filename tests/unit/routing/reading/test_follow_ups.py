@@ -44,19 +44,14 @@ def shop() -> Router:
     ("text", "earlier", "tool"),
     [
         ("book it", "flight_search_offers", "flight_book_offer"),
-        ("book the second one", "hotel_search_rooms", "hotel_book_room"),
         ("reserve the cheapest one", "dining_search_tables", "dining_reserve_table"),
         ("cancel that one", "car_list_bookings", "car_cancel_booking"),
-        ("cancel it please", "hotel_list_bookings", "hotel_cancel_booking"),
-        ("pay it", "payment_list_invoices", "payment_pay_invoice"),
         ("refund it", "payment_list_payments", "payment_refund_payment"),
         ("share it with bob@example.com", "file_find_files", "file_share_file"),
-        ("delete it", "file_find_files", "file_delete_file"),
         ("undo that", "file_move_file", "file_undo_move"),
         ("and in Rome?", "weather_get_forecast", "weather_get_forecast"),
         ("what about tomorrow?", "weather_get_forecast", "weather_get_forecast"),
         ("try again", "payment_pay_invoice", "payment_pay_invoice"),
-        ("do it again", "message_send", "message_send"),
     ],
 )
 def test_a_follow_up_is_about_what_was_called_before(
@@ -75,9 +70,7 @@ def test_a_follow_up_is_about_what_was_called_before(
     ("text", "earlier", "tool"),
     [
         ("buy it", "search_products", "buy_product"),
-        ("buy the first one", "search_products", "buy_product"),
         ("cancel that one", "list_orders", "cancel_order"),
-        ("close it", "list_tickets", "close_ticket"),
         ("assign that one to Lee", "list_tickets", "assign_ticket"),
         ("delete it", "list_tickets", "delete_ticket"),
         ("retry", "cancel_order", "cancel_order"),
@@ -142,16 +135,6 @@ def test_a_clause_with_a_thing_of_its_own_inherits_none(router: Router) -> None:
     assert not any(name.startswith("flight_") for name in selection.tools)
 
 
-@pytest.mark.parametrize("told", ["tell the finance team", "tell the finance team about it"])
-def test_who_is_told_something_says_what_is_asked_for(router: Router, told: str) -> None:
-    """Nobody pays once more to tell that something was paid."""
-    selection = router.route(told, RouteContext(earlier=("payment_pay_invoice",)))
-    whole = router.route(f"Pay invoice INV-1 and {told}", RouteContext())
-
-    assert selection.tools[0] == "message_send"
-    assert "message_send" in whole.tools[:2]
-
-
 @pytest.mark.parametrize("matter", ["pay the invoice", "book a flight"])
 def test_a_reminder_to_do_something_does_it_not(router: Router, matter: str) -> None:
     """It reminds."""
@@ -195,16 +178,6 @@ def test_a_failed_call_tried_again_sees_its_tool_and_others(router: Router) -> N
     assert selection.frame.previous_tool_error
     assert len(selection.tools) >= 3
     assert selection.frame.action is Action.CREATE
-
-
-def test_several_intents_keep_their_own_things(router: Router) -> None:
-    """Three requests, one of which points back."""
-    text = "find a car in Porto, rent it, and tell me the weather in Oslo"
-    selection = router.route(text)
-
-    assert len(selection.frame.clauses) == 3
-    assert {"car_search_offers", "car_book_offer"} <= set(selection.tools)
-    assert any(name.startswith("weather_") for name in selection.tools)
 
 
 def test_tools_that_are_gone_are_passed_over(router: Router) -> None:

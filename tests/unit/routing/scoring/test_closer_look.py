@@ -1,17 +1,16 @@
-"""What a closer look at a few cards tells: words where they stand, names, effects."""
+"""The features of a closer look: words where they stand, names, effects."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.routing.cards.capability_card import make_card, make_cards
+from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.clause_reading import read_clause
-from orchestrator.routing.indexes.terms import Floats
-from orchestrator.routing.scoring.closer_look import FEATURES, CloserLook, Sought
+from orchestrator.routing.scoring.closer_look import FEATURES, CloserLook, Sought, effect_agreement
+from orchestrator.routing.sparse_index import Floats
 
 
 @pytest.fixture
@@ -47,7 +46,6 @@ def test_words_that_meet_are_told_from_words_apart(look: CloserLook) -> None:
     """Both tools hold both words; only one holds them together, whatever their order."""
     found = read(look, "the exchange rate please")
 
-    assert found["coverage"].tolist() == [1, 1, 0]
     assert found["near"][0] > 0 == found["near"][1]
     assert read(look, "rate my exchange")["near"][0] > 0
 
@@ -55,13 +53,6 @@ def test_words_that_meet_are_told_from_words_apart(look: CloserLook) -> None:
 def test_a_field_never_meets_the_next(look: CloserLook) -> None:
     """The last word of a name and the first of an input's are no pair."""
     assert read(look, "ride driver")["near"].tolist() == [0, 0, 0]
-
-
-def test_coverage_asks_for_no_values(look: CloserLook) -> None:
-    """A city need not be known; what only an input says is not the tool's own."""
-    found = read(look, "driver harbour", values={"harbour"})
-
-    assert found["coverage"].tolist() == [0, 0, 1]
 
 
 def test_a_verb_of_the_same_class_says_the_names_verb(look: CloserLook) -> None:
@@ -98,10 +89,19 @@ def test_texts_read_together_say_what_each_says_alone(look: CloserLook) -> None:
         np.testing.assert_allclose(together[:, number], alone, atol=1e-12)
 
 
-def test_what_is_not_wanted_speaks_against_names(shipped: Catalog) -> None:
-    """Of two tools, the one whose name says what another clause forbids."""
-    cards = make_cards([shipped.tool("hotel_search_rooms"), shipped.tool("flight_search_offers")])
-    reading = replace(read_clause("find something"), unwanted=("hotel",))
-    found = CloserLook(cards, lambda word: 1.0).features([Sought(reading, {})], np.array([0, 1]))
+def test_cancelling_is_for_those_who_ask(shipped: Catalog) -> None:
+    """A cancel tool agrees with cancelling and with nothing else."""
+    cancel = make_card(shipped.tool("flight_cancel_booking"))
+    book = make_card(shipped.tool("flight_book_offer"))
+    asked, ordered = read_clause("cancel my flight"), read_clause("book a flight")
 
-    assert dict(zip(FEATURES, found[:, 0].tolist(), strict=True))["negated"] == [-1.0, 0.0]
+    assert effect_agreement(asked, cancel) == 1
+    assert effect_agreement(ordered, cancel) == -1
+    assert effect_agreement(ordered, book) == 1
+
+
+def test_the_tools_own_verb_agrees(shipped: Catalog) -> None:
+    """Restoring undoes a deletion: who says restore means it."""
+    restore = make_card(shipped.tool("file_restore_file"))
+
+    assert effect_agreement(read_clause("restore the file"), restore) == 1

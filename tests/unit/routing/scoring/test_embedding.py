@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.profile import FeatureWeights, RoutingProfile
 from orchestrator.routing.router import Router
@@ -24,6 +23,7 @@ from orchestrator.routing.scoring.embedding import (
     closeness,
     vector_key,
 )
+from orchestrator.routing.sparse_index import Floats
 
 MEANINGS = (
     {"crash", "sleep", "hotel", "room", "stay"},

@@ -6,10 +6,10 @@ import pytest
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
-from orchestrator.routing.clause_reading import find_slots, read_clause
+from orchestrator.routing.clause_reading import read_clause, read_slots
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
-from orchestrator.routing.scoring.scorer import FEATURES, Scorer, ScoreTable
+from orchestrator.routing.scoring.scorer import FEATURES, Scored, Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext
 
 
@@ -22,8 +22,8 @@ def scorer(shipped: Catalog) -> Scorer:
 
 def table_for(scorer: Scorer, text: str, context: RouteContext | None = None) -> ScoreTable:
     """The table of a text."""
-    slots = find_slots(text, now=None)
-    return scorer.score(read_clause(text), slots, context or RouteContext())
+    slots = read_slots(text, now=None)
+    return scorer.score_all([Scored(read_clause(text), slots, context or RouteContext())])[0]
 
 
 def test_the_table_explains_the_score(scorer: Scorer) -> None:
@@ -43,19 +43,6 @@ def test_rows_name_the_tool_and_its_features(scorer: Scorer) -> None:
 
     assert [set(row) for row in rows] == [{"tool", "fused", *FEATURES}] * 2
     assert rows[0]["tool"] == "file_find_files"
-
-
-def test_word_evidence_is_one_for_the_best(scorer: Scorer) -> None:
-    """The word features share one scale."""
-    table = table_for(scorer, "what is the weather in Oslo")
-    weights = RoutingProfile().weights
-
-    evidence = sum(
-        getattr(weights, name) * table.features[name]
-        for name in ("text", "schema_text", "examples")
-    )
-
-    assert np.max(evidence) == pytest.approx(1)
 
 
 def test_words_nobody_knows_have_no_candidates(scorer: Scorer) -> None:

@@ -1,0 +1,227 @@
+"""Personal values of a call: handles get versions before approval, and values when sent."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.errors import ArgumentsInvalid, PiiGone, PiiMissing
+from orchestrator.core.pii import Handle, field_of, handle_of, replace_handles
+from orchestrator.core.received_files import ReceivedFile
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import properties_of
+
+
+class HeldValue(Protocol):
+    """One value of a personal field."""
+
+    @property
+    def value(self) -> str:
+        """The value that is sent."""
+        ...
+
+    @property
+    def scope(self) -> str:
+        """The mission that the value was given to; empty: it belongs to the vault's owner."""
+        ...
+
+
+class PersonalValues(Protocol):
+    """Values of personal fields in a vault."""
+
+    def current(self, field: str) -> Handle | None:
+        """Return the handle, with its version, of the owner's current value; None without one."""
+        ...
+
+    def find(self, handle: Handle) -> HeldValue | None:
+        """Return the value of a handle with a version; None if it was removed."""
+        ...
+
+
+_WHO: Final = ("name", "email")
+"""Suffixes of personal fields that identify a person."""
+
+
+@dataclass(frozen=True)
+class PinnedArguments:
+    """Arguments with versions in their handles, or the reasons why those are missing."""
+
+    arguments: JsonObject
+    missing: tuple[str, ...] = ()
+    """Fields without a stored value."""
+    gone: tuple[str, ...] = ()
+    """Fields whose pinned value is no longer in the vault."""
+    foreign: tuple[str, ...] = ()
+    """Fields whose pinned value belongs to another mission."""
+    files: tuple[ReceivedFile, ...] = ()
+    """The files whose handles are in the arguments."""
+    unsendable: tuple[str, ...] = ()
+    """Reasons why files cannot be sent, a sentence each."""
+    people: tuple[str, ...] = field(default=(), repr=False)
+    """Names and e-mail addresses of the values' owners: compared, and never stored."""
+
+
+def pin_arguments(
+    arguments: JsonObject,
+    handles: Sequence[Handle],
+    values: PersonalValues,
+    *,
+    mission_id: str,
+    brought: Collection[Handle] = (),
+) -> PinnedArguments:
+    """Return the arguments with a version in every handle.
+
+    Args:
+        arguments: of a call.
+        handles: of its personal fields.
+        values: the vault.
+        mission_id: the calling mission.
+        brought: values that the mission was started with; they precede the owner's.
+    """
+    own = {handle.field: handle for handle in brought if handle.version}
+    meant = {h: h if h.version else own.get(h.field) or values.current(h.field) for h in handles}
+    missing = {h.field for h, exact in meant.items() if exact is None}
+    exact = {h: e for h, e in meant.items() if e is not None}
+    held = {e: values.find(e) for e in exact.values()}
+    gone = {e.field for e, found in held.items() if found is None}
+    allowed = ("", mission_id)
+    foreign = {e.field for e, found in held.items() if found and found.scope not in allowed}
+    if missing or gone or foreign:
+        return PinnedArguments(
+            arguments,
+            missing=tuple(sorted(missing)),
+            gone=tuple(sorted(gone)),
+            foreign=tuple(sorted(foreign)),
+        )
+    fields = {handle.field for handle in exact}
+    replaced = {name: _pinned(value, fields, exact) for name, value in arguments.items()}
+    return PinnedArguments(replaced, people=person_names(exact.values(), values))
+
+
+def read_values(
+    tool: str, handles: Sequence[Handle], values: PersonalValues, *, mission_id: str
+) -> dict[Handle, str]:
+    """Return the values that a call sends, by handle.
+
+    A handle without a version means the owner's current value.
+
+    Raises:
+        PiiMissing: names all fields without a value, so that they can be stored at once.
+        PiiGone: the vault no longer has a pinned value.
+        ArgumentsInvalid: a value belongs to another mission.
+    """
+    pinned = pin_arguments({}, handles, values, mission_id=mission_id)
+    if pinned.missing:
+        raise PiiMissing(pinned.missing)
+    if pinned.gone:
+        raise PiiGone(pinned.gone)
+    if pinned.foreign:
+        raise ArgumentsInvalid(tool, foreign_problems(pinned.foreign))
+    found = {}
+    for handle in handles:
+        exact = handle if handle.version else values.current(handle.field)
+        held = values.find(exact) if exact is not None else None
+        if held is None:  # removed after the pinning
+            raise PiiGone((handle.field,))
+        found[handle] = held.value
+    return found
+
+
+def person_names(handles: Iterable[Handle], values: PersonalValues) -> tuple[str, ...]:
+    """Return the names and e-mail addresses of the people whose values are sent.
+
+    They are sent values themselves, or are stored next to them: for `traveler_id`, they are
+    `traveler_name` and `traveler_email`.
+    """
+    found = []
+    for handle in handles:
+        person, _, own = handle.field.rpartition("_")
+        for what in _WHO:
+            exact = values.current(f"{person}_{what}") if person else None
+            exact = handle if own == what and handle.version else exact
+            held = values.find(exact) if exact is not None else None
+            found += [held.value] if held is not None else []
+    return tuple(found)
+
+
+def foreign_problems(fields: Sequence[str]) -> tuple[str, ...]:
+    """Return a sentence for each field with the value of another mission."""
+    return tuple(
+        f"{field} names a value that another mission was started with; give pii:{field}"
+        for field in fields
+    )
+
+
+def _pinned(value: JsonValue, fields: Collection[str], exact: Mapping[Handle, Handle]) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _pinned(held, fields, exact) for name, held in value.items()}
+    if isinstance(value, list):
+        return [_pinned(held, fields, exact) for held in value]
+    if not isinstance(value, str):
+        return value
+    whole = handle_of(value)
+    if whole is not None:
+        return str(exact.get(whole, whole))
+    return replace_handles(value, fields, lambda found: str(exact.get(found, found)))
+
+
+def reveal_arguments(tool: Tool, arguments: JsonObject, values: Mapping[Handle, str]) -> JsonObject:
+    """Return the arguments with values in the place of handles.
+
+    A handle that is a whole argument becomes a value of its schema's type: the vault holds text,
+    and `1984` may have to be a number. A handle inside other text becomes text.
+    """
+    if not values:
+        return arguments
+    properties = tool.properties
+    return {
+        name: _reveal(value, properties.get(name, {}), tool.input_schema, values)
+        for name, value in arguments.items()
+    }
+
+
+def personal_literals(tool: Tool, arguments: JsonObject) -> list[tuple[Handle, str]]:
+    """Return personal inputs that were given as values, not handles; they are hidden as well."""
+    given = [(name, arguments.get(name)) for name in tool.pii_fields]
+    return [
+        (Handle(name), str(value))
+        for name, value in given
+        if isinstance(value, str | int | float) and field_of(value) is None
+    ]
+
+
+def _reveal(
+    value: JsonValue, schema: JsonObject, root: JsonObject, values: Mapping[Handle, str]
+) -> JsonValue:
+    schema = resolve(schema, root)
+    if isinstance(value, dict):
+        properties = properties_of(schema)
+        return {k: _reveal(v, properties.get(k, {}), root, values) for k, v in value.items()}
+    if isinstance(value, list):
+        items = schema.get("items")
+        element = items if isinstance(items, dict) else {}
+        return [_reveal(held, element, root, values) for held in value]
+    if not isinstance(value, str):
+        return value
+    handle = handle_of(value)
+    if handle is not None and handle in values:
+        return _typed(values[handle], schema)
+    fields = {known.field for known in values}
+    return replace_handles(value, fields, lambda found: values.get(found, str(found)))
+
+
+def _typed(text: str, schema: JsonObject) -> JsonValue:
+    declared = schema.get("type")
+    kinds = declared if isinstance(declared, list) else [declared]
+    if declared is None or "string" in kinds:
+        return text
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        # The check that follows reports the wrong type, without quoting the value.
+        return text
+    return value

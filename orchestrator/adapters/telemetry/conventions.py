@@ -1,0 +1,214 @@
+"""Names of all spans, measurements and attributes that telemetry exports.
+
+Instruments and spans are made from these tables; docs/observing.md
+show them.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from orchestrator.messages import names
+
+Kind = Literal["counter", "histogram", "gauge"]
+Buckets = tuple[float, ...]
+
+# Still in development in the conventions, so not among the library's stable constants.
+URL_TEMPLATE: Final = "url.template"
+OPERATION: Final = "gen_ai.operation.name"
+PROVIDER: Final = "gen_ai.provider.name"
+REQUEST_MODEL: Final = "gen_ai.request.model"
+AGENT_NAME: Final = "gen_ai.agent.name"
+CONVERSATION_ID: Final = "gen_ai.conversation.id"
+TOOL_NAME: Final = "gen_ai.tool.name"
+CALL_ID: Final = "gen_ai.tool.call.id"
+TOKEN_TYPE: Final = "gen_ai.token.type"
+INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
+CACHED_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+ERROR_TYPE: Final = "error.type"
+
+MISSION_ID: Final = "orchestrator.mission.id"
+LEG_ID: Final = "orchestrator.leg.id"
+STATUS: Final = "orchestrator.status"
+ATTEMPT: Final = "orchestrator.attempt"
+OUTCOME: Final = "orchestrator.outcome"
+REFUSED_AT: Final = "orchestrator.agent.refused_at"
+ROUTE_REASON: Final = "orchestrator.route.reason"
+COST: Final = "orchestrator.model.cost"
+ROUTE_HEADERS: Final = (
+    *("x-orqen-tools-input", "x-orqen-tools-output", "x-orqen-prune-ratio"),
+    *("x-orqen-routing", "x-orqen-embedder"),
+)
+"""Headers of a selection, the same as for callers of the proxy."""
+
+SECONDS: Final[Buckets] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+"""Buckets for the work of machines."""
+LONG_SECONDS: Final[Buckets] = (
+    *(0.1, 0.5, 1, 2.5, 5, 15, 60, 300, 900),
+    *(3600, 4 * 3600, 86400, 3 * 86400, 7 * 86400),
+)
+"""Buckets for waits for people, up to a week."""
+_COUNTS: Final[Buckets] = (1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 250, 1000, 5000)
+_TOKENS: Final[Buckets] = tuple(float(4**power) for power in range(14))
+"""Buckets for tokens, as in the conventions for generative AI."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measurement."""
+
+    name: str
+    kind: Kind
+    unit: str
+    attributes: tuple[str, ...]
+    means: str
+    buckets: Buckets = ()
+
+
+@dataclass(frozen=True)
+class Spanned:
+    """A span; braces in its name stand for one of its attributes, or a name of this project."""
+
+    name: str
+    attributes: tuple[str, ...]
+    means: str
+
+
+_HTTP = ("http.request.method", "server.address", "server.port", "url.scheme")
+_HTTP_END = ("http.response.status_code", ERROR_TYPE)
+_MODEL = (OPERATION, PROVIDER, REQUEST_MODEL)
+_MISSION = (MISSION_ID, CONVERSATION_ID)
+_WHERE = (*_MISSION, LEG_ID, AGENT_NAME)
+
+
+def _counter(name: str, unit: str, attributes: tuple[str, ...], means: str) -> Measured:
+    return Measured(name, "counter", unit, attributes, means)
+
+
+def _gauge(name: str, unit: str, attributes: tuple[str, ...], means: str) -> Measured:
+    return Measured(name, "gauge", unit, attributes, means)
+
+
+def _histogram(
+    name: str, unit: str, attributes: tuple[str, ...], buckets: Buckets, means: str
+) -> Measured:
+    return Measured(name, "histogram", unit, attributes, means, buckets)
+
+
+# fmt: off
+HTTP_DURATION: Final = _histogram(
+    "http.client.request.duration", "s", (*_HTTP, *_HTTP_END), SECONDS,
+    "Duration of requests to providers.",
+)
+TOOL_CALLS: Final = _counter(
+    "orchestrator.tool.calls", "{call}", (TOOL_NAME, OUTCOME),
+    "Requests to tools, cancels and probes included, by outcome; failed: without an answer.",
+)
+SELECTIONS: Final = _counter(
+    "orchestrator.route.selections", "{selection}", ("band", "embedder"),
+    "Selections of tools by band; fail_open: the router failed, and all were forwarded.",
+)
+TOOLS_OFFERED: Final = _histogram(
+    "orchestrator.route.tools.offered", "{tool}", ("band",), _COUNTS,
+    "Tools that a selection chose from.",
+)
+TOOLS_FORWARDED: Final = _histogram(
+    "orchestrator.route.tools.forwarded", "{tool}", ("band",), _COUNTS,
+    "Tools that a selection forwarded to the planner.",
+)
+REFUSALS: Final = _counter(
+    "orchestrator.agent.refusals", "{call}", ("at",),
+    "Calls outside the wall of their agent, by where they were refused: decision, preparation, "
+    "sending.",
+)
+TOKENS: Final = _histogram(
+    "gen_ai.client.token.usage", "{token}", (*_MODEL, TOKEN_TYPE), _TOKENS,
+    "Tokens of each request to a model: input or output.",
+)
+MODEL_DURATION: Final = _histogram(
+    "gen_ai.client.operation.duration", "s", (*_MODEL, ERROR_TYPE), SECONDS,
+    "Duration of requests to models.",
+)
+MODEL_COST: Final = _counter(
+    "orchestrator.model.cost", "{USD}", _MODEL,
+    "Cost of requests to models by list price; models without one are left out.",
+)
+PARKED: Final = _gauge(
+    "orchestrator.rollback.parked", "{obligation}", (),
+    "Obligations that wait for an operator in the whole namespace; every worker reports them all.",
+)
+WAITING: Final = _gauge(
+    "orchestrator.waiting", "{workflow}", ("for",),
+    "Missions and rollbacks that wait for a confirmation, an answer, an operator or a provider, "
+    "in the whole namespace; every worker reports them all.",
+)
+MISSION_DURATION: Final = _histogram(
+    names.MISSION_DURATION, "s", ("status",), LONG_SECONDS,
+    "Duration of missions by final status.",
+)
+LEG_DURATION: Final = _histogram(
+    names.LEG_DURATION, "s", ("agent", "status"), LONG_SECONDS,
+    "Duration of legs by agent and final status.",
+)
+CONFIRMATION_WAIT: Final = _histogram(
+    names.CONFIRMATION_WAIT, "s", ("card_type", "end"), LONG_SECONDS,
+    "Time that cards were open, by their end: approved, rejected, sent back, expired.",
+)
+DECISIONS: Final = _counter(
+    names.DECISIONS_METRIC, "{decision}", ("card_type", "decision"),
+    "Decisions on cards, by kind: approve, amend, reject, respond.",
+)
+REMINDERS: Final = _counter(
+    names.REMINDERS_METRIC, "{reminder}", ("card_type",), "Reminders of open cards."
+)
+ROLLBACK_DURATION: Final = _histogram(
+    names.ROLLBACK_DURATION, "s", ("end",), LONG_SECONDS,
+    "Duration of rollbacks until everything had been tried, by end: rolled_back or parked.",
+)
+OBLIGATIONS: Final = _counter(
+    names.OBLIGATIONS_METRIC, "{obligation}", ("state",),
+    "Obligations of rollbacks, by their state when everything had been tried.",
+)
+# fmt: on
+
+MEASUREMENTS: Final = (
+    *(HTTP_DURATION, TOOL_CALLS, SELECTIONS, TOOLS_OFFERED, TOOLS_FORWARDED, REFUSALS),
+    *(TOKENS, MODEL_DURATION, MODEL_COST, MISSION_DURATION, LEG_DURATION),
+    *(CONFIRMATION_WAIT, DECISIONS, REMINDERS, ROLLBACK_DURATION, OBLIGATIONS, PARKED, WAITING),
+)
+
+SPANS: Final = (
+    Spanned("start mission", (MISSION_ID,), "A client starts a mission."),
+    Spanned(
+        "mission",
+        (*_MISSION, STATUS, ERROR_TYPE),
+        "A run of a mission: one that is continued as new has several.",
+    ),
+    Spanned("rollback", (*_MISSION, STATUS, ERROR_TYPE), "A rollback, until nothing is parked."),
+    Spanned("plan preview", (ERROR_TYPE,), "A plan that is only shown."),
+    Spanned("sweep", (ERROR_TYPE,), "A search for missions that were stopped from outside."),
+    Spanned(
+        "{activity}",
+        (
+            *(*_WHERE, ATTEMPT, ERROR_TYPE, REFUSED_AT, ROUTE_REASON),
+            *ROUTE_HEADERS,
+        ),
+        "An attempt of an activity, by its name: split_goal, think, cancel_obligation; with the id "
+        "of the leg that it is for.",
+    ),
+    Spanned(
+        f"execute_tool {{{TOOL_NAME}}}",
+        (*_WHERE, OPERATION, TOOL_NAME, CALL_ID, ATTEMPT, ERROR_TYPE, REFUSED_AT),
+        "One attempt of a tool call, checks before it included.",
+    ),
+    Spanned(
+        f"{{http.request.method}} {{{URL_TEMPLATE}}}",
+        (*_HTTP, *_HTTP_END, URL_TEMPLATE, TOOL_NAME, CALL_ID, OUTCOME),
+        "One request to a provider, which gets its `traceparent`.",
+    ),
+    Spanned(
+        f"chat {{{REQUEST_MODEL}}}",
+        (*_MODEL, INPUT_TOKENS, OUTPUT_TOKENS, CACHED_TOKENS, COST, ERROR_TYPE),
+        "One request to a model.",
+    ),
+)

@@ -1,0 +1,342 @@
+"""Read the states of a workflow by replaying its history in this process.
+
+No worker is asked, and the history does not grow. The workflow calls its attribute `observer` after
+each change of its visible state; workers never set it. The state is also read where an activity
+begins.
+"""
+
+import asyncio
+import functools
+import logging
+from bisect import bisect
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client, WorkflowHistory
+from temporalio.converter import PayloadCodec
+from temporalio.worker import (
+    ExecuteWorkflowInput,
+    Interceptor,
+    Replayer,
+    StartActivityInput,
+    StartLocalActivityInput,
+    UnsandboxedWorkflowRunner,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
+
+from orchestrator.core.errors import EventsUnreadable
+
+Read = Callable[[Any], Any]
+"""Reads the state of a workflow instance: an immutable, comparable value."""
+
+COMPLETED: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+_STARTED: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED
+_ACCEPTED: Final = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED
+_OF_UPDATES: Final = (_ACCEPTED, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED)
+"""Types of events that belong to a task but carry no task number."""
+_TASK: Final = "workflow_task_completed_event_id"
+_AT_ONCE: Final = 2
+"""Replays that run in one process at the same time."""
+_TRIES: Final = 3
+"""Attempts of one replay: on a busy machine the SDK reports a deadlock."""
+_DEADLOCK: Final = "TMPRL1101"
+_LAST_TASKS: Final = 20
+"""The number of final tasks that are searched first for the last state."""
+
+
+class SeenState(NamedTuple):
+    """A state of a workflow."""
+
+    task: int
+    """The event that started the task."""
+    at: datetime
+    state: Any
+
+
+class Replays:
+    """Replays histories, a few at a time."""
+
+    def __init__(
+        self, client: Client, workflows: Callable[[], Sequence[type]] | None = None
+    ) -> None:
+        """Take the client that reads histories.
+
+        Args:
+            client: its data converter decodes payloads.
+            workflows: returns the workflow classes; None: all classes of this release.
+        """
+        self._client = client
+        self._workflows = workflows or _all_workflows
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    async def states(
+        self,
+        workflow_id: str,
+        events: Sequence[HistoryEvent],
+        read: Read,
+        *,
+        after: int = 0,
+        seen: int = 0,
+    ) -> list[SeenState]:
+        """Return the states after changes in completed tasks, without equal neighbours.
+
+        Args:
+            workflow_id: the id of the workflow.
+            events: the events of one run, from the first.
+            read: returns the state of an instance.
+            after: the task after which states are wanted.
+            seen: the task up to which the history was read before.
+
+        Raises:
+            EventsUnreadable: this release's code cannot have made the history.
+            OrchestratorError: the client's codec cannot open a payload.
+        """
+        tasks = sorted(task_ends(events))
+        found: list[SeenState] = []
+        for cut in _cuts(events, after, seen):
+            notes = _Notes(read, tasks, after=found[-1].task if found else after)
+            await self._replay(WorkflowHistory(workflow_id, events[:cut]), notes)
+            found += notes.found if not found else _new(found[-1], notes.found)
+        return found
+
+    async def last_state(
+        self, workflow_id: str, events: Sequence[HistoryEvent], read: Read
+    ) -> Any | None:
+        """Return the state after the last completed task; None before the first.
+
+        Raises:
+            EventsUnreadable: this release's code cannot have made the history.
+            OrchestratorError: the client's codec cannot open a payload.
+        """
+        ends = task_ends(events)
+        if not ends:
+            return None
+        tasks = sorted(ends)
+        starts = {([0] * (_LAST_TASKS + 1) + tasks)[-_LAST_TASKS - 1], 0}
+        for after in sorted(starts, reverse=True):
+            notes = _Notes(read, tasks, after=after)
+            await self._replay(WorkflowHistory(workflow_id, events[: max(ends.values())]), notes)
+            if notes.found:
+                return notes.found[-1].state
+        return None
+
+    async def _replay(self, history: WorkflowHistory, notes: "_Notes") -> None:
+        for tries in range(1, _TRIES + 1):
+            async with self._places:
+                failure = await self._replay_once(history, notes)
+            if _DEADLOCK not in failure or tries == _TRIES:
+                break
+        if failure:
+            raise EventsUnreadable(history.workflow_id, " ".join(failure.split())[:400])
+
+    async def _replay_once(self, history: WorkflowHistory, notes: "_Notes") -> str:
+        """Replay a history once; return why it cannot be read, or an empty string."""
+        converter = self._client.data_converter
+        codec = _NotingCodec(converter.payload_codec)
+        if converter.payload_codec is not None:
+            converter = replace(converter, payload_codec=codec)
+        notes.found.clear()
+        replayer = Replayer(
+            workflows=self._workflows(),
+            interceptors=[notes],
+            workflow_runner=UnsandboxedWorkflowRunner(),
+            workflow_task_executor=_threads(),
+            data_converter=converter,
+        )
+        with _quiet():
+            result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+        if codec.error is not None:
+            raise codec.error
+        return notes.failure or (str(result.replay_failure) if result.replay_failure else "")
+
+
+def _all_workflows() -> Sequence[type]:
+    from orchestrator.workflows import ALL_WORKFLOWS  # imported only to read states
+
+    return ALL_WORKFLOWS
+
+
+def _new(last: SeenState, found: Sequence[SeenState]) -> Sequence[SeenState]:
+    return found[1:] if found and found[0].state == last.state else found
+
+
+# -- tasks of a history ---------------------------------------------------------------------------
+
+
+def task_ends(events: Sequence[HistoryEvent]) -> dict[int, int]:
+    """Map the start event of each completed task to the number of events up to the task's end."""
+    ends: dict[int, int] = {}
+    started, ended, completed = 0, 0, 0
+    for place, event in enumerate(events, 1):
+        if event.event_type == _STARTED:
+            started = event.event_id
+        elif event.event_type == COMPLETED:
+            ended, completed = started, event.event_id
+            ends[ended] = place
+        elif ended and (
+            _is_command_of((ended, completed), event) or event.event_type in _OF_UPDATES
+        ):
+            ends[ended] = place
+    return ends
+
+
+def _cuts(events: Sequence[HistoryEvent], after: int, seen: int) -> list[int]:
+    """Return the lengths to which the history is replayed in turn, ending with the whole history.
+
+    The core applies an update that arrived while a task was running together with that task,
+    although the recorded task did not know of the update.
+    """
+    ends = task_ends(events)
+    cuts: list[int] = []
+    before = 0
+    for task, end in ends.items():
+        accepted = (e for e in events[before:end] if e.event_type == _ACCEPTED)
+        if before and any(_is_merged(one, events, task) for one in accepted):
+            cuts.append(before)
+        if task == seen:
+            cuts.append(end)
+        before = end
+    begun = ends.get(after, 0)
+    return sorted({cut for cut in [*cuts, before] if cut > begun})
+
+
+def _is_merged(accepted: HistoryEvent, events: Sequence[HistoryEvent], task: int) -> bool:
+    """Return True if an update was sent before the task that took it was even scheduled."""
+    update = accepted.workflow_execution_update_accepted_event_attributes
+    started = events[task - events[0].event_id].workflow_task_started_event_attributes
+    return update.accepted_request_sequencing_event_id < started.scheduled_event_id
+
+
+def _is_command_of(task: tuple[int, int], event: HistoryEvent) -> bool:
+    """Return True if the event is a command of the task with these start and completion events.
+
+    A test server names either of them, or none.
+    """
+    kind = event.WhichOneof("attributes")
+    made_by = getattr(getattr(event, kind), _TASK, None) if kind else None
+    return made_by in (*task, 0)
+
+
+# -- notes of a replay ----------------------------------------------------------------------------
+
+
+@dataclass
+class _Notes(Interceptor):
+    """Notes the states of the replayed workflow."""
+
+    read: Read
+    tasks: Sequence[int]
+    after: int
+    found: list[SeenState] = field(default_factory=list)
+    failure: str = ""
+
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor]:
+        """Return a class that observes the instance from the beginning of its run."""
+        notes = self
+
+        class Acting(WorkflowOutboundInterceptor):
+            """Notes the state when an activity starts."""
+
+            def start_activity(self, input: StartActivityInput) -> Any:
+                notes.note(workflow.instance())
+                return super().start_activity(input)
+
+            def start_local_activity(self, input: StartLocalActivityInput) -> Any:
+                notes.note(workflow.instance())
+                return super().start_local_activity(input)
+
+        class Observing(WorkflowInboundInterceptor):
+            def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+                super().init(Acting(outbound))
+
+            async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+                instance = workflow.instance()
+                instance.observer = functools.partial(notes.note, instance)
+                try:
+                    return await super().execute_workflow(input)
+                finally:
+                    notes.note(instance)
+
+        return Observing
+
+    def note(self, instance: Any) -> None:
+        """Note the state after a change, if it is wanted."""
+        info, now = workflow.info(), workflow.now()
+        # An evicted run has no time of its own, and treats its eviction as a cancellation.
+        if now < info.start_time or not workflow.unsafe.is_replaying():
+            return
+        # At the end of a history the core also counts the next task.
+        task = self.tasks[bisect(self.tasks, info.get_current_history_length()) - 1]
+        if task > self.after:
+            self.keep(instance, task)
+
+    def keep(self, instance: Any, task: int) -> None:
+        """Store the state if it differs from the last one."""
+        try:
+            state = self.read(instance)
+        except Exception as error:
+            self.failure = self.failure or f"its state cannot be read: {error!r}"
+            return
+        if not self.found or self.found[-1].state != state:
+            self.found.append(SeenState(task, workflow.now(), state))
+
+
+class _NotingCodec(PayloadCodec):
+    """A codec that stores its first decoding error, which a replay replaces by another error."""
+
+    def __init__(self, inner: PayloadCodec | None) -> None:
+        self._inner = inner
+        self.error: Exception | None = None
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Encode as the inner codec does."""
+        return await self._inner.encode(payloads) if self._inner else list(payloads)
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Decode as the inner codec does."""
+        try:
+            return await self._inner.decode(payloads) if self._inner else list(payloads)
+        except Exception as error:
+            self.error = self.error or error
+            raise
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    """Return the threads that replay workflow code, outside the caller's event loop."""
+    return ThreadPoolExecutor(max_workers=2 * _AT_ONCE, thread_name_prefix="replay")
+
+
+_IS_REPLAY: Final = ContextVar("is_replay", default=False)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the SDK's log during a replay: the raised error has the reason."""
+    _silence_replays()
+    token = _IS_REPLAY.set(True)
+    try:
+        yield
+    finally:
+        _IS_REPLAY.reset(token)
+
+
+@functools.cache
+def _silence_replays() -> None:
+    """Drop log records of replays once for the process; its workers log as before."""
+    prefix = "temporalio.worker"
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith(prefix)]:
+        logging.getLogger(name).addFilter(lambda _: not _IS_REPLAY.get())

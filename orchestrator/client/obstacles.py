@@ -1,0 +1,146 @@
+"""Why a workflow does not continue: nobody polls its task queue, or its tasks keep failing."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import (
+    EventType,
+    TaskQueueType,
+    WorkerVersioningMode,
+    WorkflowTaskFailedCause,
+)
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue, TaskQueueVersioningInfo
+from temporalio.api.workflowservice.v1 import (
+    DescribeTaskQueueRequest,
+    GetWorkflowExecutionHistoryReverseRequest,
+)
+from temporalio.client import Client, WorkflowExecutionDescription
+from temporalio.exceptions import FailureError
+
+from orchestrator.adapters.temporal.pinned_builds import Version, named_version
+from orchestrator.core.errors import NoWorker, PayloadLocked, PayloadLost, WorkflowStuck
+
+_POLLER_GONE = timedelta(seconds=75)
+"""A poll lasts a minute, so a poller that was not seen for longer than this is dead."""
+_ATTEMPTS: Final = 2
+"""A task at its third attempt has failed twice, which is no brief disturbance."""
+_LOOKED_THROUGH: Final = 20
+"""Number of last events to search: only newly arrived events follow the failure."""
+_LONGEST: Final = 300
+_CAUSE: Final = "WORKFLOW_TASK_FAILED_CAUSE_"
+_REMEDIES: Final = {
+    PayloadLocked.__name__: "Give its workers that key, and it goes on by itself",
+    PayloadLost.__name__: "Give its workers that store, and it goes on by itself",
+}
+"""The needs of the workers, by failure type; newer worker code would not fix these failures."""
+_UNREAD: Final = "Ask again with that key to know why it cannot go on"
+
+
+async def absence(
+    temporal: Client,
+    task_queue: str,
+    pinned_to: Version | None = None,
+    *,
+    kind: "TaskQueueType.ValueType" = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+) -> NoWorker | None:
+    """Return why nobody would take tasks of a queue; None when a worker polls it.
+
+    A worker that has just died still counts for a while.
+
+    Args:
+        temporal: the server.
+        task_queue: the name of the queue.
+        pinned_to: the build that the workflow stays with; None: the current one.
+        kind: workflow or activity tasks.
+    """
+    answer = await temporal.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=temporal.namespace,
+            task_queue=TaskQueue(name=task_queue),
+            task_queue_type=kind,
+        )
+    )
+    now = datetime.now(UTC)
+    polling = {
+        _version_of(one)
+        for one in answer.pollers
+        if now - one.last_access_time.ToDatetime(tzinfo=UTC) < _POLLER_GONE
+    }
+    wanted: set[Version | None] = {pinned_to} if pinned_to else _routed_to(answer.versioning_info)
+    return None if polling & wanted else _no_worker(task_queue, wanted, polling, pinned_to)
+
+
+def _version_of(poller: PollerInfo) -> Version | None:
+    options = poller.deployment_options
+    versioned = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
+    is_versioned = options.worker_versioning_mode == versioned
+    return (options.deployment_name, options.build_id) if is_versioned else None
+
+
+def _routed_to(info: TaskQueueVersioningInfo) -> set[Version | None]:
+    """Return the builds to which a new workflow may go; None stands for unversioned workers."""
+    ramping = named_version(info.ramping_deployment_version)
+    return {named_version(info.current_deployment_version), *([ramping] if ramping else [])}
+
+
+def _no_worker(
+    task_queue: str,
+    wanted: set[Version | None],
+    polling: set[Version | None],
+    pinned_to: Version | None,
+) -> NoWorker:
+    builds = sorted(filter(None, polling))
+    if wanted == {None} and builds:
+        deployment, build = builds[-1]
+        return NoWorker(task_queue, build=build, waits_in=deployment)
+    named = pinned_to or next(filter(None, wanted), None)
+    return NoWorker(task_queue, build=named[1] if named else "")
+
+
+async def stuck(client: Client, found: WorkflowExecutionDescription) -> WorkflowStuck | None:
+    """Return why a workflow cannot continue; None while its tasks do not fail."""
+    attempts = found.raw_description.pending_workflow_task.attempt
+    if attempts <= _ATTEMPTS:
+        return None
+    failed = await _last_failure(client, found)
+    return None if failed is None else WorkflowStuck(found.id, attempts, *failed)
+
+
+async def _last_failure(
+    client: Client, found: WorkflowExecutionDescription
+) -> tuple[str, str] | None:
+    """Return cause and message of the last failed task, and its remedy where one is known.
+
+    Returns None when the task only timed out.
+    """
+    answer = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=WorkflowExecution(workflow_id=found.id, run_id=found.run_id),
+            maximum_page_size=_LOOKED_THROUGH,
+        )
+    )
+    for event in answer.history.events:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+            failed = event.workflow_task_failed_event_attributes
+            cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(_CAUSE)
+            said, remedy = await _message_of(client, failed.failure)
+            words = " ".join(said.split())[:_LONGEST]
+            return ": ".join(filter(None, (cause.lower().replace("_", " "), words))), remedy
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            return None
+    return None
+
+
+async def _message_of(client: Client, failure: Failure) -> tuple[str, str]:
+    """Return the message of a failure, if it can be decoded here, and the remedy."""
+    read = Failure()
+    read.CopyFrom(failure)  # decoding changes the failure
+    try:
+        error = await client.data_converter.decode_failure(read)
+    except PayloadLocked as locked:
+        return f"its words cannot be read: {locked}", _UNREAD
+    said = error.message if isinstance(error, FailureError) else str(error)
+    return said, _REMEDIES.get(failure.application_failure_info.type, "")

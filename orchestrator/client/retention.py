@@ -1,0 +1,235 @@
+"""Retention: removal of personal values, observations, catalogs and payloads that nothing needs.
+
+Removed data is gone: a rollback that needs it afterwards parks, with a message. Every step may be
+repeated, by any number of processes.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, begun_rollback, described
+from orchestrator.core.errors import UsageError
+from orchestrator.messages import names
+
+if TYPE_CHECKING:  # imports a database library
+    from orchestrator.adapters.storage.payload_driver import PayloadDriver
+    from orchestrator.adapters.storage.personal_values import PiiVault
+    from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
+
+UNUSED_FOR: Final = timedelta(days=7)
+"""How long a catalog stays after a worker last started on it, with or without missions."""
+_SETTLED: Final = timedelta(days=1)
+"""Age from which payloads may be removed: the server may not know their workflow sooner."""
+_STOPPED: Final = (WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT)
+
+
+@dataclass(frozen=True)
+class MissionEnd:
+    """The end of a mission, and the reason why its data may still be needed."""
+
+    at: datetime | None = None
+    """None: the mission is not over, or the server does not know it."""
+    needed: str = ""
+
+
+@dataclass(frozen=True)
+class Removed:
+    """The missions whose values a round removed, and the number of superseded values."""
+
+    missions: tuple[str, ...] = ()
+    superseded: int = 0
+
+
+class KeptOfMissions(Protocol):
+    """A store of data by mission, such as an `ObservationStore`."""
+
+    def missions(self) -> Mapping[str, datetime]:
+        """Return the missions with data, and when the newest of it was stored."""
+        ...
+
+    def purge(self, *mission_ids: str) -> None:
+        """Remove all data of these missions."""
+        ...
+
+
+# -- data of missions ------------------------------------------------------------------------------
+
+
+async def remove_observations(
+    client: Client, store: KeptOfMissions, retention: timedelta, *, now: datetime
+) -> tuple[str, ...]:
+    """Remove the data of missions that have been over for longer than `retention`."""
+    kept = await asyncio.to_thread(store.missions)
+    expired = await _expired(client, kept, retention, now=now)
+    await asyncio.to_thread(store.purge, *expired)
+    return expired
+
+
+async def remove_expired(
+    client: Client, vault: "PiiVault", retention: timedelta, *, now: datetime
+) -> Removed:
+    """Remove the personal values of missions that have been over for longer than `retention`.
+
+    A value of the vault owner is removed that long after another replaced it, unless a mission from
+    before that, or its rollback, is still open.
+    """
+    held = await asyncio.to_thread(vault.contents)
+    kept = {
+        mission_id: max(value.stored_at for value in values)
+        for mission_id, values in held.missions().items()
+    }
+    expired = await _expired(client, kept, retention, now=now)
+    if expired:
+        await asyncio.to_thread(vault.purge, *expired)
+    superseded = 0
+    if held.superseded():
+        until = min(now - retention, await _oldest_open(client, now))
+        superseded = await asyncio.to_thread(vault.drop_superseded, until)
+    return Removed(expired, superseded)
+
+
+async def purge_mission(
+    client: Client,
+    vault: "PiiVault",
+    mission_id: str,
+    *,
+    observations: KeptOfMissions,
+    force: bool = False,
+) -> tuple[str, ...]:
+    """Remove the personal values that a mission brought, and its observations, which may hold them.
+
+    Returns:
+        The names of the fields of which it brought values.
+
+    Raises:
+        UsageError: the values may still be needed, and `force` is False.
+    """
+    end = await end_of(client, mission_id)
+    if end.needed and not force:
+        raise UsageError(
+            f"{end.needed}, which may need its personal values; without them its calls are not "
+            "sent and its rollback parks; to remove them all the same: --force"
+        )
+    fields = await asyncio.to_thread(vault.purge, mission_id)
+    await asyncio.to_thread(observations.purge, mission_id)
+    return fields
+
+
+async def _expired(
+    client: Client, kept: Mapping[str, datetime], retention: timedelta, *, now: datetime
+) -> tuple[str, ...]:
+    """Return the missions that have been over for longer than `retention`.
+
+    For a mission that the server does not know, the time counts from when its data was stored.
+    """
+    expired = []
+    for mission_id, kept_at in kept.items():
+        if kept_at + retention >= now:  # not due before that, so the server is not asked
+            continue
+        end = await end_of(client, mission_id)
+        if not end.needed and (end.at or kept_at) + retention < now:
+            expired.append(mission_id)
+    return tuple(expired)
+
+
+async def end_of(client: Client, mission_id: str) -> MissionEnd:
+    """Return when a mission and its rollback ended, according to the server."""
+    mission = await described(client.get_workflow_handle(mission_id))
+    rollback = await begun_rollback(client, mission_id)
+    if rollback is not None and rollback.status is WorkflowExecutionStatus.RUNNING:
+        return MissionEnd(needed=f"the rollback of {mission_id} is open")
+    if rollback is not None and rollback.status in BROKEN_OFF:
+        return MissionEnd(needed=f"the rollback of {mission_id} was broken off")
+    if mission is None:
+        return MissionEnd(rollback.close_time if rollback is not None else None)
+    if mission.status is WorkflowExecutionStatus.RUNNING:
+        return MissionEnd(needed=f"mission {mission_id} still runs")
+    if mission.status in _STOPPED and rollback is None:
+        return MissionEnd(
+            mission.close_time, f"mission {mission_id} was stopped and not rolled back"
+        )
+    ends = [one.close_time for one in (mission, rollback) if one is not None]
+    return MissionEnd(max((end for end in ends if end is not None), default=None))
+
+
+async def _oldest_open(client: Client, now: datetime) -> datetime:
+    """Return the start of the oldest mission that is open or has an open rollback; else now."""
+    kinds = f"'{names.MISSION_WORKFLOW}', '{names.ROLLBACK_WORKFLOW}'"
+    query = f"WorkflowType IN ({kinds}) AND ExecutionStatus = 'Running'"
+    oldest = now
+    async for execution in client.list_workflows(query):
+        mission = await described(client.get_workflow_handle(names.mission_of(execution.id)))
+        oldest = min(oldest, execution.start_time, mission.start_time if mission else oldest)
+    return oldest
+
+
+# -- catalogs and payloads -------------------------------------------------------------------------
+
+
+async def remove_catalogs(
+    client: Client, catalogs: "SqlCatalogs", *, now: datetime
+) -> tuple[str, ...]:
+    """Remove the catalogs with no mission on the server; return their digests."""
+    removed = []
+    for digest in await asyncio.to_thread(catalogs.unused_since, now - UNUSED_FOR):
+        if await _has_missions(client, catalogs, digest):
+            continue
+        remove = partial(catalogs.remove, digest, unless_used_since=now - UNUSED_FOR)
+        if await asyncio.to_thread(remove):
+            removed.append(digest)
+    return tuple(removed)
+
+
+async def _has_missions(client: Client, catalogs: "SqlCatalogs", digest: str) -> bool:
+    """Return True if the server knows a mission on a catalog; other catalogs are unpinned.
+
+    A mission that is over can still be rolled back while the server knows it.
+    """
+    while (oldest := await asyncio.to_thread(catalogs.oldest_mission_on, digest)) is not None:
+        mission_id, _ = oldest
+        if await described(client.get_workflow_handle(mission_id)) is not None:
+            return True
+        if await begun_rollback(client, mission_id) is not None:
+            return True
+        await asyncio.to_thread(catalogs.unpin, digest, mission_id)
+    return False
+
+
+async def remove_payloads(
+    client: Client, kept: "PayloadDriver", *, now: datetime
+) -> tuple[str, ...]:
+    """Remove large payloads that no workflow or schedule can refer to; return their owners."""
+    removed = []
+    held = await asyncio.to_thread(kept.workflows, client.namespace)
+    for workflow_id, kept_at in held.items():
+        if kept_at + _SETTLED >= now or await _is_named(client, workflow_id):
+            continue
+        await asyncio.to_thread(kept.purge, client.namespace, workflow_id)
+        removed.append(workflow_id)
+    return tuple(removed)
+
+
+async def _is_named(client: Client, workflow_id: str) -> bool:
+    """Return True if the id is of a workflow, or of a schedule of missions or one of its runs.
+
+    The input of a schedule's runs is stored once, under the common prefix of their ids.
+    """
+    if await described(client.get_workflow_handle(workflow_id)) is not None:
+        return True
+    if names.schedule_id_of(workflow_id) is None:
+        return False
+    try:
+        await client.get_schedule_handle(workflow_id).describe()
+        return True
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+    runs = client.list_workflows(f"WorkflowId STARTS_WITH '{workflow_id}-'", limit=1)
+    return any([True async for _ in runs])

@@ -1,0 +1,205 @@
+"""Derive events of one run of a mission or a rollback from its history."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.history.v1 import HistoryEvent
+
+from orchestrator.client.history_replay import Replays, task_ends
+from orchestrator.client.mission_state import STOPPED_OUTSIDE
+from orchestrator.messages import names
+from orchestrator.messages.event_changes import (
+    MissionState,
+    Where,
+    rollback_changes,
+    state_changes,
+    stopped_changes,
+    terminated,
+)
+from orchestrator.messages.events import Event, HistoryPlace
+
+CONTINUED: Final = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
+_ENDS: Final = frozenset(
+    {
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+        CONTINUED,
+    }
+)
+
+History = Callable[[str], Awaitable[Sequence[HistoryEvent]]]
+"""Returns the history of a run of the same workflow."""
+
+
+class PlacedEvent(NamedTuple):
+    """An event with its position in a history, for sorting with events of other workflows."""
+
+    at: datetime
+    workflow_id: str
+    place: HistoryPlace
+    event: Event
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Functions that read the state of a workflow and derive events from its changes."""
+
+    read: Callable[[Any], Any]
+    changes: Callable[[Any, Any, Where], Iterator[Event]]
+
+
+_KINDS: Final = {
+    names.MISSION_WORKFLOW: _Kind(
+        lambda mission: MissionState(result=mission.result(), progress=mission.progress()),
+        state_changes,
+    ),
+    names.ROLLBACK_WORKFLOW: _Kind(lambda rollback: rollback.report(), rollback_changes),
+}
+
+
+class RunEvents:
+    """Derives each event of one run's history once."""
+
+    def __init__(
+        self,
+        replays: Replays,
+        workflow_id: str,
+        kind: str,
+        after: HistoryPlace,
+        *,
+        history: History | None = None,
+    ) -> None:
+        """Take the run.
+
+        Args:
+            replays: reads states.
+            workflow_id: the id of the mission or the rollback.
+            kind: its workflow type.
+            after: the run, and the position of the last event that was returned.
+            history: returns the history of the run that this one continues, if it is retained.
+        """
+        self._replays = replays
+        self._history = history
+        self._is_begun = False
+        self.workflow_id = workflow_id
+        self._kind = _KINDS[kind]
+        self._given = after
+        self._seen = after.task
+        self._is_reopened = False
+        self._before: Any = None
+        self._task = 0
+        """The last task that was replayed."""
+        self._counted = 0
+        self._count = 0
+        self._mission_id = names.mission_of(workflow_id)
+
+    @property
+    def last(self) -> Any:
+        """Return the last state; None before the first."""
+        return self._before
+
+    async def of(self, events: Sequence[HistoryEvent]) -> list[PlacedEvent]:
+        """Return the events of this history that were not returned before.
+
+        Raises:
+            EventsUnreadable: this release's code cannot replay the history.
+        """
+        found: list[PlacedEvent] = []
+        reset = reset_in(events)
+        if not self._is_begun:
+            self._before = await self._state_before(events)
+            self._is_begun = True
+        if any(task > self._task for task in task_ends(events)):
+            for task, at, now in await self._replays.states(
+                self.workflow_id, events, self._kind.read, after=self._task, seen=self._seen
+            ):
+                # Events before the beginning belong to the previous run, or, after a reset, to the
+                # run that was reset.
+                is_first = self._before is None and _continued(events) != ""
+                if is_first or (reset is not None and task < reset.event_id):
+                    self._before = now
+                    continue
+                found += self._reopened(reset)
+                changes = self._kind.changes(self._before, now, self._at(at))
+                found += self._new(task, at, changes)
+                self._before = now
+            self._task = max(self._task, *task_ends(events))
+        found += self._reopened(reset)
+        return [*found, *self._end(events)]
+
+    async def _state_before(self, events: Sequence[HistoryEvent]) -> Any:
+        """Return the last state of the run that this one continues; None without one."""
+        before = _continued(events)
+        if not before or self._history is None:
+            return None
+        events = await self._history(before)
+        return await self._replays.last_state(self.workflow_id, events, self._kind.read)
+
+    def _at(self, moment: datetime) -> Where:
+        return Where(mission_id=self._mission_id, leg_id="", at=moment)
+
+    def _new(self, task: int, at: datetime, changes: Iterator[Event]) -> Iterator[PlacedEvent]:
+        numbered = (self._numbered(task, at, event) for event in changes)
+        return (one for one in numbered if one is not None)
+
+    def _numbered(self, task: int, at: datetime, event: Event) -> PlacedEvent | None:
+        """Return an event with its position; None if it was returned before."""
+        if task != self._counted:
+            self._counted, self._count = task, 0
+        self._count += 1
+        place = HistoryPlace(self._given.run_id, task, self._count)
+        if (task, self._count) <= (self._given.task, self._given.told):
+            return None
+        self._given = place
+        return PlacedEvent(at, self.workflow_id, place, event)
+
+    def _reopened(self, reset: HistoryEvent | None) -> Iterator[PlacedEvent]:
+        """Yield the waits that a reset has reopened, because their ends were already returned."""
+        before = self._before
+        if reset is None or self._is_reopened:
+            return iter(())
+        self._is_reopened = True
+        if not isinstance(before, MissionState):
+            return iter(())
+        at = reset.event_time.ToDatetime(tzinfo=UTC)
+        closed = terminated(before, before.result.started_at, STOPPED_OUTSIDE)
+        return self._new(reset.event_id, at, self._kind.changes(closed, before, self._at(at)))
+
+    def _end(self, events: Sequence[HistoryEvent]) -> Iterator[PlacedEvent]:
+        """Return the event of a mission that was stopped from outside."""
+        last = end_of(events)
+        if last is None or last.event_type == CONTINUED:
+            return iter(())
+        if self._kind is not _KINDS[names.MISSION_WORKFLOW]:
+            return iter(())
+        at = last.event_time.ToDatetime(tzinfo=UTC)
+        changes = stopped_changes(self._before, self._at(at), STOPPED_OUTSIDE)
+        return self._new(last.event_id, at, changes)
+
+
+def _continued(events: Sequence[HistoryEvent]) -> str:
+    """Return the id of the run that a run continues; empty for a first run."""
+    return events[0].workflow_execution_started_event_attributes.continued_execution_run_id
+
+
+def reset_in(events: Sequence[HistoryEvent]) -> HistoryEvent | None:
+    """Return the last event by which a run continues from the middle of another one."""
+    return next((event for event in reversed(events) if _is_reset(event)), None)
+
+
+def _is_reset(event: HistoryEvent) -> bool:
+    if event.event_type != EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+        return False
+    cause = event.workflow_task_failed_event_attributes.cause
+    return cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
+
+
+def end_of(events: Sequence[HistoryEvent]) -> HistoryEvent | None:
+    """Return the event that closed the run; None while it runs."""
+    return events[-1] if events and events[-1].event_type in _ENDS else None

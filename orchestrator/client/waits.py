@@ -1,0 +1,224 @@
+"""Cards, questions and pauses that wait for people, and the decisions and answers to them.
+
+Waits are read from the memos of missions. Decisions and answers go to the mission in their id.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from pydantic import Field, JsonValue
+from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
+
+from orchestrator.client.connection import Connection
+from orchestrator.confirmation.models import (
+    ConfirmationCard,
+    Decision,
+    DecisionEnvelope,
+    DecisionReceipt,
+)
+from orchestrator.core import errors
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages import names
+from orchestrator.messages.leg import AnswerInput, LegWaiting, Question
+from orchestrator.messages.open_waits import Waiting, commands_for, urgency, waiting_of_all
+
+_WAITING: Final = (
+    "ExecutionStatus = 'Running' "
+    f"AND {names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer', 'model', 'store')"
+)
+
+
+class Understood(Record):
+    """An answer as it was read."""
+
+    values: JsonObject = Field(default_factory=dict)
+    notes: tuple[str, ...] = Field(
+        default=(), description="what was read otherwise than it was typed, a line for each field"
+    )
+    problems: tuple[str, ...] = Field(default=(), description="a sentence for each unread field")
+
+
+# -- what waits -----------------------------------------------------------------------------------
+
+
+async def waits_in(mission: WorkflowExecution) -> Waiting:
+    """Return the waits in a mission's memo; none for a mission that is over."""
+    if mission.status is not WorkflowExecutionStatus.RUNNING:
+        return Waiting()
+    keys = [key for key in mission.raw_info.memo.fields if key.startswith(names.WAITS_MEMO)]
+    values = [await mission.memo_value(key, None, type_hint=LegWaiting) for key in keys]
+    return waiting_of_all(one for one in values if isinstance(one, LegWaiting))
+
+
+async def waits_of(connection: Connection, mission_id: str) -> Waiting:
+    """Return the waits of one mission.
+
+    Raises:
+        MissionNotFound: there is no such mission.
+    """
+    return in_order([await waits_in(await connection.mission(mission_id))])
+
+
+async def all_waiting(connection: Connection) -> Waiting:
+    """Return the waits of every mission."""
+    with connection.explaining():
+        return in_order(
+            [await waits_in(one) async for one in connection.temporal.list_workflows(_WAITING)]
+        )
+
+
+def in_order(several: Iterable[Waiting]) -> Waiting:
+    """Merge several into one, sorted by expiry, the first to expire first."""
+    parts = list(several)
+    return Waiting(
+        cards=tuple(sorted((card for one in parts for card in one.cards), key=urgency)),
+        questions=tuple(sorted((asked for one in parts for asked in one.questions), key=urgency)),
+        pauses=tuple(pause for one in parts for pause in one.pauses),
+        stalled=tuple(why for one in parts for why in one.stalled),
+    )
+
+
+def mission_of(asked_id: str) -> str:
+    """Return the mission to which a confirmation, a question or a pause belongs.
+
+    Raises:
+        CardUnknown: the id has another form.
+    """
+    mission_id = names.mission_of(asked_id)
+    if not mission_id or mission_id == asked_id:
+        raise errors.CardUnknown(asked_id, "this is no id of a confirmation or a question")
+    return mission_id
+
+
+async def workflow_of(connection: Connection, asked_id: str) -> str:
+    """Return the workflow that handles decisions and answers for an id: a mission or a saga.
+
+    Raises:
+        CardUnknown: the id has another form.
+    """
+    mission_id = mission_of(asked_id)
+    if names.may_be_saga(mission_id):
+        query = f"{names.AGENT_ATTRIBUTE} = '{names.saga_attribute(mission_id)}'"
+        with connection.explaining():
+            async for found in connection.temporal.list_workflows(query):
+                return found.id
+    return mission_id
+
+
+async def _waits_about(connection: Connection, asked_id: str) -> Waiting:
+    """Return the waits of the workflow to which an id belongs.
+
+    Raises:
+        MissionNotFound: there is no such workflow.
+    """
+    workflow_id = await workflow_of(connection, asked_id)
+    if workflow_id == mission_of(asked_id):
+        return await waits_of(connection, workflow_id)
+    return in_order([await waits_in(await connection.describe(workflow_id))])
+
+
+async def open_card(connection: Connection, confirmation_id: str) -> ConfirmationCard:
+    """Return one open card.
+
+    Raises:
+        CardUnknown: the card is not open, or never existed.
+    """
+    try:
+        cards = (await _waits_about(connection, confirmation_id)).cards
+    except errors.MissionNotFound:
+        cards = ()
+    for card in cards:
+        if card.confirmation_id == confirmation_id:
+            return card
+    others = ", ".join(card.confirmation_id for card in cards)
+    why = f"not open; its mission now asks {others}" if others else "no such confirmation is open"
+    raise errors.CardUnknown(confirmation_id, why)
+
+
+async def open_question(connection: Connection, question_id: str) -> Question | None:
+    """Return the question with that id; None if it is not open."""
+    try:
+        questions = (await _waits_about(connection, question_id)).questions
+    except errors.MissionNotFound:
+        return None
+    return next((one for one in questions if one.question_id == question_id), None)
+
+
+# -- decisions and answers ------------------------------------------------------------------------
+
+
+async def send_decision(connection: Connection, decision: Decision) -> DecisionReceipt:
+    """Send a decision on an open card. See `MissionClient.decide`."""
+    return await connection.update(
+        await workflow_of(connection, decision.confirmation_id),
+        names.DECIDE_UPDATE,
+        DecisionEnvelope(decision=decision),
+        DecisionReceipt,
+        about=decision.confirmation_id,
+    )
+
+
+async def send_answer(
+    connection: Connection,
+    question_id: str,
+    typed: Mapping[str, JsonValue] | str,
+    *,
+    answered_by: str = "",
+) -> Understood:
+    """Read an answer and send it. See `MissionHandle.answer`."""
+    from orchestrator.messages.question_field import personal_problems
+
+    question = await open_question(connection, question_id) if typed else None
+    by_name = _of_the_only_field(question, typed) if isinstance(typed, str) else typed
+    understood = Understood(values=dict(by_name), problems=personal_problems(by_name))
+    if question is not None:
+        understood = read_for(question, by_name)
+    if understood.problems:
+        raise errors.QuestionError(
+            question_id, "; ".join(understood.problems), code="AnswerInvalid"
+        )
+    await connection.update(
+        await workflow_of(connection, question_id),
+        names.ANSWER_UPDATE,
+        AnswerInput(question_id=question_id, values=understood.values, answered_by=answered_by),
+        str,
+        about=question_id,
+    )
+    return understood
+
+
+def read_for(
+    question: Question, typed: Mapping[str, JsonValue], *, now: datetime | None = None
+) -> Understood:
+    """Read typed texts by the question's fields and the clock of the person who answers.
+
+    The clock has the mission's time zone: a mission that runs for a week is answered "tomorrow".
+    """
+    from orchestrator.client.typed_answers import read_answer  # loads the languages of dates
+    from orchestrator.messages.question_field import personal_problems
+
+    zone = question.asked_at.tzinfo if question.asked_at is not None else UTC
+    refused = personal_problems(typed)
+    if refused:
+        return Understood(values=dict(typed), problems=refused)
+    return read_answer(question.fields, typed, now=now or datetime.now(zone))
+
+
+def _of_the_only_field(question: Question | None, text: str) -> Mapping[str, JsonValue]:
+    """Return a text under the name of the one required field.
+
+    Raises:
+        QuestionError: there are several, and the text does not say for which of them it is.
+    """
+    if question is None or not text.strip():
+        return {}
+    wanted = [field for field in question.asks if not field.is_optional] or question.asks
+    if len(wanted) != 1:
+        asked = ", ".join(field.name for field in question.asks)
+        reason = (
+            f"it asks for {asked or 'nothing to be typed'}: say for which the text is; "
+            f"give: {commands_for(question)[-1]}"
+        )
+        raise errors.QuestionError(question.question_id, reason, code="AnswerInvalid")
+    return {wanted[0].name: text}

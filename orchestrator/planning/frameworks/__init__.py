@@ -1,1 +1,0 @@
-"""Agents of other frameworks as planners: run for one step, their first call is the decision."""

@@ -1,0 +1,275 @@
+"""The three supported APIs: OpenAI's chat completions and responses, Anthropic's messages."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from orchestrator.core.errors import UsageError
+from orchestrator.pruning.model_request import (
+    Conversation,
+    ModelApi,
+    OfferedTool,
+    ToolChoice,
+    conversation_of,
+    failure_in,
+    member,
+    objects,
+    offered,
+    string_in,
+    text_of,
+)
+
+_FUNCTION_KINDS: Final = ("function", "custom")
+_ANTHROPIC_KINDS: Final = (None, "custom")
+_RESPONSE_CALLS: Final = ("function_call", "custom_tool_call")
+_RESPONSE_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
+_RESPONSE_SEARCH: Final = "tool_search"
+_ANTHROPIC_SEARCH: Final = {
+    "type": "tool_search_tool_bm25_20251119",
+    "name": "tool_search_tool_bm25",
+}
+
+
+class ChatCompletions:
+    """Requests to /chat/completions, which most compatible servers implement."""
+
+    name = "chat"
+    path = "/chat/completions"
+    turns_member = "messages"
+    can_defer = False
+
+    def tools_member(self, body: Mapping[str, Any]) -> str:
+        """Return `functions` for requests in the format before `tools`."""
+        return "functions" if "functions" in body and "tools" not in body else "tools"
+
+    def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
+        """Read a function, a custom tool, or an entry of `functions`."""
+        if "type" not in entry:
+            return offered(entry, entry)
+        is_own = entry["type"] in _FUNCTION_KINDS
+        return offered(entry, entry.get(entry["type"]) if is_own else None)
+
+    def choice(self, body: Mapping[str, Any]) -> ToolChoice:
+        """Read `tool_choice` or `function_call`."""
+        chosen = body.get("tool_choice", body.get("function_call"))
+        if isinstance(chosen, str):
+            return ToolChoice(is_none=chosen == "none")
+        named = [chosen, *objects(member(chosen, "allowed_tools", "tools"))]
+        return ToolChoice(names=frozenset(filter(None, map(_chat_called, named))))
+
+    def conversation(self, body: Mapping[str, Any]) -> Conversation:
+        """Read `messages`."""
+        messages = list(objects(body.get("messages")))
+        last = messages[-1] if messages else {}
+        answered = last.get("role") in ("tool", "function")
+        return conversation_of(
+            said=((m.get("role"), text_of(m.get("content"), "text")) for m in messages),
+            called=chain.from_iterable(map(_chat_calls, messages)),
+            last_error=failure_in(text_of(last.get("content"), "text")) if answered else None,
+        )
+
+    def search_tool(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """Return None: this API has no search."""
+        return None
+
+    def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the calls of each choice, whole or as it grows."""
+        for choice in objects(document.get("choices")):
+            for part in ("message", "delta"):
+                yield from _chat_calls(member(choice, part) or {})
+
+    def said(self, document: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the text of each choice, whole or as it grows."""
+        for choice in objects(document.get("choices")):
+            yield string_in(choice, "message", "content") + string_in(choice, "delta", "content")
+
+    def answer_id(self, document: Mapping[str, Any]) -> str:
+        """Return an empty id: requests bring all turns."""
+        return ""
+
+    def error(self, message: str, kind: str) -> Mapping[str, Any]:
+        """Return an error in OpenAI's format."""
+        return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
+
+
+def _chat_calls(message: Mapping[str, Any]) -> Iterator[str]:
+    yield from map(_chat_called, objects(message.get("tool_calls")))
+    yield string_in(message, "function_call", "name")
+
+
+def _chat_called(value: Any) -> str:
+    """Return the name in a call or a choice: under its kind, or at its top."""
+    named = (string_in(value, kind, "name") for kind in _FUNCTION_KINDS)
+    return next(filter(None, named), string_in(value, "name"))
+
+
+class Responses:
+    """Requests to /responses."""
+
+    name = "responses"
+    path = "/responses"
+    turns_member = "input"
+    can_defer = True
+
+    def tools_member(self, body: Mapping[str, Any]) -> str:
+        """Return `tools`."""
+        return "tools"
+
+    def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
+        """Read a function or a custom tool; namespaces and others are the provider's own."""
+        return offered(entry, entry if entry.get("type") in _FUNCTION_KINDS else None)
+
+    def choice(self, body: Mapping[str, Any]) -> ToolChoice:
+        """Read `tool_choice`."""
+        chosen = body.get("tool_choice")
+        if isinstance(chosen, str):
+            return ToolChoice(is_none=chosen == "none")
+        named = [chosen, *objects(member(chosen, "tools"))]
+        return ToolChoice(names=frozenset(filter(None, (string_in(one, "name") for one in named))))
+
+    def conversation(self, body: Mapping[str, Any]) -> Conversation:
+        """Read `input`, a text or items."""
+        given = body.get("input")
+        if isinstance(given, str):
+            given = [{"role": "user", "content": given}]
+        items = list(objects(given))
+        last = items[-1] if items else {}
+        answer = text_of(last.get("output"), "input_text", "output_text")
+        conversation_id = string_in(body, "conversation") or string_in(body, "conversation", "id")
+        return conversation_of(
+            said=(
+                (item.get("role"), text_of(item.get("content"), "input_text", "output_text"))
+                for item in items
+            ),
+            called=(string_in(i, "name") for i in items if i.get("type") in _RESPONSE_CALLS),
+            last_error=failure_in(answer) if last.get("type") in _RESPONSE_OUTPUTS else None,
+            instructions=string_in(body, "instructions"),
+            follows=string_in(body, "previous_response_id") or conversation_id,
+        )
+
+    def search_tool(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """Return OpenAI's own search."""
+        has_one = any(entry.get("type") == _RESPONSE_SEARCH for entry in entries)
+        return None if has_one else {"type": _RESPONSE_SEARCH}
+
+    def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the calls of an answer's output, or of an item of a stream."""
+        for item in (*objects(document.get("output")), document.get("item")):
+            if member(item, "type") in _RESPONSE_CALLS:
+                yield string_in(item, "name")
+
+    def said(self, document: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the texts of an answer's messages, or a piece of one."""
+        for item in objects(document.get("output")):
+            yield text_of(item.get("content"), "output_text")
+        if document.get("type") == "response.output_text.delta":
+            yield string_in(document, "delta")
+
+    def answer_id(self, document: Mapping[str, Any]) -> str:
+        """Return the id of an answer, or of the one that a stream reports."""
+        if document.get("object") == "response":
+            return string_in(document, "id")
+        return string_in(document, "response", "id")
+
+    def error(self, message: str, kind: str) -> Mapping[str, Any]:
+        """Return an error in OpenAI's format."""
+        return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
+
+
+class Messages:
+    """Requests to /messages."""
+
+    name = "messages"
+    path = "/messages"
+    turns_member = "messages"
+    can_defer = True
+
+    def tools_member(self, body: Mapping[str, Any]) -> str:
+        """Return `tools`."""
+        return "tools"
+
+    def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
+        """Read a tool of the caller; one with another type is Anthropic's own."""
+        return offered(entry, entry if entry.get("type") in _ANTHROPIC_KINDS else None)
+
+    def choice(self, body: Mapping[str, Any]) -> ToolChoice:
+        """Read `tool_choice`."""
+        chosen = body.get("tool_choice")
+        name = string_in(chosen, "name")
+        return ToolChoice(
+            is_none=member(chosen, "type") == "none", names=frozenset([name] if name else [])
+        )
+
+    def conversation(self, body: Mapping[str, Any]) -> Conversation:
+        """Read `messages`."""
+        messages = list(objects(body.get("messages")))
+        blocks = [block for message in messages for block in objects(message.get("content"))]
+        last = list(objects(messages[-1].get("content"))) if messages else []
+        return conversation_of(
+            said=((turn.get("role"), text_of(turn.get("content"), "text")) for turn in messages),
+            called=(string_in(b, "name") for b in blocks if b.get("type") == "tool_use"),
+            last_error=next(filter(None, map(_anthropic_failure, last)), None),
+            instructions=text_of(body.get("system"), "text"),
+        )
+
+    def search_tool(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """Return Anthropic's search by words."""
+        kinds = (str(entry.get("type") or "") for entry in entries)
+        has_one = any(kind.startswith("tool_search_tool_") for kind in kinds)
+        return None if has_one else _ANTHROPIC_SEARCH
+
+    def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the calls of an answer's content, or of a block that a stream begins."""
+        for block in (*objects(document.get("content")), document.get("content_block")):
+            if member(block, "type") == "tool_use":
+                yield string_in(block, "name")
+
+    def said(self, document: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the text of an answer's content, or a piece of it."""
+        yield text_of(document.get("content"), "text")
+        yield string_in(document, "delta", "text")
+
+    def answer_id(self, document: Mapping[str, Any]) -> str:
+        """Return an empty id: requests bring all turns."""
+        return ""
+
+    def error(self, message: str, kind: str) -> Mapping[str, Any]:
+        """Return an error in Anthropic's format."""
+        return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def _anthropic_failure(block: Mapping[str, Any]) -> str | None:
+    if block.get("type") != "tool_result":
+        return None
+    said = text_of(block.get("content"), "text")
+    return (said or "it failed") if block.get("is_error") is True else failure_in(said)
+
+
+APIS: Final[tuple[ModelApi, ...]] = (ChatCompletions(), Responses(), Messages())
+
+
+def api_of(path: str) -> ModelApi | None:
+    """Return the API of a request's path; None for every other path."""
+    return next((api for api in APIS if path.rstrip("/").endswith(api.path)), None)
+
+
+def api_named(name: str) -> ModelApi:
+    """Return the API of a name: chat, responses, messages.
+
+    Raises:
+        UsageError: no API has that name.
+    """
+    found = next((api for api in APIS if api.name == name), None)
+    if found is None:
+        known = ", ".join(api.name for api in APIS)
+        raise UsageError(f"no API is called {name!r}; name one of {known}")
+    return found
+
+
+def api_of_tools(tools: Sequence[Mapping[str, Any]]) -> ModelApi:
+    """Return the API in whose format tools are written."""
+    if any("input_schema" in tool for tool in tools):
+        return api_named("messages")
+    if any(isinstance(tool.get("function"), Mapping) for tool in tools):
+        return api_named("chat")
+    return api_named("responses")

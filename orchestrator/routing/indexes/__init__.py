@@ -1,1 +1,0 @@
-"""Sums over terms and pieces of words; they know nothing of tools."""

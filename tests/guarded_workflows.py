@@ -1,0 +1,107 @@
+"""Workflows of users, for workers that serve sagas; a module of its own, as sandboxes import it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic import BaseModel
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator import ToolCallFailed, ToolSaga
+
+PERSON: Final = {"traveler_name": "pii:traveler_name", "traveler_phone": "pii:traveler_phone"}
+
+
+@workflow.defn
+class Table:
+    """Reserves a table, and returns the saga and the reservation."""
+
+    @workflow.run
+    async def run(self, day: str) -> list[str]:
+        """Reserve the first one that is found."""
+        async with ToolSaga("table", requester="ana@example.com") as saga:
+            return [saga.saga_id, await reserve(saga, day)]
+
+
+@workflow.defn
+class Unclosed:
+    """Reserves a table in a saga whose block never ends."""
+
+    @workflow.run
+    async def run(self, day: str) -> None:
+        """Leave it open."""
+        saga = await ToolSaga("table").__aenter__()
+        await reserve(saga, day)
+
+
+@workflow.defn
+class Clumsy:
+    """Uses sagas as they cannot be used."""
+
+    @workflow.run
+    async def run(self, how: str) -> str:
+        """Return what the error says."""
+        try:
+            match how:
+                case "one name twice":
+                    async with ToolSaga(), ToolSaga():
+                        pass
+                case "no such tool":
+                    async with ToolSaga() as saga:
+                        await saga.call("dining_reserve_tabel")
+                case "outside of its block":
+                    await ToolSaga().call("dining_search_tables")
+        except ToolCallFailed as failed:
+            return failed.reason
+        except ApplicationError as error:
+            return error.message
+        return ""
+
+
+@workflow.defn
+class TakenName:
+    """Has an update of its own under a name that sagas need."""
+
+    @workflow.update
+    async def decide(self, what: str) -> str:
+        """Decide on something else."""
+        return what
+
+    @workflow.run
+    async def run(self, uses_saga: bool) -> str:
+        """Make no call."""
+        if not uses_saga:
+            return "no saga"
+        try:
+            async with ToolSaga():
+                return ""
+        except ApplicationError as error:
+            return error.message
+
+
+class Note(BaseModel):
+    """A model that the SDK's own converter does not write."""
+
+    text: str
+
+
+@workflow.defn
+class Noted:
+    """Needs the data converter of another plugin."""
+
+    @workflow.run
+    async def run(self, day: str, note: Note) -> Note:
+        """Reserve a table, and give the note back."""
+        async with ToolSaga("table", requester="ana@example.com") as saga:
+            await reserve(saga, day)
+        return note
+
+
+async def reserve(saga: ToolSaga, day: str) -> str:
+    """Reserve a table, and return the reservation's id."""
+    found: Any = await saga.call("dining_search_tables", {"city": "Lisbon", "date": day})
+    slot = found["tables"][0]["table_slot_id"]
+    table: Any = await saga.call("dining_reserve_table", {"table_slot_id": slot, **PERSON})
+    return str(table["reservation_id"])

@@ -1,0 +1,235 @@
+"""What a rollback begins with: a given ledger, raw history, the store, and a rollback before it."""
+
+from typing import Any, cast
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.exceptions import ApplicationError
+
+from orchestrator.activities.rollback_activities import RollbackActivities
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.protocols import SentCall
+from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.rollback import (
+    CollectLedgerInput,
+    CollectLedgerOutput,
+    ConcludeInput,
+    RollbackInput,
+    RollbackReport,
+)
+from orchestrator.messages.tool_call import ToolCall
+from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.testing import MemoryGrants, fake_obligation
+from orchestrator.testing.memory import MemoryCatalogs
+from tests.unit.activities.environments import of_mission, of_rollback
+from tests.unit.adapters.temporal.made_histories import NOW, Run, Server
+
+S = ObligationState
+ROLLBACK = "m.rollback"
+RUNNING = WorkflowExecutionStatus.RUNNING
+GIVEN = fake_obligation("m.1-trip.1", state=S.COMMITTED, committed_at=NOW)
+SENT = fake_obligation("m.1-trip.2")
+
+
+async def mission_of(*obligations: Obligation) -> Run:
+    """A run that has scheduled calls which leave these."""
+    run = await Run("1").start()
+    for one in obligations:
+        call = ToolCall(
+            call_id=one.obligation_id,
+            mission_id="m",
+            leg_id="1-trip",
+            tool="book",
+            catalog_digest="d",
+            arguments={},
+            obligation=one,
+        )
+        await run.schedule(names.INVOKE_TOOL, call)
+    return run
+
+
+async def server_of(mission: Run, *, status: WorkflowExecutionStatus, child: bool) -> Server:
+    """A mission and its rollback, which may be its child."""
+    rollback = await Run("r").start(RollbackInput(mission_id="m"))
+    server = Server().keep("m", mission).keep(ROLLBACK, rollback)
+    server.status["m"] = status
+    server.status[ROLLBACK] = RUNNING
+    if child:
+        server.parents[ROLLBACK] = "m"
+    return server
+
+
+async def collect(
+    server: Server, grants: MemoryGrants | None = None, **wanted: Any
+) -> CollectLedgerOutput:
+    activities = RollbackActivities(
+        MemoryCatalogs(), cast("ToolClient", None), server.client, grants or MemoryGrants()
+    )
+    given = CollectLedgerInput(mission_id="m", **wanted)
+    return await of_rollback("m", workflow_run_id="r").run(activities.collect_ledger, given)
+
+
+def ids(collected: CollectLedgerOutput) -> list[str]:
+    return [o.obligation_id for o in collected.ledger.obligations]
+
+
+async def test_a_living_mission_gives_its_rollback_the_ledger() -> None:
+    """Nothing of its history is read: the rollback is its child. What is another's is left out."""
+    server = await server_of(await mission_of(SENT), status=RUNNING, child=True)
+    foreign = fake_obligation("other.1-trip.1")
+
+    collected = await collect(server, ledger=Ledger(obligations=(GIVEN, foreign)))
+
+    assert ids(collected) == [GIVEN.obligation_id]
+    assert len(collected.notes) == 1
+
+
+async def test_a_ledger_that_somebody_else_gives_is_not_believed() -> None:
+    """History is read in its place."""
+    stopped = WorkflowExecutionStatus.TERMINATED
+    server = await server_of(await mission_of(SENT), status=stopped, child=False)
+
+    collected = await collect(server, ledger=Ledger(obligations=(GIVEN,)))
+
+    assert ids(collected) == [SENT.obligation_id]
+
+
+async def test_a_mission_under_way_is_left_alone() -> None:
+    """Unless it shows that it waits for its rollback."""
+    server = await server_of(await mission_of(SENT), status=RUNNING, child=False)
+
+    with pytest.raises(ApplicationError) as refused:
+        await collect(server)
+    server.attributes["m"] = {STATUS: MissionStatus.ROLLING_BACK}
+    collected = await collect(server)
+
+    assert (refused.value.type, refused.value.non_retryable) == ("MissionStillRuns", True)
+    assert ids(collected) == [SENT.obligation_id]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["reset", "deleted"])
+async def test_what_only_the_store_knows_counts(is_known: bool) -> None:
+    """The call of a branch that was reset and forgotten, or of a mission that was deleted."""
+    server = await server_of(await mission_of(SENT), status=RUNNING, child=is_known)
+    if not is_known:
+        del server.runs["m"]
+    grants = MemoryGrants()
+    lost = fake_obligation("m.1-trip.7")
+    grants.send(SentCall(lost.obligation_id, "m", "u", (), Ledger(obligations=(lost,))))
+
+    collected = await collect(server, grants, ledger=Ledger(obligations=(GIVEN,)))
+
+    assert lost.obligation_id in ids(collected)
+    assert (GIVEN.obligation_id in ids(collected)) is is_known
+
+
+async def test_what_a_mission_made_before_it_was_reset_counts_although_it_is_concluded() -> None:
+    """What an earlier mission of that id made belongs to that one."""
+    server = await server_of(await mission_of(SENT), status=RUNNING, child=True)
+    first_run = server.runs["m"][0].run_id
+    grants = MemoryGrants()
+    for number, origin in enumerate([first_run, "of an earlier mission"]):
+        made = fake_obligation(f"m.old.{number}", tool=f"tool_{number}")
+        made = made.model_copy(update={"origin": origin})
+        grants.send(SentCall(made.key, "m", "u", (), Ledger(obligations=(made,))))
+    grants.conclude("m")
+
+    collected = await collect(server, grants, ledger=Ledger(obligations=(GIVEN,)))
+
+    assert ids(collected) == [GIVEN.obligation_id, "m.old.0"]
+
+
+async def test_there_is_nothing_to_roll_back_of_what_never_was() -> None:
+    """A mission that comes later may have that id."""
+    with pytest.raises(ApplicationError) as refused:
+        await collect(Server())
+
+    assert (refused.value.type, refused.value.non_retryable) == ("MissionUnknown", True)
+
+
+async def test_a_broken_off_rollback_is_taken_over_from() -> None:
+    """What it settled stays so, also where the run in between had not begun."""
+    server = await server_of(
+        await mission_of(SENT), status=WorkflowExecutionStatus.TERMINATED, child=False
+    )
+    cancelled = SENT.model_copy(update={"state": S.CANCELLED, "settled_at": NOW})
+    first = await Run("q1").start(RollbackInput(mission_id="m"))
+    told = RollbackReport(mission_id="m", ledger=Ledger(obligations=(cancelled,)), settled=True)
+    await first.signal(names.ROLLBACK_SETTLED_SIGNAL, told)
+    second = await Run("q2").start(RollbackInput(mission_id="m", take_over="q1"))
+    server.runs[ROLLBACK] = [first, second, *server.runs[ROLLBACK]]
+
+    collected = await collect(server, take_over="q2")
+
+    assert [o.state for o in collected.ledger.obligations] == [S.CANCELLED]
+
+
+async def test_the_catalogs_of_a_sagas_rollback_are_kept_for_it() -> None:
+    """Its workflow may be gone while the rollback waits for an operator."""
+    kept: dict[str, list[str]] = {}
+
+    class Pinned(MemoryCatalogs):
+        def put(self, catalog: Catalog, *, mission_id: str = "") -> None:
+            super().put(catalog, mission_id=mission_id)
+            kept.setdefault(catalog.digest, []).append(mission_id)
+
+    saga = names.saga_id("trip", "order/7", "run-1")
+    store, catalog = Pinned(), Catalog({}, {})
+    store.put(catalog)
+    made = fake_obligation(f"{saga}.call-1.1", state=S.COMMITTED, committed_at=NOW)
+    made = made.model_copy(update={"catalog_digest": catalog.digest})
+    grants = MemoryGrants()
+    grants.send(SentCall(made.key, saga, "u", (), Ledger(obligations=(made,))))
+    activities = RollbackActivities(store, cast("ToolClient", None), Server().client, grants)
+
+    given = CollectLedgerInput(mission_id=saga)
+    await of_rollback(saga, workflow_run_id="r").run(activities.collect_ledger, given)
+
+    assert kept == {catalog.digest: ["", saga]}
+
+
+async def test_what_a_mission_that_ended_well_made_stands() -> None:
+    """Nobody looks for it in the store any more; a call that a reset had it forget stays there."""
+    server, grants = Server(), MemoryGrants()
+    forgotten = fake_obligation("m.1-trip.9")
+    for one in (SENT, forgotten):
+        grants.send(SentCall(one.key, "m", "u", (), Ledger(obligations=(one,))))
+    activities = RollbackActivities(
+        MemoryCatalogs(), cast("ToolClient", None), server.client, grants
+    )
+
+    told = ConcludeInput(mission_id="m", known=(SENT.obligation_id,))
+    concluded = await of_mission("m").run(activities.conclude_mission, told)
+
+    assert concluded.abandoned == grants.ledger("m") == Ledger(obligations=(forgotten,))
+    await of_mission("m").run(
+        activities.conclude_mission,
+        ConcludeInput(mission_id="m", known=(SENT.obligation_id, forgotten.obligation_id)),
+    )
+    assert grants.unfinished(after="", most=9) == []
+
+
+@pytest.mark.parametrize("had_ended", [False, True], ids=["under way", "ended well"])
+async def test_a_worker_that_dies_after_it_concluded_gives_the_next_one_the_same(
+    had_ended: bool,
+) -> None:
+    """The calls of the branch before a reset are reported again, until their rollback is noted."""
+    grants = MemoryGrants()
+    forgotten = fake_obligation("m.old.1").model_copy(update={"origin": "run-1"})
+    grants.send(SentCall(forgotten.key, "m", "u", (), Ledger(obligations=(forgotten,))))
+    if had_ended:
+        grants.conclude("m")
+    activities = RollbackActivities(
+        MemoryCatalogs(), cast("ToolClient", None), Server().client, grants
+    )
+    ended = ConcludeInput(mission_id="m", origin="run-1")
+
+    reports = [await of_mission("m").run(activities.conclude_mission, ended) for _ in range(2)]
+    cancelled = forgotten.moved(S.COMMITTED, at=NOW).moved(S.CANCELLED, at=NOW)
+    grants.settle(forgotten.key, Ledger(obligations=(cancelled,)))
+    reports.append(await of_mission("m").run(activities.conclude_mission, ended))
+
+    assert [len(one.abandoned.obligations) for one in reports] == [1, 1, 0]

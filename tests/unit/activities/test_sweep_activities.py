@@ -1,0 +1,299 @@
+"""What a sweep does about one mission, by what the server and the store know of it."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
+from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionFailedEventAttributes
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from orchestrator.activities import rollback_activities as sweep_activities
+from orchestrator.activities.rollback_activities import SweepActivities, stranded_query
+from orchestrator.adapters.storage.protocols import SentCall
+from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.rollback import (
+    FindStrandedInput,
+    FindStrandedOutput,
+    RecoverInput,
+    Recovery,
+    RollbackInput,
+)
+from orchestrator.messages.tool_call import ToolCall
+from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.testing import MemoryGrants, fake_obligation
+from tests.unit.activities.environments import of_mission
+from tests.unit.adapters.temporal.made_histories import Run, Server
+
+ENDS = WorkflowExecutionStatus
+MADE = fake_obligation("m.1-trip.1")
+BROKEN_OFF = {"Terminated", "TimedOut", "Failed", "Canceled"}
+
+
+class Sweep:
+    """A sweep of a server that is made up; it notes the rollbacks that it starts."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.server = Server()
+        self.grants = MemoryGrants()
+        self.started: dict[str, str] = {}
+        """Task queues by reasons."""
+
+        async def start(
+            _: Client, mission_id: str, *, reason: str, task_queue: str, workflow_id: str
+        ) -> str:
+            assert (mission_id, workflow_id) == ("m", "")
+            self.started[reason] = task_queue
+            return "started"
+
+        monkeypatch.setattr(sweep_activities, "start_rollback", start)
+
+    async def mission(self, status: ENDS, *, has_called: bool = True, failed: str = "") -> None:
+        """The server keeps a mission that has made a call, and ended so."""
+        run = await Run("1").start()
+        if has_called:
+            call = ToolCall(
+                call_id=MADE.obligation_id,
+                mission_id="m",
+                leg_id="1-trip",
+                tool="book",
+                catalog_digest="d",
+                arguments={},
+                obligation=MADE,
+            )
+            await run.schedule(names.INVOKE_TOOL, call)
+        if status is ENDS.FAILED:
+            run.events.append(_failed(failed))
+        self.server.keep("m", run)
+        self.server.status["m"] = status
+
+    async def rollback(self, status: ENDS, *, failed: str = "") -> None:
+        """The server keeps a rollback of it that ended so."""
+        run = await Run("r").start(RollbackInput(mission_id="m"))
+        if failed:
+            run.events.append(_failed(failed))
+        self.server.keep("m.rollback", run)
+        self.server.status["m.rollback"] = status
+
+    def note(self) -> None:
+        """The store knows the call."""
+        ledger = Ledger(obligations=(MADE,))
+        self.grants.send(SentCall(MADE.obligation_id, "m", "u", (), ledger))
+
+    @property
+    def activities(self) -> SweepActivities:
+        client = cast("Any", self.server.client)
+        client.namespace = "default"
+        client.workflow_service = SimpleNamespace(describe_namespace=_namespace)
+        return SweepActivities(client, self.grants)
+
+    async def recover(self) -> Recovery:
+        environment = of_mission("s", task_queue="sweeps")
+        done = await environment.run(self.activities.recover_mission, RecoverInput(mission_id="m"))
+        assert isinstance(done, Recovery)
+        return done
+
+    @property
+    def unfinished(self) -> bool:
+        """True if the store still has something to look for."""
+        return bool(self.grants.unfinished(after="", most=9))
+
+
+def _failed(kind: str) -> HistoryEvent:
+    failure = Failure(application_failure_info=ApplicationFailureInfo(type=kind))
+    attributes = WorkflowExecutionFailedEventAttributes(failure=failure)
+    return HistoryEvent(
+        event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+        workflow_execution_failed_event_attributes=attributes,
+    )
+
+
+async def _namespace(_: Any) -> Any:
+    kept = SimpleNamespace(ToTimedelta=lambda: timedelta(days=3))
+    return SimpleNamespace(config=SimpleNamespace(workflow_execution_retention_ttl=kept))
+
+
+@pytest.fixture
+def sweep(monkeypatch: pytest.MonkeyPatch) -> Sweep:
+    """A sweep of a server that keeps nothing yet."""
+    return Sweep(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("status", "failed", "is_cancelled"),
+    [
+        (ENDS.CANCELED, "", True),
+        (ENDS.FAILED, names.MISSION_FAILED, True),
+        (ENDS.FAILED, names.MISSION_INCOMPLETE, False),
+        (ENDS.COMPLETED, "", False),
+    ],
+)
+async def test_a_call_of_a_branch_that_a_reset_abandoned_is_cancelled(
+    sweep: Sweep, status: ENDS, failed: str, *, is_cancelled: bool
+) -> None:
+    """Where its mission was to leave nothing, and its history has never heard of it."""
+    await sweep.mission(status, failed=failed, has_called=False)
+    sweep.note()
+    await sweep.recover()
+
+    assert list(sweep.started) == (["it was reset after it had called"] if is_cancelled else [])
+    assert sweep.unfinished is is_cancelled
+
+
+@pytest.mark.parametrize(
+    ("status", "failed", "reason"),
+    [
+        (ENDS.TERMINATED, "", "the mission was terminated"),
+        (ENDS.TIMED_OUT, "", "the mission was timedout"),
+        (ENDS.FAILED, "NondeterminismError", "the mission failed with NondeterminismError"),
+    ],
+)
+async def test_a_mission_that_could_not_conclude_is_rolled_back(
+    sweep: Sweep, status: ENDS, failed: str, reason: str
+) -> None:
+    """On its own task queue; unless it left nothing."""
+    await sweep.mission(status, failed=failed)
+    done = await sweep.recover()
+    await sweep.mission(status, failed=failed, has_called=False)
+    nothing = await sweep.recover()
+
+    assert (done.done, nothing.done) == ("started", "nothing to do")
+    assert sweep.started == {reason: "queue"}
+
+
+@pytest.mark.parametrize(
+    ("status", "failed"),
+    [
+        (ENDS.COMPLETED, ""),
+        (ENDS.CANCELED, ""),
+        (ENDS.FAILED, names.MISSION_FAILED),
+        (ENDS.FAILED, names.MISSION_INCOMPLETE),
+    ],
+)
+async def test_a_mission_that_concluded_is_left_as_it_is(
+    sweep: Sweep, status: ENDS, failed: str
+) -> None:
+    """And the store has nothing to look for any more."""
+    sweep.note()
+    await sweep.mission(status, failed=failed)
+
+    assert (await sweep.recover()).done == "nothing to do"
+    assert sweep.started == {}
+    assert not sweep.unfinished
+
+
+async def test_a_mission_under_way_is_left_alone(sweep: Sweep) -> None:
+    """The store goes on knowing of it."""
+    sweep.note()
+    await sweep.mission(ENDS.RUNNING)
+
+    assert (await sweep.recover()).done == "nothing to do"
+    assert sweep.started == {}
+    assert sweep.unfinished
+
+
+async def test_a_deleted_mission_is_rolled_back_from_the_store(sweep: Sweep) -> None:
+    """On the task queue of the worker that has the store."""
+    sweep.note()
+
+    assert (await sweep.recover()).done == "started"
+    assert sweep.started == {"the mission was deleted": "sweeps"}
+
+
+async def test_what_the_server_may_have_forgotten_is_not_cancelled_on_a_guess(
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No sweep came while it kept the mission, which may have ended well."""
+    sweep.note()
+    long_ago = datetime.now(UTC) - timedelta(days=4)
+    monkeypatch.setattr(sweep.grants, "last_noted", lambda _: long_ago)
+
+    assert (await sweep.recover()).done == "nothing to do"
+    assert sweep.started == {}
+
+
+@pytest.mark.parametrize("status", [ENDS.TERMINATED, ENDS.TIMED_OUT, ENDS.CANCELED, ENDS.FAILED])
+async def test_a_rollback_that_was_broken_off_is_started_again(sweep: Sweep, status: ENDS) -> None:
+    """Also of a mission that was deleted since."""
+    await sweep.rollback(status)
+
+    assert (await sweep.recover()).done == "started"
+    assert sweep.started == {"its rollback was broken off": "sweeps"}
+
+
+async def test_a_rollback_that_was_turned_away_stands_for_none(sweep: Sweep) -> None:
+    """A mission that waits for its own has it started."""
+    await sweep.rollback(ENDS.FAILED, failed="MissionStillRuns")
+    await sweep.mission(ENDS.RUNNING)
+    under_way = await sweep.recover()
+    sweep.server.attributes["m"] = {STATUS: MissionStatus.ROLLING_BACK}
+
+    assert under_way.done == "nothing to do"
+    assert (await sweep.recover()).done == "started"
+
+
+async def test_a_rollback_that_completed_is_the_end_of_it(sweep: Sweep) -> None:
+    """The store has nothing to look for any more."""
+    sweep.note()
+    await sweep.mission(ENDS.TERMINATED)
+    await sweep.rollback(ENDS.COMPLETED)
+
+    assert (await sweep.recover()).done == "nothing to do"
+    assert not sweep.unfinished
+
+
+async def test_the_store_is_looked_through_after_the_server(sweep: Sweep) -> None:
+    """Page by page, each mission once, but for those that run."""
+    sweep.server.keep("m07", await Run("1").start())
+    sweep.server.status["m07"] = ENDS.RUNNING
+    for n in range(60):
+        made = fake_obligation(f"m{n:02}.1-trip.1")
+        ledger = Ledger(obligations=(made,))
+        sweep.grants.send(SentCall(made.obligation_id, made.mission_id, "u", (), ledger))
+    found: list[str] = []
+    token = sweep_activities._IN_STORE
+
+    while token:
+        page = await of_mission("s").run(
+            sweep.activities.find_stranded, FindStrandedInput(page_token=token)
+        )
+        assert isinstance(page, FindStrandedOutput)
+        found += page.mission_ids
+        token = page.page_token
+
+    assert found == [f"m{n:02}" for n in range(60) if n != 7]
+
+
+def looked_for(query: str) -> dict[str, set[str]]:
+    """The ends that are looked for, by type of workflow."""
+    clause = r"WorkflowType = '(\w+)' AND ExecutionStatus IN \(([^)]*)\)"
+    return {kind: set(re.findall(r"'(\w+)'", ends)) for kind, ends in re.findall(clause, query)}
+
+
+def test_every_end_that_leaves_something_behind_is_looked_for() -> None:
+    """A mission that failed may have failed by its code, and not by itself."""
+    assert looked_for(stranded_query(FindStrandedInput())) == {
+        names.MISSION_WORKFLOW: {"Terminated", "TimedOut", "Failed"},
+        names.ROLLBACK_WORKFLOW: BROKEN_OFF,
+    }
+
+
+def test_a_later_sweep_begins_where_the_last_one_stopped() -> None:
+    """What was closed before is not looked up again."""
+    since = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+    query = stranded_query(FindStrandedInput(closed_after=since))
+
+    assert query.endswith(f" AND CloseTime > '{since.isoformat()}'")
+
+
+def test_an_obligation_that_came_to_nothing_is_not_left() -> None:
+    """Only what a provider may hold is rolled back."""
+    void = MADE.moved(ObligationState.VOID, at=MADE.written_at)
+
+    assert Ledger.united([Ledger(obligations=(void,)), Ledger(obligations=(MADE,))]).live() == ()

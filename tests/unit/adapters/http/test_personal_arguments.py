@@ -1,0 +1,103 @@
+"""Personal values are pinned when a call is prepared, and revealed when it is sent."""
+
+import pytest
+
+from orchestrator.adapters.http.personal_arguments import (
+    pin_arguments,
+    read_values,
+    reveal_arguments,
+)
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.errors import ArgumentsInvalid, PiiGone, PiiMissing
+from orchestrator.core.pii import Handle
+from orchestrator.core.record import JsonObject
+from orchestrator.testing import MemoryPii
+from orchestrator.testing.fakes import fake_tool
+
+
+def test_a_later_value_is_not_sent_for_an_earlier_one() -> None:
+    """The owner's and the mission's alike; a handle without a version means the current one."""
+    vault = MemoryPii({"name": "Ada"})
+    ada = vault.current("name")
+    assert ada is not None
+    vault.put("name", "Grace")
+    own = vault.bring("m", {"name": "Alice"}, claim="1")["name"]
+    vault.bring("m", {"name": "Bob"}, claim="2")
+
+    sent = read_values("book", [ada, own, Handle("name")], vault, mission_id="m")
+
+    assert sent == {ada: "Ada", own: "Alice", Handle("name"): "Grace"}
+
+
+def test_a_pinned_handle_stays_pinned() -> None:
+    """Prepared again, after an amendment or a second asking, it means whom it meant before."""
+    vault = MemoryPii({"name": "Ada"})
+    ada = vault.current("name")
+    assert ada is not None
+    vault.put("name", "Grace")
+    own = vault.bring("m", {"name": "Alice"}, claim="1")["name"]
+
+    again = pin_arguments({"who": str(ada)}, [ada], vault, mission_id="m", brought=[own])
+
+    assert again.arguments == {"who": str(ada)}
+
+
+def test_what_cannot_be_sent_says_why() -> None:
+    """Never stored, gone, or another mission's."""
+    vault = MemoryPii()
+    foreign = vault.bring("other", {"name": "Bob"}, claim="1")["name"]
+    with pytest.raises(PiiMissing, match="orchestrator pii set"):
+        read_values("book", [Handle("name")], vault, mission_id="m")
+    with pytest.raises(PiiGone, match="no longer holds"):
+        read_values("book", [Handle("name", "0" * 32)], vault, mission_id="m")
+    for mission_id in ("m", ""):
+        with pytest.raises(ArgumentsInvalid, match="another mission"):
+            read_values("book", [foreign], vault, mission_id=mission_id)
+
+
+NUMBER: JsonObject = {"type": "integer"}
+
+
+def taking(schema: JsonObject) -> Tool:
+    """A tool with one input, and definitions."""
+    person: JsonObject = {"type": "object", "properties": {"pin": NUMBER}}
+    return fake_tool(
+        "call",
+        input_schema={
+            "type": "object",
+            "properties": {"pin": schema},
+            "$defs": {"Pin": NUMBER, "A/b": NUMBER, "Person": person},
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (NUMBER, 1984),
+        ({"type": "string"}, "1984"),
+        ({}, "1984"),
+        ({"$ref": "#/$defs/Pin"}, 1984),
+        ({"$ref": "#/$defs/A~1b"}, 1984),
+        ({"allOf": [{"$ref": "#/$defs/Pin"}], "minimum": 1}, 1984),
+        ({"anyOf": [NUMBER, {"type": "null"}]}, 1984),
+        ({"anyOf": [NUMBER, {"type": "string"}]}, "1984"),
+    ],
+)
+def test_a_handle_becomes_a_value_of_the_type_that_is_asked_for(
+    schema: JsonObject, value: int | str
+) -> None:
+    """Through references and compositions too; text, where text is taken."""
+    revealed = reveal_arguments(taking(schema), {"pin": "pii:pin"}, {Handle("pin"): "1984"})
+
+    assert revealed == {"pin": value}
+
+
+def test_handles_inside_of_objects_and_lists_are_revealed() -> None:
+    """Each by the schema of its own property; what is no handle stays."""
+    tool = taking({"type": "array", "items": {"$ref": "#/$defs/Person"}})
+    people: JsonObject = {"pin": [{"pin": "pii:pin", "name": "Ada"}, {"note": "is pii:pin"}]}
+
+    revealed = reveal_arguments(tool, people, {Handle("pin"): "1984"})
+
+    assert revealed == {"pin": [{"pin": 1984, "name": "Ada"}, {"note": "is 1984"}]}

@@ -1,0 +1,181 @@
+"""Records of selections and vectors of cards in the store."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.adapters.storage.sql_routing import SqlTraces, read_records
+from orchestrator.adapters.storage.store import Store
+from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import DocumentUnreadable
+from orchestrator.routing.learning.trace import RouteRecord, record_of
+from orchestrator.routing.router import Router, fail_open
+from orchestrator.routing.selection import RouteContext
+
+NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)
+
+
+def record(catalog: Catalog, text: str, *, step: int = 1) -> RouteRecord:
+    """The record of a selection for a text."""
+    selection = Router(catalog).route(text, now=NOW)
+    return record_of(
+        selection, mission_id="trip", leg_id="1-flights", step=step, catalog_digest=catalog.digest
+    )
+
+
+def test_a_record_comes_back_with_what_was_called(shipped: Catalog, store: Store) -> None:
+    """Joined by mission, leg and step; other steps stay without."""
+    traces = store.traces
+    first = record(shipped, "find flights to Rome")
+    traces.record(first)
+    traces.record(record(shipped, "find flights to Rome", step=2))
+
+    traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="flight_search_offers")
+
+    with_call, without = traces.records()
+    assert with_call == first.model_copy(update={"called": (("flight_search_offers",),)})
+    assert with_call.covered_by(with_call.tools)
+    assert without.called == ()
+
+
+def test_a_tool_that_had_not_been_forwarded_shows(shipped: Catalog, store: Store) -> None:
+    """A tool found otherwise: the router had missed it."""
+    store.traces.record(record(shipped, "find flights to Rome"))
+    store.traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="weather_get_forecast")
+
+    assert [r.covered_by(r.tools) for r in store.traces.records()] == [False]
+
+
+def test_no_word_of_a_request_reaches_the_disk(shipped: Catalog, tmp_path: Path) -> None:
+    """Unusual words in verb, object, place, name, quotation, email, id and error are nowhere."""
+    words = ("zwitschern", "quokkas", "Ouagadougou", "Xanthippe", "flibbertigibbet", "QX77-ZORK")
+    text = (
+        "Zwitschern the quokkas, book a flight from Ouagadougou for my friend Xanthippe tomorrow,"
+        " 'flibbertigibbet', QX77-ZORK, xanthippe@quokkas.example, 8731 EUR"
+    )
+    context = RouteContext(
+        goal="quokkas for Xanthippe", known=("flibbertigibbet",), last_error="QX77-ZORK not found"
+    )
+    with Store(tmp_path) as store:
+        for step, said in enumerate((text, text.lower(), "Quokkas Ouagadougou")):
+            selection = Router(shipped).route(said, context, now=NOW)
+            store.traces.record(record_of(selection, mission_id="m", leg_id="l", step=step))
+        broken = fail_open(shipped, "KeyError in the router")
+        store.traces.record(record_of(broken, mission_id="m", leg_id="l", step=9))
+
+        stored = b"".join(path.read_bytes() for path in tmp_path.iterdir()).lower()
+
+    assert b"flight_search_offers" in stored
+    assert [word for word in (*words, "8731", "example") if word.lower().encode() in stored] == []
+
+
+def test_a_retried_step_has_one_record(shipped: Catalog, store: Store) -> None:
+    """The later one."""
+    store.traces.record(record(shipped, "find flights to Rome"))
+    again = record(shipped, "what is the weather in Rome")
+    store.traces.record(again)
+
+    assert store.traces.records() == [again]
+
+
+def test_what_passed_a_proxy_is_apart(shipped: Catalog, store: Store) -> None:
+    """Though it is kept in the same place."""
+    store.proxy_traces.record(record(shipped, "find flights to Rome"))
+
+    assert (len(store.proxy_traces.records()), store.traces.records()) == (1, [])
+
+
+def test_the_oldest_records_go(shipped: Catalog, tmp_path: Path) -> None:
+    """However many are written, about as many stay as may; those of a proxy are none of them."""
+    database = StoreDatabase(file_url(tmp_path / "store.db"), prepare=migrate)
+    traces = SqlTraces(database, most_records=10)
+    one = record(shipped, "find flights to Rome")
+    SqlTraces(database, "proxy").record(one)
+    for step in range(257):
+        traces.record(one.model_copy(update={"step": step}))
+
+    assert [r.step for r in traces.records()] == list(range(247, 257))
+    assert len(SqlTraces(database, "proxy").records()) == 1
+    database.close()
+
+
+def test_a_record_that_cannot_be_written_is_only_a_warning(
+    shipped: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither a directory in its place nor a file that is no database fails the selection."""
+    (tmp_path / "a" / "store.db").mkdir(parents=True)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "store.db").write_text("something else " * 1000)
+    for name in "ab":
+        Store(tmp_path / name).traces.record(record(shipped, "find flights to Rome"))
+
+    told = [r.getMessage() for r in caplog.records]
+    assert len(told) == 2
+    assert all(text.startswith("a route trace is lost: the store ") for text in told)
+
+
+def test_records_are_read_from_lines_too(shipped: Catalog, tmp_path: Path) -> None:
+    """As the evaluation writes them."""
+    one = record(shipped, "find flights to Rome")
+    path = tmp_path / "records.jsonl"
+    path.write_text(f"{one.model_dump_json()}\n\n")
+
+    assert read_records(path) == [one]
+
+
+@pytest.mark.parametrize("content", [None, b"{}", b"not json", b"\xff\xfe"])
+def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    """With the name of the file."""
+    path = tmp_path / "records"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(DocumentUnreadable, match="records"):
+        read_records(path)
+
+
+def test_another_database_is_refused(tmp_path: Path) -> None:
+    """One without selections."""
+    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
+        connection.execute("CREATE TABLE t (x)")
+
+    with pytest.raises(DocumentUnreadable):
+        read_records(tmp_path / "other.db")
+
+
+def test_vectors_come_back_as_they_were(open_store: Callable[[], Store]) -> None:
+    """By another object over the same store; what is not there is left out."""
+    made = {f"k{n}": np.array([n, -n, 0.5], dtype=np.float32) for n in range(1_200)}
+    open_store().vectors.put(made)
+
+    found = open_store().vectors.get([*made, "unknown"])
+
+    assert set(found) == set(made)
+    assert all(np.array_equal(found[key], made[key]) for key in made)
+
+
+def test_a_later_vector_replaces_an_earlier_one(store: Store) -> None:
+    """One for each key."""
+    store.vectors.put({"k": np.array([1.0], dtype=np.float32)})
+    store.vectors.put({"k": np.array([2.0], dtype=np.float32)})
+
+    assert store.vectors.get(["k"])["k"].tolist() == [2.0]
+
+
+def test_a_store_that_cannot_be_used_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A folder in the place of its file: nothing is found, nothing is kept, nothing is raised."""
+    (tmp_path / "store.db").mkdir()
+    vectors = Store(tmp_path).vectors
+    vectors.put({"k": np.array([1.0], dtype=np.float32)})
+
+    assert vectors.get(["k"]) == {}
+    told = [r.getMessage().partition(":")[0] for r in caplog.records]
+    assert told == ["vectors of cards cannot be kept", "vectors of cards cannot be read"]

@@ -1,0 +1,467 @@
+"""Guarded calls of workflows of one's own: confirmed, recorded, and cancelled when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio import workflow
+from temporalio.client import (
+    WithStartWorkflowOperation,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer, Worker
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator import Money, ToolCallFailed, ToolSaga
+    from orchestrator.client.waits import waits_in
+    from orchestrator.confirmation.models import (
+        Approve,
+        ConfirmationCard,
+        Decision,
+        DecisionEnvelope,
+        DecisionReceipt,
+        Reject,
+    )
+    from orchestrator.core.record import JsonObject
+    from orchestrator.messages import names
+    from orchestrator.messages.rollback import RollbackReport
+    from orchestrator.messages.tool_call import ToolCall
+    from orchestrator.runtime.worker import workflow_runner
+    from orchestrator.saga.ledger import Ledger, Obligation
+    from orchestrator.saga.outcome import ToolOutcome
+    from orchestrator.testing import FakeWorld, states_of
+    from orchestrator.workflows import ALL_WORKFLOWS
+    from orchestrator.workflows.saga_desk import SagaRouting
+    from orchestrator.workflows.tool_saga import SagaState
+
+NO_ROOM = ToolOutcome(kind="rejected", status=409, reason="no room")
+
+
+@dataclass
+class Wanted:
+    """Calls to make, and how the block ends."""
+
+    tools: list[str]
+    seat: str = ""
+    ends: str = "well"
+    state: SagaState | None = None
+    catches: bool = False
+
+
+@workflow.defn
+class Trip:
+    """A user's workflow with one saga."""
+
+    def __init__(self) -> None:
+        self.is_free = False
+
+    @workflow.run
+    async def run(self, wanted: Wanted) -> dict[str, str]:
+        """Make the calls one after the other."""
+        budget = Money(amount=Decimal(900), currency="EUR")
+        async with ToolSaga("trip", budget=budget, state=wanted.state) as saga:
+            for tool in wanted.tools:
+                arguments: JsonObject = {"seat": wanted.seat} if tool == "buy_ticket" else {}
+                try:
+                    await saga.call(tool, arguments)
+                except ToolCallFailed as failed:
+                    if not wanted.catches:
+                        raise
+                    workflow.logger.info("goes on without %s: %s", tool, failed.outcome)
+            if wanted.ends == "waits":
+                await workflow.wait_condition(lambda: self.is_free)
+            if wanted.ends == "fails":
+                raise ApplicationError("the customer is gone", type="CustomerGone")
+            if wanted.ends == "continues":
+                more = Wanted(tools=["book_hotel"], ends="fails", state=saga.state)
+                workflow.continue_as_new(more)
+        return {o.tool: str(o.state) for o in saga.ledger.obligations}
+
+
+@workflow.defn
+class Both:
+    """A user's workflow with two sagas, of which one fails, and calls at once."""
+
+    @workflow.run
+    async def run(self) -> dict[str, str]:
+        """Book twice at once in one saga, and lose the other."""
+        async with ToolSaga("keeps") as keeps:
+            try:
+                async with ToolSaga("loses") as loses:
+                    await loses.call("book_car", key="car")
+                    raise ApplicationError("not this one")
+            except ApplicationError:
+                pass
+            await asyncio.gather(keeps.call("book_flight"), keeps.call("book_hotel"))
+        both = (*keeps.ledger.obligations, *loses.ledger.obligations)
+        return {o.tool: str(o.state) for o in both}
+
+
+@workflow.defn
+class Impatient:
+    """A user's workflow that gives up on a call which is under way."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """Wait for a booking, but not long."""
+        async with ToolSaga() as saga:
+            await asyncio.wait_for(saga.call("book_flight"), timeout=1)
+
+
+@workflow.defn
+class InHandler:
+    """A user's workflow whose saga is in an update handler of its own."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+
+    @workflow.update
+    async def book(self, looks_at_state: bool) -> str:
+        """Book in a saga."""
+        try:
+            async with ToolSaga("handler") as saga:
+                booking = asyncio.create_task(saga.call("book_flight"))
+                await workflow.wait_condition(lambda: saga.is_calling)
+                if looks_at_state:
+                    workflow.continue_as_new(saga.state)
+                await booking
+                return "booked"
+        except ApplicationError as error:
+            return error.message
+        finally:
+            self.is_over = True
+
+    @workflow.run
+    async def run(self) -> None:
+        """Wait for the handler."""
+        await workflow.wait_condition(lambda: self.is_over)
+
+
+class Trips:
+    """Users' workflows on a worker."""
+
+    def __init__(self, env: WorkflowEnvironment, world: FakeWorld) -> None:
+        self.env = env
+        self.world = world
+        self.queue = f"sagas-{uuid4().hex[:8]}"
+
+    async def start(self, wanted: Wanted | None, of: type = Trip) -> WorkflowHandle[Any, Any]:
+        """Start one under an id that no mission could have."""
+        return await self.env.client.start_workflow(
+            of.__name__,
+            *([] if wanted is None else [wanted]),
+            id=f"order.{uuid4().hex[:6]}/7",
+            task_queue=self.queue,
+        )
+
+    async def card(self, trip: WorkflowHandle[Any, Any]) -> ConfirmationCard:
+        """Return the card that it waits for, as lists have it."""
+        async with asyncio.timeout(60):
+            while True:
+                waiting = await waits_in(await trip.describe())
+                if waiting.cards:
+                    return waiting.cards[0]
+                await asyncio.sleep(0.05)
+
+    async def decide(self, trip: WorkflowHandle[Any, Any], decision: Decision) -> DecisionReceipt:
+        """Send a decision as clients do."""
+        receipt: DecisionReceipt = await trip.execute_update(
+            names.DECIDE_UPDATE, DecisionEnvelope(decision=decision), result_type=DecisionReceipt
+        )
+        return receipt
+
+
+@pytest.fixture
+async def trips(workflow_env: WorkflowEnvironment, world: FakeWorld) -> AsyncIterator[Trips]:
+    """A worker with missions and with users' workflows."""
+    made = Trips(workflow_env, world)
+    async with Worker(
+        workflow_env.client,
+        task_queue=made.queue,
+        workflows=[*ALL_WORKFLOWS, Trip, Both, Impatient, InHandler],
+        activities=world.activities(),
+        workflow_runner=workflow_runner(),
+        interceptors=[SagaRouting()],
+    ):
+        yield made
+
+
+def approval(card: ConfirmationCard, by: str = "ana@example.com") -> Approve:
+    return Approve(confirmation_id=card.confirmation_id, digest=card.digest, approver=by)
+
+
+async def test_calls_that_succeed_stand(trips: Trips, world: FakeWorld) -> None:
+    """Nothing is rolled back, and the store is told that what was made stands."""
+    trip = await trips.start(Wanted(["find_flights", "book_flight", "book_hotel"]))
+    result = await trip.result()
+
+    assert result == {"book_flight": "committed", "book_hotel": "committed"}
+    assert not world.compensated()
+    assert not world.grants.unfinished(after="", most=10)
+
+
+async def test_a_call_that_fails_cancels_what_was_made(trips: Trips, world: FakeWorld) -> None:
+    """Newest first; the error of the call is the workflow's."""
+    world.answer("book_car", NO_ROOM)
+
+    trip = await trips.start(Wanted(["book_flight", "book_hotel", "book_car"]))
+    with pytest.raises(WorkflowFailureError) as failed:
+        await trip.result()
+
+    assert [o.tool for o in world.compensated()] == ["book_hotel", "book_flight"]
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert failed.value.cause.type == "ToolCallFailed"
+    assert failed.value.cause.details[0]["outcome"] == "rejected"
+
+
+async def test_any_exception_that_leaves_the_block_rolls_back(
+    trips: Trips, world: FakeWorld
+) -> None:
+    """It stays the workflow's first error."""
+    trip = await trips.start(Wanted(["book_flight"], ends="fails"))
+    with pytest.raises(WorkflowFailureError) as failed:
+        await trip.result()
+
+    assert [o.tool for o in world.compensated()] == ["book_flight"]
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert failed.value.cause.type == "CustomerGone"
+
+
+async def test_a_cancel_request_rolls_back(trips: Trips, world: FakeWorld) -> None:
+    """The workflow ends as cancelled, after its rollback."""
+    booking = world.hold(names.INVOKE_TOOL, "book_flight")
+    trip = await trips.start(Wanted(["book_flight"], ends="waits"))
+    await booking.reached()
+    await trip.cancel()
+    booking.release()
+    with pytest.raises(WorkflowFailureError):
+        await trip.result()
+
+    assert (await trip.describe()).status is WorkflowExecutionStatus.CANCELED
+    assert [o.tool for o in world.compensated()] == ["book_flight"]
+
+
+async def test_a_failure_that_the_workflow_catches_rolls_nothing_back(
+    trips: Trips, world: FakeWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A workflow may go on without a call that left nothing; the log says that it did."""
+    world.answer("book_car", NO_ROOM)
+
+    trip = await trips.start(Wanted(["book_flight", "book_car"], catches=True))
+
+    assert (await trip.result())["book_flight"] == "committed"
+    assert not world.compensated()
+    assert "stands although book_car was rejected" in caplog.text
+
+
+async def test_an_unknown_outcome_is_never_left_behind(trips: Trips, world: FakeWorld) -> None:
+    """Also where the workflow catches it: the block ends with a rollback."""
+    world.answer("send_parcel", ApplicationError("gone", type=names.PROVIDER_BUSY))
+
+    trip = await trips.start(Wanted(["send_parcel"], catches=True))
+    with pytest.raises(WorkflowFailureError) as failed:
+        await trip.result()
+
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert failed.value.cause.details[0]["outcome"] == "unknown"
+    assert [o.tool for o in world.compensated()] == ["send_parcel"]
+
+
+async def test_a_card_is_decided_on_from_outside(trips: Trips, world: FakeWorld) -> None:
+    """Only with its digest; what runs is what was approved."""
+    trip = await trips.start(Wanted(["buy_ticket"], seat="12A"))
+    card = await trips.card(trip)
+    forged = approval(card).model_copy(update={"digest": "0" * 64})
+    with pytest.raises(Exception, match="failed"):
+        await trips.decide(trip, forged)
+    assert not world.subjects(names.INVOKE_TOOL)
+
+    receipt = await trips.decide(trip, approval(card))
+
+    assert receipt.accepted == "approved"
+    assert (await trip.result()) == {"buy_ticket": "committed"}
+
+
+async def test_a_rejection_is_the_calls_error(trips: Trips, world: FakeWorld) -> None:
+    """What was made before is cancelled, unless the workflow catches it."""
+    trip = await trips.start(Wanted(["book_flight", "buy_ticket"], seat="12A"))
+    card = await trips.card(trip)
+    await trips.decide(
+        trip, Reject(confirmation_id=card.confirmation_id, approver="ana", reason="too dear")
+    )
+    with pytest.raises(WorkflowFailureError) as failed:
+        await trip.result()
+
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert failed.value.cause.details[0]["outcome"] == "refused"
+    assert [o.tool for o in world.compensated()] == ["book_flight"]
+
+
+async def test_sagas_of_one_workflow_are_apart(trips: Trips, world: FakeWorld) -> None:
+    """One rolls back, the other keeps what it made; calls at once have keys of their own."""
+    trip = await trips.start(None, of=Both)
+
+    assert await trip.result() == {
+        "book_flight": "committed",
+        "book_hotel": "committed",
+        "book_car": "cancelled",
+    }
+    assert [o.tool for o in world.compensated()] == ["book_car"]
+    keys = {o.idempotency_key for o in _sent(world)}
+    assert len(keys) == 3
+
+
+async def test_a_saga_may_be_in_an_update_handler(trips: Trips, world: FakeWorld) -> None:
+    """Its end waits for the decisions on its own cards, and for no other handler."""
+    holder = await trips.start(None, of=InHandler)
+
+    assert await holder.execute_update(InHandler.book, False) == "booked"
+    await holder.result()
+    assert not world.compensated()
+
+
+async def test_a_saga_may_be_in_a_handler_that_runs_before_the_workflow(
+    trips: Trips, world: FakeWorld
+) -> None:
+    """The update comes with the first workflow task."""
+    start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+        "InHandler",
+        id=f"order.{uuid4().hex[:6]}/7",
+        task_queue=trips.queue,
+        id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+    )
+    booked = await trips.env.client.execute_update_with_start_workflow(
+        InHandler.book, False, start_workflow_operation=start
+    )
+
+    assert booked == "booked"
+    await (await start.workflow_handle()).result()
+    assert not world.compensated()
+
+
+async def test_a_call_under_way_is_not_left_to_the_next_run(trips: Trips, world: FakeWorld) -> None:
+    """The state is refused until it is settled; what was sent is cancelled with the block."""
+    holder = await trips.start(None, of=InHandler)
+
+    assert "under way" in await holder.execute_update(InHandler.book, True)
+    await holder.result()
+    assert not world.grants.unfinished(after="", most=10)
+
+
+async def test_continue_as_new_rolls_nothing_back(trips: Trips, world: FakeWorld) -> None:
+    """The next run has the ledger in its state, and rolls back all of it when it fails."""
+    trip = await trips.start(Wanted(["book_flight"], ends="continues"))
+    with pytest.raises(WorkflowFailureError):
+        await trip.result()
+
+    assert [o.tool for o in world.compensated()] == ["book_hotel", "book_flight"]
+
+
+async def test_a_timeout_of_the_caller_abandons_no_call(trips: Trips, world: FakeWorld) -> None:
+    """A booking that was sent is settled before the rollback, and then cancelled."""
+    booking = world.hold(names.INVOKE_TOOL, "book_flight")
+
+    trip = await trips.start(None, of=Impatient)
+    await booking.reached()
+    await trips.env.sleep(timedelta(seconds=5))
+    assert not world.compensated()
+    booking.release()
+    with pytest.raises(WorkflowFailureError):
+        await trip.result()
+
+    assert states_of(await _rolled_back(trips, world)) == {"book_flight": "cancelled"}
+
+
+async def test_a_run_that_its_worker_lets_go_of_rolls_nothing_back(
+    workflow_env: WorkflowEnvironment, world: FakeWorld
+) -> None:
+    """A worker without a cache replays the block for each task, with live obligations."""
+    made = Trips(workflow_env, world)
+    async with Worker(
+        workflow_env.client,
+        task_queue=made.queue,
+        workflows=[*ALL_WORKFLOWS, Trip],
+        activities=world.activities(),
+        workflow_runner=workflow_runner(),
+        interceptors=[SagaRouting()],
+        max_cached_workflows=0,
+    ):
+        trip = await made.start(Wanted(["book_flight", "buy_ticket"], seat="12A"))
+        await made.decide(trip, approval(await made.card(trip)))
+        result = await trip.result()
+
+    assert result == {"book_flight": "committed", "buy_ticket": "committed"}
+    assert not world.compensated()
+    replayer = Replayer(
+        workflows=[Trip],
+        workflow_runner=workflow_runner(),
+        interceptors=[SagaRouting()],
+        data_converter=workflow_env.client.data_converter,
+    )
+    await replayer.replay_workflow(await trip.fetch_history())
+
+
+async def test_a_sender_of_another_workflows_calls_is_refused(
+    trips: Trips, world: FakeWorld
+) -> None:
+    """The id of a saga derives from its workflow: nobody calls in the name of another's."""
+    await (await trips.start(Wanted(["book_flight"]))).result()
+    (sent,) = [c.message for c in world.calls if c.activity == names.INVOKE_TOOL]
+
+    async with Worker(
+        trips.env.client,
+        task_queue=f"{trips.queue}-forger",
+        workflows=[Forger],
+        workflow_runner=workflow_runner(),
+        interceptors=[SagaRouting()],
+    ):
+        forger = await trips.env.client.start_workflow(
+            "Forger",
+            args=[sent, trips.queue],
+            id="forger",
+            task_queue=f"{trips.queue}-forger",
+        )
+        with pytest.raises(WorkflowFailureError) as failed:
+            await forger.result()
+
+    assert isinstance(failed.value.cause, ActivityError)
+    assert isinstance(failed.value.cause.cause, ApplicationError)
+    assert failed.value.cause.cause.type == "CallUnowned"
+
+
+@workflow.defn
+class Forger:
+    """A workflow that sends a call which is not its own."""
+
+    @workflow.run
+    async def run(self, call: dict[str, object], queue: str) -> None:
+        """Send it."""
+        await workflow.execute_activity(
+            names.INVOKE_TOOL, call, task_queue=queue, start_to_close_timeout=timedelta(seconds=10)
+        )
+
+
+def _sent(world: FakeWorld) -> list[Obligation]:
+    calls = [c.message for c in world.calls if isinstance(c.message, ToolCall)]
+    return [call.obligation for call in calls if call.obligation is not None]
+
+
+async def _rolled_back(trips: Trips, world: FakeWorld) -> Ledger:
+    (obligation,) = world.compensated()
+    handle = trips.env.client.get_workflow_handle(
+        names.rollback_workflow_id(obligation.mission_id), result_type=RollbackReport
+    )
+    report: RollbackReport = await handle.result()
+    return report.ledger

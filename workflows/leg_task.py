@@ -1,0 +1,274 @@
+"""Run a leg of a mission: think, then act, until the goal is reached or lost.
+
+The leg's state holds its phase, from which a new run of the mission continues: the leg thinks,
+carries out a decision (with its open card or question), pauses for its model, or has ended.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.record import JsonObject
+    from orchestrator.messages.leg import Acting, LegInput, LegResult, LegStatus
+    from orchestrator.messages.plan_changes import HandOverAsked
+    from orchestrator.messages.step import PlanStepOutput
+    from orchestrator.messages.tool_call import PreparedCall
+    from orchestrator.planning.models import (
+        FINISH,
+        HAND_OVER,
+        AskUser,
+        CallTool,
+        CallTools,
+        DiscoverTools,
+        Dropped,
+        Finish,
+        GiveUp,
+        HandOver,
+    )
+    from orchestrator.saga.ledger import Ledger
+    from orchestrator.saga.orders import left_to_do
+    from orchestrator.workflows import calls
+    from orchestrator.workflows.approval import Approvals
+    from orchestrator.workflows.call import Caller
+    from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
+    from orchestrator.workflows.hand_overs import HandOver as HandOverToMission
+    from orchestrator.workflows.leg_view import effects_of_leg, is_served, leg_result
+    from orchestrator.workflows.mission_budget import MissionBudget
+    from orchestrator.workflows.mission_limits import LegLimits, LimitSpent, MissionLimits, in_time
+    from orchestrator.workflows.model_pause import ModelPauses
+    from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.questions import Questions
+    from orchestrator.workflows.scope import work_for
+    from orchestrator.workflows.thinking import Thinking
+
+
+@dataclass(frozen=True)
+class SharedByLegs:
+    """Objects that the legs of one mission share."""
+
+    budget: MissionBudget
+    limits: MissionLimits
+    hand_over: HandOverToMission
+    found: Callable[[str, Sequence[str]], None]
+    """Informs the other legs of tools that one leg's search found."""
+    ledger: Callable[[], Ledger]
+    """Returns the ledgers of all legs, merged."""
+    changed: Callable[[], None]
+    """Publishes the mission's state again."""
+    is_winding_down: Callable[[], bool]
+    """True if no leg may begin a step, because the mission is about to continue as a new run."""
+
+
+class Leg:
+    """Runs one leg for one agent, as a task of its mission's workflow."""
+
+    def __init__(self, leg: LegInput, shared: SharedByLegs) -> None:
+        """Take the leg's terms, and the state of the previous run, if there was one."""
+        self._shared = shared
+        self.progress = Progress(leg, shared.changed, shared.budget, shared.ledger)
+        self.approvals = Approvals(self.progress)
+        self.questions = Questions(self.progress)
+        self.limits = LegLimits(self.progress, shared.limits)
+        self.pauses = ModelPauses(self.progress)
+        self._thinking = Thinking(self.progress, self.limits, self.pauses, self.questions)
+        self._caller = Caller(self.progress, self.limits, self.approvals, self.questions)
+        self._is_between_steps = False
+        self._is_handing_over = False
+        self._is_suspended = False
+
+    @property
+    def leg_id(self) -> str:
+        """Return the leg's id in the plan."""
+        return self.progress.leg.leg.leg_id
+
+    @property
+    def task_queue(self) -> str | None:
+        """Return the task queue of the leg's agent; None: the mission's task queue."""
+        return self.progress.leg.leg.agent.task_queue
+
+    @property
+    def is_at_rest(self) -> bool:
+        """True if a new run can continue from the leg's state: no activity is in flight."""
+        card = self.approvals.gate.card is not None
+        waits = card or self.questions.question is not None or self.pauses.is_waiting
+        state = self.progress.state
+        thinks_held_up = bool(state.stalled) and state.acting is None
+        return waits or thinks_held_up or self._is_between_steps or self._is_handing_over
+
+    async def run(self) -> None:
+        """Reach the leg's goal; the result says how the leg ended.
+
+        Raises:
+            asyncio.CancelledError: the leg was cancelled, and its call in flight is settled; or the
+                leg was suspended.
+        """
+        work_for(self)
+        self.progress.begin(workflow.now())
+        try:
+            await in_time(self._reach_goal(), self.limits)
+        except LegSkipped as skipped:
+            self.progress.end(LegStatus.SKIPPED, error=str(skipped))
+        except LimitSpent as spent:
+            self.progress.reach(spent.limit)
+            if is_served(self.progress.leg):
+                said = f"all that was ordered is done; {spent}"
+                self.progress.end(LegStatus.SUCCEEDED, summary=said)
+            else:
+                self.progress.end(LegStatus.FAILED, error=str(spent))
+        except LegLost as lost:
+            self.progress.end(LegStatus.FAILED, error=str(lost))
+        except LOST as error:
+            if self._is_suspended:
+                raise asyncio.CancelledError from error
+            if is_cancelled_exception(error):
+                self.progress.end(LegStatus.CANCELLED, error="cancelled")
+                raise
+            if not isinstance(error, FailureError):
+                raise
+            self.progress.end(LegStatus.FAILED, error=first_words(error))
+
+    def result(self) -> LegResult:
+        """Return the leg's current result; after its end, its final result."""
+        return leg_result(self.progress.leg)
+
+    def suspend(self) -> LegInput:
+        """Return the leg's state for a new run; cancelling the leg's task then ends nothing."""
+        self._is_suspended = True
+        self.limits.give_back()
+        self.progress.suspend()
+        self.approvals.gate.suspend()
+        return self.progress.leg
+
+    def stall(self, why: str) -> None:
+        """Show why the leg waits for state that workers are missing; empty: no longer waiting."""
+        self.progress.stall(why)
+
+    # -- the loop ---------------------------------------------------------------------------------
+
+    async def _reach_goal(self) -> None:
+        state = self.progress.state
+        if state.acting is not None:
+            await self._act(state.acting)
+        elif state.pause is not None or state.stalled:
+            self.progress.stall("")
+            await self._think_and_act()
+        else:
+            self.progress.show(LegStatus.RUNNING)
+        while self.progress.is_under_way:
+            await self._between_steps()
+            await self.limits.check()
+            self.progress.begin_step()
+            await self._think_and_act()
+
+    async def _between_steps(self) -> None:
+        if self._shared.is_winding_down():
+            self._is_between_steps = True
+            await workflow.wait_condition(lambda: not self._shared.is_winding_down())
+            self._is_between_steps = False
+
+    async def _think_and_act(self) -> None:
+        thought = await self._thinking.next_step()
+        self.progress.forward(thought.selection)
+        if thought.planned.unusable is None:
+            self.progress.go_on_from(thought.planned.conversation)
+        await self._act(Acting(planned=thought.planned, prepared=thought.prepared))
+
+    async def _act(self, acting: Acting) -> None:
+        self.progress.act(acting)
+        if acting.planned.unusable is not None:
+            await self._thinking.spend(acting.planned.unusable)
+        else:
+            await self._carry_out(acting.planned, acting.prepared)
+            self._drop(acting.planned.dropped)
+        self.progress.act(None)
+
+    async def _carry_out(self, planned: PlanStepOutput, prepared: PreparedCall | None) -> None:
+        match planned.decision:
+            case CallTool() as wanted if planned.refusal is not None:
+                self.progress.observe(wanted, outcome="refused", error=planned.refusal)
+                self.progress.record(f"call {wanted.tool}", "refused", planned.refusal)
+            case CallTool() as wanted:
+                await self._caller.call(wanted, prepared)
+            case CallTools(calls=several):
+                await self._caller.call_all(several)
+            case DiscoverTools(query=query):
+                await self._discover(query)
+            case AskUser() as wanted:
+                await self.questions.ask(wanted)
+            case HandOver() as wanted_of_another:
+                await self._hand_over(wanted_of_another)
+            case Finish(summary=said) if planned.refusal is not None:
+                claimed = CallTool(tool=FINISH, arguments={"summary": said})
+                self.progress.observe(claimed, outcome="refused", error=planned.refusal)
+                self.progress.record(FINISH, "refused", planned.refusal)
+            case Finish(summary=summary, table=table, conditions=conditions):
+                self.progress.record(FINISH, "done")
+                self.progress.end(
+                    LegStatus.SUCCEEDED,
+                    summary=summary,
+                    table=table,
+                    unproved=planned.unproved,
+                    unheld=planned.unheld,
+                    follow_ups=planned.follow_ups,
+                    conditions=conditions,
+                )
+            case GiveUp(reason=reason):
+                self._give_up(reason)
+
+    def _drop(self, dropped: Sequence[Dropped]) -> None:
+        """Report the dropped parts of an answer to the planner of a leg that continues."""
+        if not self.progress.is_under_way:
+            return
+        first = self.progress.state.part + 1
+        for part, one in enumerate(dropped, first):
+            self.progress.begin_part(part)
+            outcome = "refused" if one.is_refused else "dropped"
+            wanted = CallTool(tool=one.tool, arguments=one.arguments)
+            self.progress.observe(wanted, outcome=outcome, error=one.why)
+            self.progress.record(f"call {one.tool}", outcome, one.why)
+
+    def _give_up(self, reason: str) -> None:
+        """End the leg; a leg whose cancel a person refused cancels nothing else."""
+        keeps = self._caller.keeps_what_was_to_go
+        self.progress.record("give up", "skipped" if keeps else "lost", reason)
+        raise LegSkipped(f"left out: {reason}") if keeps else LegLost(reason)
+
+    async def _discover(self, query: str) -> None:
+        found = await calls.discover_tools(self.progress.leg, query)
+        self.progress.discover(found)
+        self.progress.observe(
+            CallTool(tool="tools.discover", arguments={"query": query}),
+            outcome="discovered",
+            body=list(found),
+        )
+        self.progress.record(f"discover {query!r}", f"{len(found)} found")
+        self._shared.found(self.leg_id, found)
+
+    async def _hand_over(self, wanted: HandOver) -> None:
+        """Hand a part to another agent, and record its result for the next step."""
+        leg = self.progress.leg
+        asked = HandOverAsked(
+            hand_over_id=leg.call_id,
+            leg_id=self.leg_id,
+            agent=wanted.agent,
+            goal=wanted.goal,
+            orders=left_to_do(leg.leg.orders, effects_of_leg(leg)),
+        )
+        self._is_handing_over = True
+        answer = await self._shared.hand_over(asked)
+        self._is_handing_over = False
+        told: JsonObject = {"agent": wanted.agent, "goal": wanted.goal, "leg": answer.leg_id}
+        call = CallTool(tool=HAND_OVER, arguments=told)
+        did = f"hand over to {wanted.agent}"
+        if answer.outcome == "ended":
+            self.progress.learn_facts(answer.leg_id, answer.facts)
+        if answer.status is LegStatus.SUCCEEDED:
+            self.progress.observe(call, outcome="handed_over", body={"summary": answer.summary})
+            self.progress.record(did, "done")
+            return
+        self.progress.observe(call, outcome="refused", error=answer.why)
+        self.progress.record(did, "refused", answer.why)

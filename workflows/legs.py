@@ -1,0 +1,157 @@
+"""Track the legs of a mission: which can start, which are under way, and how they ended.
+
+One end is handled at a time: two legs that end in one workflow task lead to the same commands as
+two that end one after the other, however a replay groups their events.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.messages.leg import LegInput, LegResult, LegStatus
+    from orchestrator.planning.models import LegPlan, MissionPlan
+    from orchestrator.saga.ledger import Ledger
+    from orchestrator.workflows.leg_task import Leg, SharedByLegs
+    from orchestrator.workflows.waiting import finish_despite_cancel
+
+
+class LegFailed(Exception):
+    """A leg cannot reach its goal; the message is the leg's error."""
+
+    def __init__(self, result: LegResult) -> None:
+        super().__init__(result.error or "the leg failed")
+        self.result = result
+
+
+class Legs:
+    """The legs that one mission has started."""
+
+    def __init__(self) -> None:
+        self.results: dict[str, LegResult] = {}
+        """Results by leg id, of legs that have ended or were left out."""
+        self.under_way: dict[str, Leg] = {}
+        """Running legs by leg id, in the order of their start."""
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ended: list[str] = []
+
+    @property
+    def were_started(self) -> bool:
+        """True if any leg has begun."""
+        return bool(self.under_way or self.results)
+
+    @property
+    def has_ended_one(self) -> bool:
+        """True if the end of a leg is still to be handled."""
+        return bool(self._ended)
+
+    @property
+    def are_at_rest(self) -> bool:
+        """True if a new run can continue from the state of each leg."""
+        return not self._ended and all(leg.is_at_rest for leg in self.under_way.values())
+
+    def all_results(self) -> dict[str, LegResult]:
+        """Return the final or current result of each leg, by leg id."""
+        return {**self.results, **{k: leg.result() for k, leg in self.under_way.items()}}
+
+    def ledgers(self) -> list[Ledger]:
+        """Return the ledger of each leg, the ended legs first."""
+        ended = [one.ledger for one in self.results.values()]
+        return [*ended, *(leg.progress.state.ledger for leg in self.under_way.values())]
+
+    def are_done(self, plan: MissionPlan) -> bool:
+        """Return True if every leg of a plan has ended."""
+        return all(leg.leg_id in self.results for leg in plan.legs)
+
+    def ready(self, plan: MissionPlan) -> list[LegPlan]:
+        """Return the legs of a plan that can start now, in the plan's order."""
+        self._skip_dependents(plan)
+        return [
+            leg
+            for leg in plan.legs
+            if leg.leg_id not in self.results
+            and leg.leg_id not in self.under_way
+            and all(needed in self.results for needed in leg.depends_on)
+        ]
+
+    def start(self, leg: LegInput, shared: SharedByLegs) -> None:
+        """Start a leg."""
+        self.resume(leg, shared)
+        self.run()
+
+    def resume(self, leg: LegInput, shared: SharedByLegs) -> None:
+        """Restore a leg from the state of the previous run; `run` continues it."""
+        runner = Leg(leg, shared)
+        self.under_way[runner.leg_id] = runner
+
+    def run(self) -> None:
+        """Start a task for each leg that has none."""
+        for leg_id, leg in self.under_way.items():
+            if leg_id not in self._tasks:
+                self._run(leg)
+
+    def _run(self, runner: Leg) -> None:
+        task = asyncio.create_task(runner.run())
+        task.add_done_callback(lambda _, leg_id=runner.leg_id: self._ended.append(leg_id))  # type: ignore[misc]
+        self._tasks[runner.leg_id] = task
+
+    def _skip_dependents(self, plan: MissionPlan) -> None:
+        """Leave out the legs that depend, also indirectly, on a leg that was left out."""
+        skipped = [k for k, one in self.results.items() if one.status is LegStatus.SKIPPED]
+        for needed in skipped:
+            for leg in plan.legs:
+                if needed in leg.depends_on and leg.leg_id not in self.results:
+                    why = f"left out: it depends on {needed}, which was left out"
+                    self.results[leg.leg_id] = LegResult(
+                        leg_id=leg.leg_id,
+                        agent=leg.agent.name,
+                        goal=leg.goal,
+                        status=LegStatus.SKIPPED,
+                        error=why,
+                    )
+                    skipped.append(leg.leg_id)
+
+    def take_ended(self) -> LegResult:
+        """Store and return the result of the first leg whose end is to be handled.
+
+        Raises:
+            asyncio.CancelledError: the leg was cancelled.
+        """
+        leg_id = self._ended.pop(0)
+        result = self.under_way[leg_id].result()
+        self._tasks.pop(leg_id).result()
+        del self.under_way[leg_id]
+        self.results[leg_id] = result
+        return result
+
+    async def stop(self) -> None:
+        """Cancel all legs under way and wait for their ends: each settles its sent calls."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await finish_despite_cancel(_all_done(tasks))
+        self.results = self.all_results()
+        self.under_way.clear()
+        self._tasks.clear()
+        self._ended.clear()
+
+    async def suspend(self) -> tuple[LegInput, ...]:
+        """Stop the tasks of all legs, and return the states from which a new run continues."""
+        states = tuple(leg.suspend() for leg in self.under_way.values())
+        for task in self._tasks.values():
+            task.cancel()
+        await _all_done(list(self._tasks.values()))
+        return states
+
+    def tell_found(self, leg_id: str, tools: Sequence[str]) -> None:
+        """Let the other legs use tools that one leg's search found, within their allowed tools."""
+        for other, leg in self.under_way.items():
+            if other != leg_id:
+                leg.progress.discover(tuple(tools))
+
+
+async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
+    """Wait until each task has ended in any way; errors that follow the first are ignored."""
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,209 @@
+"""Wait visibly for mission state outside the history, and continue once it is available.
+
+A catalog that a worker is missing, or a store that is unavailable, is nobody's failure: nothing is
+cancelled for it. The work is scheduled again once some worker has the state, however long that
+takes.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    TimeoutError,
+    is_cancelled_exception,
+)
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.compensation_limits import (
+        FIRST_PAUSE,
+        LONGEST_DEFERRAL,
+        LONGEST_DEFERRAL_PAUSE,
+    )
+    from orchestrator.core.errors import NoWorker
+    from orchestrator.messages import names
+    from orchestrator.messages.failure_details import MissingState
+    from orchestrator.saga.outcome import ToolOutcome
+    from orchestrator.workflows import ui
+    from orchestrator.workflows.failures import first_words, is_final, was_locked
+    from orchestrator.workflows.scope import stall, task_queue
+
+T = TypeVar("T")
+
+_UNTIL_THERE: Final = RetryPolicy(
+    initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
+)
+"""For a check without a time limit: its attempts do not grow the history."""
+
+
+@dataclass(frozen=True)
+class Postponed:
+    """A call that no worker could send, and that is sent later."""
+
+    missing: MissingState
+    why: str
+    may_have_arrived: bool
+    """True if an earlier attempt may have reached the provider."""
+
+
+def missing_state_in(error: ActivityError) -> MissingState | None:
+    """Return the state that no worker could get, if that is why an activity failed."""
+    cause = error.cause
+    return MissingState.found_in(cause.details) if isinstance(cause, ApplicationError) else None
+
+
+def missing_state_for_call(error: ActivityError) -> MissingState | None:
+    """Return the missing state for which a call is deferred; None: the call is settled.
+
+    An attempt that is under way when the total time is over has a start in history. Without a
+    start, the previous attempt reports if anything was sent; without any attempt, no worker took
+    the call.
+    """
+    cause = error.cause
+    if isinstance(cause, TimeoutError) and not error.started_event_id:
+        last = cause.cause
+        if last is None:
+            return MissingState(error_type=NoWorker.__name__)
+        return MissingState.found_in(last.details) if isinstance(last, ApplicationError) else None
+    if isinstance(cause, ApplicationError) and was_locked(error):
+        # A final failure means that no attempt ever received a readable input.
+        unread = MissingState(error_type=cause.type or "", nothing_sent=is_final(error))
+        return unread
+    return missing_state_in(error)
+
+
+async def retry_until_available(
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    except_for: Callable[[ActivityError], bool] = lambda error: False,
+) -> T:
+    """Retry an attempt for as long as some of the mission's state is missing.
+
+    Args:
+        attempt: schedules the work.
+        except_for: selects failures that the caller waits for.
+
+    Raises:
+        ActivityError: the attempt failed for any other reason.
+    """
+    rounds = 0
+    while True:
+        try:
+            answer = await attempt()
+        except ActivityError as error:
+            missing = missing_state_in(error)
+            if missing is None or except_for(error):
+                raise
+            await wait_for(missing, why_of(error), rounds=rounds)
+            rounds += 1
+        else:
+            return answer
+
+
+def local_then_remote(
+    here: Callable[[], Awaitable[T]], elsewhere: Callable[[], Awaitable[T]]
+) -> Callable[[], Awaitable[T]]:
+    """Return an attempt that runs in this worker first, and after a failure in any worker.
+
+    Missing state is raised to the caller, which waits for it first; a failure that forbids further
+    attempts is not retried.
+    """
+    was_here = False
+
+    async def attempt() -> T:
+        nonlocal was_here
+        if was_here:
+            return await elsewhere()
+        was_here = True
+        try:
+            return await here()
+        except ActivityError as error:
+            if (
+                is_cancelled_exception(error)
+                or is_final(error)
+                or missing_state_in(error) is not None
+            ):
+                raise
+        return await elsewhere()
+
+    return attempt
+
+
+async def wait_for(missing: MissingState, why: str, *, rounds: int) -> None:
+    """Wait visibly until a worker has the missing state.
+
+    Args:
+        missing: the missing state.
+        why: the reason for the wait, in a sentence.
+        rounds: number of unsuccessful waits for the state, directly before this one.
+    """
+    stall(why)
+    await until_there(missing, rounds=rounds)
+    stall("")
+
+
+def pause_of(answer: ToolOutcome, waited: timedelta) -> timedelta | None:
+    """Return how long to wait before a deferred call is sent again; None: the call is settled.
+
+    Args:
+        answer: its outcome; only a call that the provider did not begin is deferred.
+        waited: the time so far, for this call.
+    """
+    if not answer.deferred or answer.kind != "rejected":
+        return None
+    asked = min(answer.retry_after_s or 0.0, LONGEST_DEFERRAL.total_seconds() + 1)
+    pause = max(timedelta(seconds=asked), min(waited, LONGEST_DEFERRAL_PAUSE), FIRST_PAUSE)
+    return pause if waited + pause <= LONGEST_DEFERRAL else None
+
+
+async def wait_in_sight(pause: timedelta, why: str) -> None:
+    """Wait as long as a provider asked for, and show the reason."""
+    stall(why)
+    await workflow.sleep(pause, summary=ui.UNTIL_TAKEN)
+    stall("")
+
+
+async def until_there(
+    missing: MissingState,
+    *,
+    rounds: int,
+    longest: timedelta = timedelta(minutes=1),
+    queue: str | None = None,
+) -> None:
+    """Wait until some worker has the state; the wait's length does not grow the history.
+
+    Args:
+        missing: the missing state.
+        rounds: number of unsuccessful waits for the state, directly before this one.
+        longest: limit of the pause before the next check, after those rounds.
+        queue: the task queue where a worker has to have the state; None: the task queue that the
+            current task works for.
+    """
+    if rounds:
+        await pause_between(rounds, longest)
+    await workflow.execute_activity(
+        names.AWAIT_STATE,
+        missing,
+        result_type=type(None),
+        summary=ui.AWAIT_STATE,
+        task_queue=queue or task_queue(),
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=_UNTIL_THERE,
+    )
+
+
+async def pause_between(rounds: int, longest: timedelta = timedelta(minutes=1)) -> None:
+    """Sleep for longer after each unsuccessful round of waiting."""
+    pause = min(timedelta(seconds=2 ** min(rounds, 12)), longest)
+    await workflow.sleep(pause, summary=ui.UNTIL_STATE)
+
+
+def why_of(error: ActivityError) -> str:
+    """Return why an activity failed for missing state, in the words of the worker that noticed."""
+    no_worker = isinstance(error.cause, TimeoutError) and error.cause.cause is None
+    return "no worker took it in time" if no_worker else first_words(error)

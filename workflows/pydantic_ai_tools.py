@@ -1,0 +1,88 @@
+"""Guarded tools as a toolset of pydantic-ai; needs the extra `llm`."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pydantic import JsonValue
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from pydantic_ai import ModelRetry, RunContext, ToolFailed
+    from pydantic_ai.messages import ModelRequest, UserPromptPart
+    from pydantic_ai.tools import ToolDefinition
+    from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+    from pydantic_core import SchemaValidator, core_schema
+
+    from orchestrator.workflows.agent_tools import AgentTools, ToolSource
+    from orchestrator.workflows.tool_saga import ToolCallFailed
+
+_OBJECT: Final = SchemaValidator(
+    core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
+)
+"""Accepts any object: arguments are checked against the contract before a call is prepared."""
+_RETRIES: Final = 3
+
+
+class GuardedToolset(AbstractToolset[Any]):
+    """Tools whose calls are prepared, confirmed, recorded and sent by a saga.
+
+    A model reads why a call failed and may decide on something else; a call whose outcome is
+    unknown ends the run, because nothing may follow it.
+    """
+
+    def __init__(self, source: ToolSource, tools: Sequence[str], *, prune: bool = True) -> None:
+        """Offer tools of a source.
+
+        Args:
+            source: the saga.
+            tools: names, with * for any part.
+            prune: True if each request has only the tools that fit it.
+        """
+        self._tools = AgentTools(source, tools, prune=prune)
+
+    @property
+    def id(self) -> str | None:
+        """No id, because the toolset's calls are durable by themselves, and belong to one run."""
+        return None
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Return the tools of the next request."""
+        return {
+            one.name: ToolsetTool(
+                toolset=self,
+                tool_def=ToolDefinition(
+                    name=one.name,
+                    description=one.description,
+                    parameters_json_schema=dict(one.parameters),
+                    strict=False,
+                ),
+                max_retries=_RETRIES,
+                args_validator=_OBJECT,
+            )
+            for one in await self._tools.offered(_asked(ctx))
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> JsonValue:
+        """Make one call.
+
+        Raises:
+            ModelRetry: its arguments do not fit.
+            ToolFailed: the call was refused, or nobody approved it in time.
+            ToolCallFailed: it is unknown if the call had its effect.
+        """
+        try:
+            return await self._tools.call(name, tool_args)
+        except ToolCallFailed as failed:
+            if failed.outcome == "unknown":
+                raise
+            kind = ModelRetry if failed.outcome == "invalid" else ToolFailed
+            raise kind(failed.for_model) from failed
+
+
+def _asked(ctx: RunContext[Any]) -> str:
+    """Return the texts of the user in a run, by which tools are selected."""
+    parts = [part for one in ctx.messages if isinstance(one, ModelRequest) for part in one.parts]
+    said = [ctx.prompt, *(part.content for part in parts if isinstance(part, UserPromptPart))]
+    return "\n".join(dict.fromkeys(text for text in said if isinstance(text, str)))

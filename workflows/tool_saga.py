@@ -1,0 +1,536 @@
+"""Guarded tool calls of any workflow: calls run as approved, and a failure cancels all of them.
+
+    @workflow.defn
+    class Trip:
+        @workflow.run
+        async def run(self, offer_id: str) -> str:
+            async with ToolSaga(requester="ana@example.com") as saga:
+                flight = await saga.call("flight_book_offer", {"offer_id": offer_id})
+                await saga.call("hotel_book_room", {...})  # fails for good: the flight is cancelled
+            return flight["booking_id"]
+
+A mission makes the calls of its legs through the same `Caller`, and rolls back in the same way.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from pydantic import Field, JsonValue
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.models import (
+        ConfirmationCard,
+        DecisionRecord,
+    )
+    from orchestrator.core.budget import Money, Spend
+    from orchestrator.core.errors import ToolNotFound, UsageError
+    from orchestrator.core.record import JsonObject, Record
+    from orchestrator.messages import names
+    from orchestrator.messages.leg import (
+        LegInput,
+        LegState,
+        LegStatus,
+        LegWaiting,
+    )
+    from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+    from orchestrator.messages.receipts import Receipt, receipts_of
+    from orchestrator.messages.rollback import RollbackReport
+    from orchestrator.messages.step import OfferedTool, OfferInput
+    from orchestrator.planning.models import AgentProfile, CallTool, Fact, LegPlan
+    from orchestrator.saga.ledger import Ledger, ObligationState
+    from orchestrator.saga.orders import Order
+    from orchestrator.workflows import calls
+    from orchestrator.workflows.approval import Approvals
+    from orchestrator.workflows.call import Caller
+    from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
+    from orchestrator.workflows.leg_view import facts_of
+    from orchestrator.workflows.mission_budget import MissionBudget
+    from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
+    from orchestrator.workflows.own_rollback import ABANDONED, OwnRollback
+    from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.questions import Questions
+    from orchestrator.workflows.saga_desk import Desk, desk_of_run, misused
+    from orchestrator.workflows.scope import work_for
+    from orchestrator.workflows.waiting import finish_despite_cancel
+
+    if TYPE_CHECKING:
+        from agents import FunctionTool
+
+        from orchestrator.workflows.pydantic_ai_tools import GuardedToolset
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,29}")
+_KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_BEFORE: Final = "before"
+"""The leg under which a budget counts the spending of earlier runs of the workflow."""
+_MOST_FACTS: Final = 50
+_MOST_FACT_CHARACTERS: Final = 100_000
+"""Limit of the earlier answers passed to the preparation of a call: history holds each of them."""
+
+
+class SagaState(Record):
+    """The state of a saga that survives continue-as-new; pass `saga.state` to the next run."""
+
+    number: int = Field(default=0, description="of calls that were given no key")
+    keys: tuple[str, ...] = Field(default=(), description="that calls were given")
+    ledger: Ledger = Field(default_factory=Ledger)
+    taken: Spend = Field(default_factory=Spend, description="of the budget")
+    facts: tuple[Fact, ...] = Field(default=(), description="answers, for the cards of later calls")
+    decisions: tuple[DecisionRecord, ...] = ()
+
+
+class ToolCallFailed(ApplicationError):
+    """A call was not made, or did not succeed; if uncaught, all calls of its saga are cancelled."""
+
+    def __init__(
+        self, tool: str, outcome: str, reason: str, *, hint: str = "", body: JsonValue = None
+    ) -> None:
+        """Describe the failure of the call.
+
+        Args:
+            tool: its name.
+            outcome: rejected (by the provider), refused (by a person, a policy or the budget),
+                invalid (its arguments), expired (nobody decided in time), unknown (it may have had
+                its effect: the saga rolls back even if this error is caught).
+            reason: a sentence.
+            hint: the change that a person asks for.
+            body: the provider's answer, as JSON.
+        """
+        super().__init__(
+            f"{tool} {outcome}: {reason}",
+            {"tool": tool, "outcome": outcome, "reason": reason, "hint": hint},
+            type="ToolCallFailed",
+            non_retryable=True,
+        )
+        self.tool = tool
+        self.outcome = outcome
+        self.reason = reason
+        self.hint = hint
+        self.body = body
+
+    @property
+    def for_model(self) -> str:
+        """The text that a model reads about the failure."""
+        wish = f" A person says: {self.hint}" if self.hint else ""
+        return f"{self.outcome}: {self.reason}{wish}"
+
+
+class ToolSaga:
+    """Tool calls of a workflow, each prepared, confirmed, recorded, sent and settled.
+
+    The block ends when every call is settled. An exception that leaves it, a cancel request
+    included, starts a rollback workflow and waits until each obligation is cancelled or parked;
+    then the exception is raised again. `continue_as_new` rolls nothing back: pass `state` to the
+    next run. The worker needs an `OrchestratorPlugin`, or is made with `workflows=[...]`
+    (`run_worker`).
+    """
+
+    def __init__(
+        self,
+        name: str = "saga",
+        *,
+        budget: Money | None = None,
+        requester: str = "",
+        policy: MissionPolicy | None = None,
+        read_only: bool = False,
+        state: SagaState | None = None,
+    ) -> None:
+        """Prepare a saga; nothing is sent before its first call.
+
+        Args:
+            name: distinguishes the sagas of one workflow; lower-case letters, digits, `_` and `-`.
+            budget: limit of the total price of its calls; None: no limit.
+            requester: the person who asks for the calls, for rules on approvers.
+            policy: of confirmations, waits and spending; it may only tighten the worker's.
+            read_only: True if calls with consequences are refused.
+            state: `state` of the previous run.
+
+        Raises:
+            ApplicationError: the name is not valid.
+            UsageError: the caller is not a workflow.
+        """
+        if not _NAME.fullmatch(name):
+            raise misused(f"{name!r} is no name of a saga: it has to match {_NAME.pattern}")
+        if not workflow.in_workflow():
+            raise UsageError(
+                "a ToolSaga is of a Temporal workflow: make it in the workflow's run method; "
+                "elsewhere, MissionClient starts a mission"
+            )
+        info = workflow.info()
+        self.saga_id: Final = names.saga_id(name, info.workflow_id, info.first_execution_run_id)
+        """Id of the saga in `rollback show`, and prefix of its card ids."""
+        self._budget = MissionBudget(budget)
+        self._limits = MissionLimits(dict)
+        self._requester = requester
+        self._policy = policy or MissionPolicy()
+        self._read_only = read_only
+        self._before = state or SagaState()
+        self._state = self._before
+        if state is not None:
+            self._budget.resume({_BEFORE: state.taken}, {})
+        self._limit = budget
+        self._catalog: CatalogPin | None = None
+        self._under_way: dict[str, GuardedCall] = {}
+        self._tasks: dict[str, asyncio.Task[object]] = {}
+        self._failed: list[str] = []
+        self._desk: Desk | None = None
+        self._rollback = OwnRollback(self.saga_id, requester, workflow_id=info.workflow_id)
+        self._rolled_back: Ledger | None = None
+
+    # -- state ------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> SagaState:
+        """The state from which the next run of the workflow continues.
+
+        Raises:
+            ApplicationError: a call is under way, which the next run would not know.
+        """
+        if self._under_way:
+            raise misused(
+                f"{len(self._under_way)} calls of the saga are under way: wait for them, then "
+                "continue as new with its state"
+            )
+        return self._state.model_copy(update={"ledger": self.ledger})
+
+    @property
+    def ledger(self) -> Ledger:
+        """The obligations that its calls left; after a rollback, their final states."""
+        if self._rolled_back is not None:
+            return self._rolled_back
+        calls_under_way = (call.progress.state.ledger for call in self._under_way.values())
+        return Ledger.merged([self._state.ledger, *calls_under_way])
+
+    @property
+    def is_calling(self) -> bool:
+        """True while a call is under way."""
+        return bool(self._under_way)
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Proof of each consequence that stands."""
+        return receipts_of(self.ledger)
+
+    @property
+    def cards(self) -> tuple[ConfirmationCard, ...]:
+        """The cards that wait for a decision, in the order of their calls."""
+        waiting = (call.progress.waiting.card for call in self._under_way.values())
+        return tuple(card for card in waiting if card is not None)
+
+    @property
+    def waits(self) -> dict[str, LegWaiting]:
+        """The waits of the calls under way, by the call's id in the saga."""
+        waits = {leg_id: call.progress.waiting for leg_id, call in self._under_way.items()}
+        return {leg_id: one for leg_id, one in waits.items() if one != LegWaiting()}
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    async def call(
+        self,
+        tool: str,
+        arguments: JsonObject | None = None,
+        *,
+        reason: str = "",
+        key: str | None = None,
+    ) -> JsonValue:
+        """Make one call and return its answer; several may be under way at once.
+
+        Args:
+            tool: its name in the catalog.
+            arguments: with personal values as handles.
+            reason: the reason for the call, for the person who reads its card.
+            key: names the call, in place of its number, so that a workflow that calls in another
+                order after a reset keeps the idempotency key of each call. Unique in the saga.
+
+        Raises:
+            ToolCallFailed: the call was not made, or did not succeed.
+            asyncio.CancelledError: a cancel request arrived. A call that was sent is settled all
+                the same, and is in the ledger.
+        """
+        if self._desk is None:
+            raise misused("calls are made inside of `async with ToolSaga(...) as saga`")
+        leg_id = self._next_id(key)
+        terms = self._terms(leg_id, tool, await self._pinned())
+        made = GuardedCall(self, terms, self._budget, self._limits)
+        self._under_way[leg_id] = made
+        if (task := asyncio.current_task()) is not None:
+            self._tasks[leg_id] = task
+        wanted = CallTool(tool=tool, arguments=arguments or {}, reason=reason)
+        try:
+            answer = await made.run(wanted)
+        except LOST as error:
+            self._settle(leg_id, made)
+            if isinstance(error, ToolCallFailed):
+                self._failed.append(f"{tool} was {error.outcome}")
+            raise
+        self._settle(leg_id, made)
+        return answer
+
+    async def _pinned(self) -> CatalogPin:
+        if self._catalog is None:
+            self._catalog = await calls.pin_catalog(here=True)
+        return self._catalog
+
+    # -- for agents -------------------------------------------------------------------------------
+
+    def toolset(self, *, tools: Sequence[str], prune: bool = True) -> "GuardedToolset":
+        """Return tools for an agent of pydantic-ai, whose calls are calls of this saga.
+
+        Args:
+            tools: names, with * for any part: `flight_*`.
+            prune: True if each request to the model has only the tools that fit it.
+        """
+        with workflow.unsafe.imports_passed_through():
+            from orchestrator.workflows.pydantic_ai_tools import GuardedToolset
+
+        return GuardedToolset(self, tools, prune=prune)
+
+    async def function_tools(
+        self, *, tools: Sequence[str], request: str = ""
+    ) -> "list[FunctionTool]":
+        """Return tools for an agent of the OpenAI Agents SDK, whose calls are calls of this saga.
+
+        Args:
+            tools: names, with * for any part: `flight_*`.
+            request: the request to the agent, which selects the tools that fit it; empty: all
+                tools.
+        """
+        with workflow.unsafe.imports_passed_through():
+            from orchestrator.workflows.openai_agents_tools import function_tools
+
+        return await function_tools(self, tools, request=request)
+
+    async def offered(self, tools: Sequence[str], request: str) -> Sequence[OfferedTool]:
+        """Return the tools to offer to an agent, for frameworks without a method above."""
+        digest = (await self._pinned()).digest
+        wanted = OfferInput(catalog_digest=digest, tools=tuple(tools), request=request)
+        return await calls.offer_tools(wanted)
+
+    def _next_id(self, key: str | None) -> str:
+        if key is None:
+            number = self._state.number + 1
+            self._state = self._state.model_copy(update={"number": number})
+            return f"call-{number}"
+        if not _KEY.fullmatch(key) or key in self._state.keys:
+            raise misused(
+                f"{key!r} names no call: a key has to match {_KEY.pattern} and is used once"
+            )
+        self._state = self._state.model_copy(update={"keys": (*self._state.keys, key)})
+        return f"key-{key}"
+
+    def _terms(self, leg_id: str, tool: str, catalog: CatalogPin) -> LegInput:
+        order = Order(tools=(tool,))
+        return LegInput(
+            mission_id=self.saga_id,
+            origin=workflow.info().first_execution_run_id,
+            mission_goal="",
+            leg=LegPlan(
+                leg_id=leg_id,
+                goal="",
+                agent=AgentProfile(name=workflow.info().workflow_type),
+                orders=(order,),
+                planned_by="code",
+            ),
+            facts=self._state.facts,
+            budget=self._limit,
+            policy=self._policy,
+            read_only=self._read_only,
+            covered=(order,),
+            requester=self._requester,
+            catalog=catalog,
+            started_at=workflow.now(),
+            state=LegState(),
+        )
+
+    def _settle(self, leg_id: str, made: "GuardedCall") -> None:
+        """Store the ledger, spending and answers of a call that is over."""
+        self._under_way.pop(leg_id, None)
+        self._tasks.pop(leg_id, None)
+        done = made.progress.leg
+        self._budget.settle(leg_id, done.state.taken)
+        self._budget.release(leg_id)
+        self._state = self._state.model_copy(
+            update={
+                "ledger": Ledger.merged([self._state.ledger, done.state.ledger]),
+                "taken": Spend.total([self._state.taken, done.state.taken]),
+                "facts": _newest((*self._state.facts, *facts_of(done))),
+                "decisions": (*self._state.decisions, *done.state.decisions),
+            }
+        )
+        self.changed()
+
+    def changed(self) -> None:
+        """Show the current waits of the saga."""
+        if self._desk is not None:
+            self._desk.show()
+
+    # -- beginning and end ------------------------------------------------------------------------
+
+    async def __aenter__(self) -> "ToolSaga":
+        """Register the saga at the workflow's desk, where people decide on its cards."""
+        desk = desk_of_run()
+        desk.begin(self)
+        self._desk = desk
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Settle the calls under way; roll back if an exception leaves the block.
+
+        Raises:
+            ToolCallFailed: the outcome of a call is unknown, and all calls were rolled back.
+        """
+        if error is not None and not isinstance(error, LOST):
+            return  # continue-as-new, or a worker that evicts the run: nothing has failed
+        _, cancelled = await finish_despite_cancel(self._end(error))
+        if cancelled and error is None and self._rolled_back is None:
+            raise asyncio.CancelledError
+
+    async def _end(self, error: BaseException | None) -> None:
+        work_for(self)
+        if error is not None:
+            for task in self._tasks.values():
+                task.cancel()
+        await workflow.wait_condition(lambda: not self._under_way)
+        unknown = [
+            one
+            for one in self.ledger.obligations
+            if one.state is ObligationState.INTENDED and error is None
+        ]
+        if error is None and unknown:
+            reason = "whether it took effect is unknown; all was rolled back"
+            failure = ToolCallFailed(unknown[0].tool, "unknown", reason)
+            await self._roll_back(failure)
+            await self._close()
+            raise failure
+        if error is not None:
+            await self._roll_back(error)
+        else:
+            if self._failed and self.ledger.live():
+                workflow.logger.warning(
+                    "the saga %s stands although %s, for its block caught that: let ToolCallFailed "
+                    "leave the block where all is to be cancelled",
+                    self.saga_id,
+                    ", ".join(self._failed),
+                )
+            abandoned = await calls.conclude_saga(self.saga_id, self.ledger)
+            if abandoned.live():
+                await self._rollback.run(ABANDONED, abandoned)
+        await self._close()
+
+    async def _roll_back(self, error: BaseException) -> None:
+        ledger = self.ledger
+        if not ledger.live():
+            abandoned = await calls.conclude_mission(self.saga_id, ledger)
+            ledger = Ledger.united([ledger, abandoned])
+        if ledger.live():
+            report = await self._rollback.run(first_words(error), ledger)
+            self._rolled_back = report.ledger
+
+    async def _close(self) -> None:
+        if (desk := self._desk) is not None:
+            # Not the workflow's own handlers, because the block may run in one of them.
+            await workflow.wait_condition(lambda: desk.is_idle)
+            desk.end(self)
+        self._desk = None
+
+    # -- decisions, and the signal of the rollback ------------------------------------------------
+
+    @property
+    def task_queue(self) -> None:
+        """The task queue of the saga's activities; None: the workflow's own."""
+        return None
+
+    def stall(self, why: str) -> None:
+        """Ignore the reason why the saga's end waits for state: the log of `calls` has it."""
+
+    def call_of(self, asked: str) -> "GuardedCall | None":
+        """Return the call under way that a card or a question belongs to."""
+        return self._under_way.get(names.leg_of(asked))
+
+    @property
+    def decisions(self) -> tuple[DecisionRecord, ...]:
+        """The decisions of people on the saga's calls."""
+        return self._state.decisions
+
+    def hear(self, report: RollbackReport) -> None:
+        """Take a rollback's signal, which means that there is a report to read."""
+        self._rollback.hear(report)
+
+
+class GuardedCall:
+    """A call under way."""
+
+    def __init__(
+        self, saga: ToolSaga, terms: LegInput, budget: MissionBudget, limits: MissionLimits
+    ) -> None:
+        self.progress = Progress(terms, saga.changed, budget, lambda: saga.ledger)
+        self.approvals = Approvals(self.progress)
+        self.questions = Questions(self.progress)
+        own_limits = LegLimits(self.progress, limits)
+        self._caller = Caller(self.progress, own_limits, self.approvals, self.questions)
+
+    @property
+    def task_queue(self) -> None:
+        """The task queue of the call's activities; None: the workflow's own."""
+        return None
+
+    def stall(self, why: str) -> None:
+        """Show why the call waits for state that workers are missing; empty: no longer waiting."""
+        self.progress.stall(why)
+
+    async def run(self, wanted: CallTool) -> JsonValue:
+        """Make the call and return its answer.
+
+        Raises:
+            ToolCallFailed: the call did not succeed.
+        """
+        work_for(self)
+        self.progress.begin(workflow.now())
+        self.progress.begin_step()
+        try:
+            await self._caller.call(wanted)
+        except (LegLost, LegSkipped) as lost:
+            live = self.progress.state.ledger.live()
+            outcome = "unknown" if live else self._last_outcome()
+            raise ToolCallFailed(wanted.tool, outcome, str(lost)) from lost
+        except ActivityError as error:
+            cause = error.cause
+            if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
+                raise ToolCallFailed(wanted.tool, "invalid", cause.message) from error
+            raise
+        self.progress.end(LegStatus.SUCCEEDED)
+        seen = self.progress.state.observations[-1]
+        if seen.outcome != "succeeded":
+            raise ToolCallFailed(
+                wanted.tool,
+                seen.outcome,
+                seen.error or "no reason was given",
+                hint=seen.hint,
+                body=seen.body,
+            )
+        return seen.body
+
+    def _last_outcome(self) -> str:
+        steps = self.progress.state.steps
+        return steps[-1].outcome if steps else "refused"
+
+
+def _newest(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """Return the newest facts that fit into the message of a preparation."""
+    kept: list[Fact] = []
+    left = _MOST_FACT_CHARACTERS
+    for fact in reversed(facts[-_MOST_FACTS:]):
+        left -= len(fact.model_dump_json())
+        if left < 0:
+            break
+        kept.append(fact)
+    return tuple(reversed(kept))
