@@ -175,7 +175,7 @@ ifneq ($(shell $(PY) -c '' 2>/dev/null && cat $(STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 # Wheels only and no build isolation: what is not in the lock is never fetched nor run.
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock pyproject.toml | links
 	@$(FIND_PYTHON); set -e; \
 	echo "Making $(VENV) with $$python from requirements.lock (about a minute)"; \
 	"$$python" -m venv --clear $(VENV); \
@@ -184,3 +184,11 @@ $(STAMP): requirements.lock pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 		--no-index --editable .
 	@pwd -P > $(STAMP)
+
+# A checkout made without symbolic links (an archive, core.symlinks=false) has files in their place,
+# each with the path that the link would have.
+.PHONY: links
+links:
+	@set -e; for name in activities specs workflows; do \
+		[ -L "orchestrator/$$name" ] || ln -sfn "../$$name" "orchestrator/$$name"; \
+	done
