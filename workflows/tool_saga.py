@@ -75,10 +75,10 @@ _MOST_FACT_CHARACTERS: Final = 100_000
 class SagaState(Record):
     """The state of a saga that survives continue-as-new; pass `saga.state` to the next run."""
 
-    number: int = Field(default=0, description="of calls that were given no key")
-    keys: tuple[str, ...] = Field(default=(), description="that calls were given")
+    number: int = Field(default=0, description="number of calls without a key")
+    keys: tuple[str, ...] = Field(default=(), description="keys of its calls")
     ledger: Ledger = Field(default_factory=Ledger)
-    taken: Spend = Field(default_factory=Spend, description="of the budget")
+    taken: Spend = Field(default_factory=Spend, description="spending of the budget")
     facts: tuple[Fact, ...] = Field(default=(), description="answers, for the cards of later calls")
     decisions: tuple[DecisionRecord, ...] = ()
 

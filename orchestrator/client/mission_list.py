@@ -62,9 +62,7 @@ class MissionSummary(Record):
     goal: str
     started_at: datetime
     waits_for: tuple[Wait, ...] = ()
-    is_kept: bool = Field(
-        default=False, description="its server no longer knows it; the store has its result"
-    )
+    is_kept: bool = Field(default=False, description="True if only the store still has its result")
 
 
 class KnownMission(MissionSummary):
@@ -73,7 +71,7 @@ class KnownMission(MissionSummary):
     finished_at: datetime | None = None
     task_queue: str
     agents: tuple[str, ...] = Field(default=(), description="agents of legs under way")
-    unread: str = Field(description="why the rest of it could not be read")
+    unread: str = Field(description="reason why the rest could not be read")
     is_partial: bool = True
 
 

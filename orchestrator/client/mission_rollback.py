@@ -46,7 +46,7 @@ class RollbackPreview(Record):
     references: dict[str, JsonObject] = Field(
         description="identifiers in the providers' answers, by obligation"
     )
-    is_begun: bool = Field(description="its rollback was started before, by anybody")
+    is_begun: bool = Field(description="True if its rollback has started")
 
     @property
     def is_a_decision(self) -> bool:

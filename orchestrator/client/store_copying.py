@@ -31,7 +31,7 @@ class CopiedStore(Record):
     target: str
     parts: tuple[CopiedPart, ...]
     lacks_vault_key: bool = Field(
-        description="true if it holds personal values, and the key of their vault is not set here"
+        description="True if it has personal values whose vault key is not set here"
     )
 
 

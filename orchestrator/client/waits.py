@@ -34,7 +34,7 @@ class Understood(Record):
 
     values: JsonObject = Field(default_factory=dict)
     notes: tuple[str, ...] = Field(
-        default=(), description="what was read otherwise than it was typed, a line for each field"
+        default=(), description="a line for each value that was read differently from its text"
     )
     problems: tuple[str, ...] = Field(default=(), description="a sentence for each unread field")
 

@@ -29,16 +29,18 @@ class AskedCall(Record):
     confirmation_id: str
     tool: str
     title: str = ""
-    shown: tuple[CardLine, ...] = Field(default=(), description="what its card said of it")
+    shown: tuple[CardLine, ...] = Field(default=(), description="lines of its card")
     meanings: tuple[str, ...] = Field(
         default=(), description="digests of tool and arguments: as proposed, and as amended"
     )
     price: Money | None = None
     fate: Fate = "waiting"
-    by: str = Field(default="", description="who decided")
-    words: str = Field(default="", description="a person's reason or wish, or the provider's")
+    by: str = Field(default="", description="the person or policy that decided")
+    words: str = Field(
+        default="", description="reason or request of the person, or of the provider"
+    )
     at: datetime | None = None
-    cancels: bool = Field(default=False, description="whether it was a cancel")
+    cancels: bool = Field(default=False, description="True if the call cancels an obligation")
 
     @property
     def was_unsuccessful(self) -> bool:

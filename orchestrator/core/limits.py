@@ -42,14 +42,19 @@ class Limits(Record):
     requests: int | None = Field(default=None, ge=1, description="requests that models answered")
     input_tokens: int | None = Field(default=None, ge=1)
     output_tokens: int | None = Field(default=None, ge=1)
-    total_tokens: int | None = Field(default=None, ge=1, description="of input and output")
+    total_tokens: int | None = Field(default=None, ge=1, description="input and output tokens")
     cost_usd: Decimal | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="of models, as far as prices are known"
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="cost of models, as far as prices are known",
     )
-    tool_calls: int | None = Field(default=None, ge=1, description="calls that were sent")
+    tool_calls: int | None = Field(default=None, ge=1, description="calls sent")
     steps: int | None = Field(default=None, ge=1, description="decisions of planners")
     wall_clock: timedelta | None = Field(
-        default=None, gt=timedelta(), description="from the beginning on, waits for people included"
+        default=None,
+        gt=timedelta(),
+        description="time since the beginning, waits for people included",
     )
 
     @property
@@ -101,7 +106,7 @@ class LimitReached(Record):
     figure: str
     used: Decimal
     limit: Decimal
-    of: str = Field(description="whose limit: `the agent scout`, `each leg`, `the mission`")
+    of: str = Field(description="owner of the limit: `the agent scout`, `each leg`, `the mission`")
 
     def __str__(self) -> str:
         """Return a sentence: `the limit of the mission is reached: used 12 of 10 tokens`."""

@@ -22,9 +22,9 @@ class ReceivedFile(Record):
     """A file from a provider's answer, without its bytes."""
 
     handle: str
-    content_type: str = Field(default="", description="the media type; empty: unknown")
+    content_type: str = Field(default="", description="media type; empty if unknown")
     size_bytes: int
-    name: str = Field(default="", description="as its provider calls it, without a folder")
+    name: str = Field(default="", description="the provider's file name, without a folder")
 
     @classmethod
     def told_by(cls, answer: JsonValue) -> "ReceivedFile | None":

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 class LegShare(Record):
     """The share of a leg, and what the leg had used when it was granted."""
 
-    allowance: Allowance | None = Field(default=None, description="None: it has to ask first")
+    allowance: Allowance | None = Field(
+        default=None, description="None: the leg has to ask before it thinks"
+    )
     since: Used = Field(default_factory=Used)
 
 
@@ -63,8 +65,8 @@ class Question(Record):
     personal: tuple[str, ...] = ()
     """Personal fields to store in the vault before answering; no answer carries their values."""
     expires_at: datetime | None = None
-    why: str = Field(default="", description="what the answer is needed for")
-    otherwise: str = Field(default="", description="what happens when nobody answers in time")
+    why: str = Field(default="", description="purpose of the answer")
+    otherwise: str = Field(default="", description="consequence of no answer in time")
     asked_at: datetime | None = None
     """In the time zone in which the dates of the answer are read."""
 
@@ -114,13 +116,13 @@ class OpenCard(Record):
     """A card that waits for a decision, with the state that a new run needs to keep waiting."""
 
     card: ConfirmationCard
-    call: PreparedCall = Field(description="the call that it asks about, as amended last")
+    call: PreparedCall = Field(description="the prepared call, as last amended")
     approvals: tuple[Approval, ...] = ()
     reminded: int = 0
     meanings: tuple[str, ...] = ()
     """Digests of the call as proposed and as amended, oldest first."""
     amended_inputs: tuple[str, ...] = Field(default=(), description="inputs that people changed")
-    reason: str = Field(default="", description="why the planner wants the call")
+    reason: str = Field(default="", description="the planner's reason for the call")
 
 
 class Acting(Record):
@@ -145,24 +147,28 @@ class LegAccount(Record):
     """Data of providers, for a leg that only read."""
     follow_ups: tuple[FollowUp, ...] = ()
     """Calls that its last answer makes possible, for a leg that only read."""
-    unheld: tuple[str, ...] = Field(default=(), description="ids of its summary in no answer")
+    unheld: tuple[str, ...] = Field(
+        default=(), description="ids in its summary that no answer states"
+    )
     conditions: tuple[WhenRead, ...] = ()
     """The planner's readings of conditional orders."""
     error: str | None = None
-    steps: tuple[StepRecord, ...] = Field(default=(), description="the newest ones")
-    steps_before: int = Field(default=0, description="how many older ones were left out")
-    called: tuple[str, ...] = Field(default=(), description="tools of those, called with success")
+    steps: tuple[StepRecord, ...] = Field(default=(), description="the newest steps")
+    steps_before: int = Field(default=0, description="number of older steps that are left out")
+    called: tuple[str, ...] = Field(
+        default=(), description="tools of these steps that were called with success"
+    )
     facts: tuple[Fact, ...] = ()
-    facts_before: int = Field(default=0, description="how many older ones were left out")
+    facts_before: int = Field(default=0, description="number of older facts that are left out")
     stalled: str = ""
     """The reason for waiting for state that no worker has; empty: it does not wait."""
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage)
-    tool_calls: int = Field(default=0, description="that were sent")
-    limit: LimitReached | None = Field(default=None, description="the limit that ended it")
+    tool_calls: int = Field(default=0, description="number of calls sent")
+    limit: LimitReached | None = Field(default=None, description="limit that ended the leg")
     decisions: tuple[DecisionRecord, ...] = ()
-    discovered: tuple[str, ...] = Field(default=(), description="tools found by any leg's search")
+    discovered: tuple[str, ...] = Field(default=(), description="tools that any leg's search found")
 
     @property
     def taken(self) -> Spend:
@@ -174,7 +180,9 @@ class LegState(LegAccount):
     """The state of a leg that survives continue-as-new."""
 
     step: int = 0
-    part: int = Field(default=0, description="of the calls that the step makes at once: which")
+    part: int = Field(
+        default=0, description="index of the call among the parallel calls of the step"
+    )
     status: LegStatus = LegStatus.RUNNING
     observations: tuple[Observation, ...] = ()
     answers: JsonObject = Field(default_factory=dict)
@@ -184,7 +192,9 @@ class LegState(LegAccount):
     """Tools shown in previous steps, for a tool list that keeps growing."""
     handed_to: tuple[str, ...] = ()
     """Legs that did parts of it: their effects serve its orders."""
-    began_at: datetime | None = Field(default=None, description="its first run; None: not yet")
+    began_at: datetime | None = Field(
+        default=None, description="start of its first run; None before that"
+    )
     share: LegShare = Field(default_factory=LegShare)
     """Its share of the mission's limits."""
     repeats: Repeats = Field(default_factory=Repeats)
@@ -198,10 +208,12 @@ class LegState(LegAccount):
     not stored yet."""
     told: tuple[str, ...] = ()
     """Refusals that its planner has received, the newest last."""
-    acting: Acting | None = Field(default=None, description="None: it thinks, or has ended")
-    card: OpenCard | None = Field(default=None, description="that waits for a decision")
-    question: Question | None = Field(default=None, description="that waits for an answer")
-    pause: ModelPause | None = Field(default=None, description="of its model")
+    acting: Acting | None = Field(
+        default=None, description="None while the leg thinks, or after its end"
+    )
+    card: OpenCard | None = Field(default=None, description="card that waits for a decision")
+    question: Question | None = Field(default=None, description="question that waits for an answer")
+    pause: ModelPause | None = Field(default=None, description="pause of its model")
 
     @property
     def used(self) -> Used:
@@ -213,14 +225,14 @@ class LegInput(Record):
     """The terms and the state of a leg, from which a run of its mission continues the leg."""
 
     mission_id: str
-    origin: str = Field(default="", description="the first run of its mission")
+    origin: str = Field(default="", description="first run id of its mission")
     mission_goal: str
     leg: LegPlan
     inputs: JsonObject = Field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
     budget: Money | None = None
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
-    read_only: bool = Field(default=False, description="its mission may change nothing")
+    read_only: bool = Field(default=False, description="True if the mission may change nothing")
     covered: tuple[Order, ...] = ()
     """Orders that a standing approval may cover: those of the rules, of an approved plan, or listed
     by the request."""
@@ -315,7 +327,9 @@ class CallMade(Record):
 
     call_id: str
     tool: str
-    outcome: OutcomeKind | None = Field(default=None, description="None: it is on its way")
+    outcome: OutcomeKind | None = Field(
+        default=None, description="None while the call is under way"
+    )
     error: str | None = None
 
 
@@ -329,7 +343,7 @@ class LegProgress(Record):
     calls: tuple[CallMade, ...] = ()
     """Calls of the current step, and some earlier ones."""
     steps: tuple[StepRecord, ...] = ()
-    steps_before: int = Field(default=0, description="how many older ones there are")
+    steps_before: int = Field(default=0, description="number of older steps")
     decisions: tuple[DecisionRecord, ...] = ()
     ledger: Ledger = Field(default_factory=Ledger)
     waiting: LegWaiting = Field(default_factory=LegWaiting)

@@ -127,10 +127,10 @@ class AcceptedMission(Record):
     """A mission that was accepted, with its plan."""
 
     mission_id: str
-    plan: MissionPlan = Field(description="its legs; none when it was refused")
+    plan: MissionPlan = Field(description="its legs; None if it was refused")
     catalog: CatalogPin
-    request_digest: str = Field(description="tells another request under the same id apart")
-    refusal: str | None = Field(default=None, description="why it could not be planned")
+    request_digest: str = Field(description="distinguishes another request under the same id")
+    refusal: str | None = Field(default=None, description="reason why it could not be planned")
     undeclared_inputs: tuple[str, ...] = ()
     """Inputs of the request that no tool of its client takes."""
 
@@ -180,12 +180,14 @@ Came = Literal["go on", "stop", "said otherwise", "expired"]
 class PlanAnswer(Record):
     """A person's answer about a plan, as the mission records it."""
 
-    id: str = Field(description="of the question or the card")
+    id: str = Field(description="id of the question or the card")
     outcome: Came
-    text: str = Field(default="", description="the goal as it was said otherwise, or the reason")
-    by: str = Field(default="", description="who answered, as they say or as a signature proves")
+    text: str = Field(default="", description="the reworded goal, or the reason")
+    by: str = Field(
+        default="", description="the person who answered: claimed, or proved by a signature"
+    )
     at: datetime
-    doubts: tuple[Doubt, ...] = Field(default=(), description="that it was asked because of")
+    doubts: tuple[Doubt, ...] = Field(default=(), description="doubts that the question was about")
 
 
 class MissionResult(Record):
@@ -195,9 +197,9 @@ class MissionResult(Record):
     goal: str
     goal_became: str = ""
     """The goal as a person restated it; empty: nobody did."""
-    requester: str = Field(default="", description="who asked for it, as its start says")
+    requester: str = Field(default="", description="requester, as given at the start")
     status: MissionStatus
-    error: str | None = Field(default=None, description="the first error; never a later one")
+    error: str | None = Field(default=None, description="the first error, never a later one")
     summary: str = ""
     summary_before: str = ""
     """The summary from before the rollback."""
@@ -210,14 +212,14 @@ class MissionResult(Record):
     """Text of the goal that no leg claims to serve."""
     ledger: Ledger = Field(default_factory=Ledger)
     budget: Money | None = None
-    usage: Usage = Field(default_factory=Usage, description="of the models that planned it")
+    usage: Usage = Field(default_factory=Usage, description="usage of the models that planned it")
     limit: LimitReached | None = None
     """The limit that ended a leg, with its usage."""
     catalog_digest: str = ""
     catalog_size: int = 0
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    stopped: bool = Field(default=False, description="a person cancelled it")
+    stopped: bool = Field(default=False, description="True if a person cancelled it")
     plan_made_by: PlanOrigin = Field(default_factory=PlanOrigin)
     """The planner, with the reason if a configured model did not plan."""
     replanned: tuple[Replanned, ...] = ()
@@ -345,14 +347,16 @@ class CarriedMission(Record):
     started_at: datetime
     catalog: CatalogPin
     plan: BegunPlan
-    goal: str = Field(description="as it was said last")
+    goal: str = Field(description="the goal, as last reworded")
     said_at: datetime
     answers: tuple[PlanAnswer, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     replanned: tuple[Replanned, ...] = ()
-    planning: Used = Field(default_factory=Used, description="used before its legs began")
-    legs: tuple[LegInput, ...] = Field(default=(), description="under way, in order of their start")
-    results: tuple[LegResult, ...] = Field(default=(), description="of legs that have ended")
+    planning: Used = Field(default_factory=Used, description="usage before its legs began")
+    legs: tuple[LegInput, ...] = Field(
+        default=(), description="legs under way, in order of their start"
+    )
+    results: tuple[LegResult, ...] = Field(default=(), description="results of ended legs")
     taken: dict[str, Spend] = Field(default_factory=dict)
     """Money spent or reserved, by leg."""
     overcharges: dict[str, str] = Field(default_factory=dict)

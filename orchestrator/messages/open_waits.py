@@ -45,8 +45,10 @@ class LegWait(Record):
     """The id of the card, question or pause; empty: nobody can end the wait."""
     tool: str = Field(default="", max_length=_LONGEST)
     card_type: str = Field(default="", max_length=_LONGEST)
-    digest: str = Field(default="", max_length=_LONGEST, description="of the card")
-    title: str = Field(default="", max_length=_LONGEST, description="its title, or what is asked")
+    digest: str = Field(default="", max_length=_LONGEST, description="digest of the card")
+    title: str = Field(
+        default="", max_length=_LONGEST, description="title of the card, or text of the question"
+    )
     price: Money | None = None
     expires_at: datetime | None = None
     fields: tuple[str, ...] = Field(default=(), max_length=_MOST)

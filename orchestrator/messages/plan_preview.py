@@ -29,7 +29,7 @@ class PlannedTool(Record):
     is_side_effect: bool = False
     card_type: str | None = None
     """None: the call waits for no card."""
-    cancellation: str = Field(default="", description="whether and how its effect is cancelled")
+    cancellation: str = Field(default="", description="whether and how its effect can be cancelled")
 
 
 class PlannedLeg(Record):
@@ -41,10 +41,10 @@ class PlannedLeg(Record):
     depends_on: tuple[str, ...] = ()
     planned_by: str = ""
     """A model, or the rules; empty: unknown."""
-    stage: int = Field(description="from 1: legs of one stage may run side by side")
+    stage: int = Field(description="counted from 1; legs of one stage may run concurrently")
     tools: tuple[PlannedTool, ...] = ()
     """The tools of its orders; without orders, the first that the router would forward."""
-    orders: tuple[Order, ...] = Field(default=(), description="the effects that it is to have")
+    orders: tuple[Order, ...] = Field(default=(), description="effects that the leg must have")
     serves: tuple[str, ...] = ()
     """The words of the goal that the leg claims to serve."""
 
@@ -62,7 +62,7 @@ class PlanPreview(Record):
     """
 
     goal: str
-    digest: str = Field(description="of all that an approval of the plan covers")
+    digest: str = Field(description="digest of everything that an approval of the plan covers")
     legs: tuple[PlannedLeg, ...]
     uncovered: tuple[str, ...] = ()
     """Text of the goal that no leg claims to serve."""
@@ -111,7 +111,9 @@ class PlanInput(Record):
     """A request for a plan preview."""
 
     request: MissionRequest
-    now: datetime | None = Field(default=None, description="set by the workflow that has it made")
+    now: datetime | None = Field(
+        default=None, description="set by the workflow that asks for the plan"
+    )
 
 
 class PlanTaken(Record):
@@ -125,27 +127,33 @@ class PlanReviewInput(Record):
     goal: str
     inputs: JsonObject = Field(default_factory=dict)
     plan: MissionPlan
-    planned_at: datetime = Field(description="the day that `today` means in its goal")
+    planned_at: datetime = Field(description="day that `today` in the goal means")
     catalog_digest: str
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     requester: str = ""
     now: datetime
-    ends_at: datetime | None = Field(default=None, description="when the mission is over at last")
+    ends_at: datetime | None = Field(
+        default=None, description="time at which the mission ends at the latest"
+    )
     confirmation_id: str
-    round: int = Field(default=1, description="how often it is asked about, this time included")
+    round: int = Field(
+        default=1, description="number of times the plan was asked about, this one included"
+    )
     problem: str = ""
     """The reason that the restated goal could not be planned."""
-    grant: Grant | None = Field(default=None, description="the approval that is to be checked")
-    shown: PlanPreview | None = Field(default=None, description="what that approval is of")
+    grant: Grant | None = Field(default=None, description="approval to check")
+    shown: PlanPreview | None = Field(default=None, description="plan that the approval is for")
 
 
 class PlanReview(Record):
     """The approval card of a plan; or, for an approval, the result of checking it."""
 
-    shown: PlanPreview | None = Field(default=None, description="what the card is made of")
+    shown: PlanPreview | None = Field(default=None, description="plan that the card shows")
     card: ConfirmationCard | None = None
     approval_keys: PublicKeys | None = None
-    refusal: str | None = Field(default=None, description="why there is no card, or why it fails")
+    refusal: str | None = Field(
+        default=None, description="reason why there is no card, or why it fails"
+    )
 
 
 GO_ON: Final = "go on"

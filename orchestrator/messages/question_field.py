@@ -129,14 +129,16 @@ class QuestionField(Record):
     """A field of a question, read from its schema."""
 
     name: str
-    label: str = Field(description="what is asked for, in words")
+    label: str = Field(description="name of the value, in words")
     kind: FieldKind
-    about: str = Field(default="", description="what its document says of it, in one sentence")
+    about: str = Field(default="", description="the document's description, in one sentence")
     choices: tuple[FieldChoice, ...] = ()
-    is_open: bool = Field(default=True, description="whether values beside its choices are taken")
-    example: str = Field(default="", description="as its document gives it")
-    unit: str = Field(default="", description="what a number is counted in, where it is known")
-    each: str = Field(default="", description="what one of several is, where that is no text")
+    is_open: bool = Field(
+        default=True, description="True if values other than the choices are accepted"
+    )
+    example: str = Field(default="", description="example in the document")
+    unit: str = Field(default="", description="unit of a number, if known")
+    each: str = Field(default="", description="kind of the elements of a list that are not texts")
     is_optional: bool = False
     """True if it has a default."""
     default: JsonValue = None

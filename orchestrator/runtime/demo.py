@@ -45,7 +45,7 @@ class TimelineEntry(Record):
     at: datetime
     leg: str
     what: str
-    tools: str = Field(default="", description="forwarded of how many, at planner steps")
+    tools: str = Field(default="", description="forwarded and available tools of a planner step")
     outcome: str = ""
 
 
@@ -66,7 +66,7 @@ class DemoMission(Record):
     spend: dict[str, str]
     timeline: tuple[TimelineEntry, ...]
     seconds: float
-    problems: tuple[str, ...] = Field(default=(), description="what is not as it should be")
+    problems: tuple[str, ...] = Field(default=(), description="deviations from the expected result")
 
 
 class DemoReport(Record):

@@ -227,7 +227,7 @@ class InterruptionMoment(Record):
     """The moment of an interruption: after some seconds, or while the n-th request is delayed."""
 
     after_s: float = 0.0
-    request: int | None = Field(default=None, description="counted from 1, as providers see them")
+    request: int | None = Field(default=None, description="counted from 1, in the provider's order")
 
     def hold(self, mission_id: str) -> FaultRule | None:
         """Return the rule that delays the request until the interruption is over."""
