@@ -203,7 +203,8 @@ class WireValues:
     def is_map(self, schema: Schema) -> bool:
         """Return True if an object may have any property."""
         return not self.names(schema) or any(
-            one.get("additionalProperties") not in (None, False) for one in self._book.variants(schema)
+            one.get("additionalProperties") not in (None, False)
+            for one in self._book.variants(schema)
         )
 
     def items(self, schema: Schema) -> Schema:

@@ -6,11 +6,10 @@ real provider would refuse gets that provider's error and fails the test.
 
 import asyncio
 import json
-import socket
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from inspect import isawaitable
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from orchestrator.core.record import JsonObject
-from orchestrator.proxy.server import address_of, listen
+from orchestrator.proxy.server import ReadyServer, address_of, listen
 from orchestrator.testing.model_server.provider_apis import (
     ApiFormat,
     CompletionsApi,
@@ -139,9 +138,10 @@ class ModelServer:
     async def __aenter__(self) -> "ModelServer":
         """Listen on loopback."""
         self._listener = listen("127.0.0.1", 0)
-        self._server = _GuestServer(self._config())
+        ready = asyncio.Event()
+        self._server = ReadyServer(self._config(), ready.set, is_guest=True)
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
-        await self._server.ready.wait()
+        await ready.wait()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -333,19 +333,3 @@ class _CutResponse(Response):
         self._hang_up(scope)
         while (await receive())["type"] != "http.disconnect":
             pass
-
-
-class _GuestServer(uvicorn.Server):
-    """A server that signals when it is ready, and leaves OS signals to its host."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = asyncio.Event()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()
