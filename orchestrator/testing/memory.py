@@ -56,11 +56,7 @@ class MemorySecrets:
         self._values = dict(values or {})
 
     def get(self, name: str) -> str:
-        """Return a secret.
-
-        Raises:
-            SecretMissing: the mapping does not contain it.
-        """
+        """Return a secret."""
         try:
             return self._values[name]
         except KeyError:
@@ -111,11 +107,7 @@ class MemoryCatalogs:
         self._kept[catalog.digest] = catalog
 
     def get(self, digest: str) -> Catalog:
-        """Return the catalog of that digest.
-
-        Raises:
-            CatalogNotFound: the catalog is not stored, or `lost` is set.
-        """
+        """Return the catalog of that digest."""
         if self.lost or digest not in self._kept:
             raise CatalogNotFound(digest)
         return self._kept[digest]
@@ -154,11 +146,7 @@ class MemoryObservations(SqlObservations):
         return super().put(mission_id, key, piece)
 
     def get(self, mission_id: str, key: str) -> bytes:
-        """Return a stored piece.
-
-        Raises:
-            ObservationMissing: the piece was not stored, or is lost.
-        """
+        """Return a stored piece."""
         if self.lost:
             raise ObservationMissing(mission_id, "memory")
         return super().get(mission_id, key)

@@ -69,12 +69,7 @@ class ModelServer:
     """
 
     def __init__(self, script: ScriptedModel | None = None, *, key: str = KEY) -> None:
-        """Create a server that answers 500 when neither a reply is queued nor a script given.
-
-        Args:
-            script: called with each request.
-            key: required in requests; change it to rotate the key.
-        """
+        """Create a server that answers 500 when neither a reply is queued nor a script given."""
         self.script = script
         self.key = key
         self.requests: list[ReceivedRequest] = []
@@ -242,7 +237,9 @@ class ModelServer:
 
     def _usage(self, answer: ModelAnswer, received: ReceivedRequest) -> TokenCount:
         """Count tokens; a prompt that begins like an earlier one is partly cached."""
-        prompt = _prompt_text(received.body)
+        body = received.body
+        read = [json.dumps(body[part], ensure_ascii=False) for part in _PARTS if part in body]
+        prompt = "\n".join(read)
         earlier = self._prompts.setdefault(received.model, deque(maxlen=_PROMPTS))
         alike = max((_common_length(prompt, other) for other in earlier), default=0)
         earlier.append(prompt)
@@ -298,11 +295,6 @@ class ModelServer:
 def _error(api: ApiFormat, trouble: StatusTrouble) -> Response:
     headers = {} if trouble.retry_after is None else {"retry-after": trouble.retry_after}
     return JSONResponse(api.error(trouble), trouble.status, headers)
-
-
-def _prompt_text(body: JsonObject) -> str:
-    """Return all text of a request that a model reads, in reading order."""
-    return "\n".join(json.dumps(body[part], ensure_ascii=False) for part in _PARTS if part in body)
 
 
 def _common_length(one: str, other: str) -> int:
