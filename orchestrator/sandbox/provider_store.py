@@ -250,7 +250,7 @@ class ResourceFinder:
         return found
 
     def by_repeated_inputs(self, call: Call) -> Resource | None:
-        """Return the newest resource whose request had the values that this call repeats, or None."""
+        """Return the newest resource whose request has the values that a call repeats, or None."""
         # References have an index of their own.
         if "client_reference" in call.arguments:
             return None

@@ -208,7 +208,7 @@ class SandboxClient:
     def __init__(
         self, base_url: str, *, timeout_s: float = 10.0, keeps_connections: bool = True
     ) -> None:
-        """Take the address; without `keeps_connections` each request has a connection of its own."""
+        """Take the address; without `keeps_connections` each request has its own connection."""
         limits = httpx.Limits(
             max_keepalive_connections=None if keeps_connections else 0,
             keepalive_expiry=_KEPT_OPEN_S,

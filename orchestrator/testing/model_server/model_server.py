@@ -21,7 +21,6 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from orchestrator.core.record import JsonObject
 from orchestrator.proxy.server import ReadyServer, address_of, listen
 from orchestrator.testing.model_server.provider_apis import (
     ApiFormat,
