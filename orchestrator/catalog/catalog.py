@@ -293,7 +293,8 @@ def unpack(content: Any, digest: str) -> Catalog:
             raise ValueError(f"it is of the format {content['format']!r}")
         documents, shared = content["documents"], content["shared"]
         tools: JsonObject = {
-            name: _unpacked(tool, shared) for name, tool in content["tools"].items()
+            name: {**tool, **{field: _whole(tool[field], shared) for field in SCHEMA_FIELDS}}
+            for name, tool in content["tools"].items()
         }
         found = content_digest(documents, tools)
     except (AttributeError, LookupError, TypeError) as error:
@@ -302,10 +303,6 @@ def unpack(content: Any, digest: str) -> Catalog:
         raise ValueError(f"its content has the digest {found[:12]}")
     compiled = {name: Tool.model_validate(tool) for name, tool in tools.items()}
     return Catalog(documents, compiled, digest=digest)
-
-
-def _unpacked(tool: JsonObject, shared: list[JsonValue]) -> JsonObject:
-    return {**tool, **{field: _whole(tool[field], shared) for field in SCHEMA_FIELDS}}
 
 
 def _whole(schema: Any, shared: list[JsonValue]) -> JsonValue:

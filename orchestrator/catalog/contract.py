@@ -249,11 +249,7 @@ def declared_types(root: DocumentNode) -> dict[str, DocumentNode]:
 
 
 def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout | None:
-    """Return the layout that the document defines for the card of a tool, or None.
-
-    Raises:
-        DocumentInvalid: the declared layout is malformed.
-    """
+    """Return the layout that the document defines for the card of a tool, or None."""
     place = declared_types(operation.root).get(card_type or "")
     if place is None or not isinstance(place.value, dict):
         return None

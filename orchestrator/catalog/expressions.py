@@ -163,15 +163,13 @@ class Condition:
             return (value is not None) is (self.operator == "present")
         if value is None:
             return None
-        return _is_equal(value, self.literal) is (self.operator == "==")
+        # JSON distinguishes true from 1, unlike Python.
+        is_of_kind = isinstance(value, bool) is isinstance(self.literal, bool)
+        return (is_of_kind and value == self.literal) is (self.operator == "==")
 
 
 def parse_condition(text: str) -> Condition:
-    """Read one condition.
-
-    Raises:
-        ValueError: the text is not a condition.
-    """
+    """Read one condition."""
     if match := _COMPARISON.fullmatch(text):
         status = match["reading"] == STATUS
         reading = None if status else parse_expression(match["reading"])
@@ -199,11 +197,7 @@ def all_hold(
 
 
 def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
-    """Read several conditions.
-
-    Raises:
-        ValueError: one of them is not a condition.
-    """
+    """Read several conditions."""
     return tuple(parse_condition(text) for text in texts)
 
 
@@ -227,8 +221,3 @@ def follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
         return follow(value, path)
     except LookupError:
         return None
-
-
-def _is_equal(value: JsonValue, literal: str | int | float | bool | None) -> bool:
-    # JSON distinguishes true from 1, unlike Python.
-    return isinstance(value, bool) is isinstance(literal, bool) and value == literal

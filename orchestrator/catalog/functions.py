@@ -218,12 +218,7 @@ class InferredEffect(NamedTuple):
 
 
 def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> InferredEffect:
-    """Return the effect of a function by its hints, its name and its description.
-
-    Args:
-        function: as received.
-        inputs: the names of its inputs.
-    """
+    """Return the effect of a function by its hints, its name and its description."""
     name, description = str(function["name"]), str(function.get("description") or "")
     holds = any(name_words(taken)[-1] in _IDS for taken in inputs)
     says_reads, says_changes = _hints(function)
@@ -325,7 +320,10 @@ def _read_sentence(words: Sequence[str], name: str, *, holds: bool) -> Reading:
         return Reading(reads=_is_returned(name, words))
     if head is Action.UNKNOWN:
         # An unknown first word may be a verb, except in a phrase such as "a tool to find".
-        stated = _begins_without_verb(words) and not _READING.isdisjoint(verbs)
+        is_phrase = (
+            words[0] in STOP_WORDS or words[0].endswith("ly") or words[1:2] in (["|"], [":"])
+        )
+        stated = is_phrase and not _READING.isdisjoint(verbs)
         return Reading(reads=stated or _is_search_performed(words))
     return Reading(reads=stem(words[0]) not in (_WARY | _COMPUTING if holds else _WARY))
 
@@ -339,10 +337,6 @@ def _is_returned(name: str, words: Sequence[str]) -> bool:
     thing = name_words(namespace_of(name)[1])[0]
     said = [word for before, word in pairwise(words) if before not in _BEFORE_VERBS]
     return not _may_order(thing) and not {thing, f"{thing}s"}.isdisjoint(said)
-
-
-def _begins_without_verb(words: Sequence[str]) -> bool:
-    return words[0] in STOP_WORDS or words[0].endswith("ly") or words[1:2] in (["|"], [":"])
 
 
 def _is_search_performed(words: Sequence[str]) -> bool:

@@ -70,7 +70,8 @@ def find_key(operation: Operation, fields: Sequence[_Field]) -> IdempotencyKey |
         found = [f for f in able if _is_key(f, operation)]
     for taken in sorted(found, key=lambda f: _PLACES.index(f.binding.location)):
         schema = taken.schema if isinstance(taken.schema, dict) else {}
-        if (form := _form_of(operation.schemas.inputs.opened(schema))) is not None:
+        opened = operation.schemas.inputs.opened(schema)
+        if (form := _fitting(json.dumps(opened, sort_keys=True, default=str))) is not None:
             location, name = taken.binding.location, taken.binding.field
             return IdempotencyKey(location=location, field=name, form=form[0], length=form[1])
         if declared is not None or taken.binding.required:
@@ -107,10 +108,6 @@ def _is_key(field: _Field, operation: Operation) -> bool:
 def _is_text(schema: JsonObject) -> bool:
     kind = schema.get("type", "string")
     return kind == "string" or (isinstance(kind, list) and "string" in kind)
-
-
-def _form_of(schema: JsonObject) -> tuple[KeyForm, int] | None:
-    return _fitting(json.dumps(schema, sort_keys=True, default=str))
 
 
 @lru_cache(maxsize=1 << 10)

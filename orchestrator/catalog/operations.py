@@ -40,11 +40,7 @@ class Operation:
 
     @property
     def is_tool(self) -> bool:
-        """True if the document exposes the operation as a tool.
-
-        Raises:
-            DocumentInvalid: x-orchet-tool is neither true nor false.
-        """
+        """True if the document exposes the operation as a tool."""
         flag = self.node.at(TOOL_MARK)
         if flag is None:
             return False
@@ -142,9 +138,6 @@ def check_document(root: DocumentNode) -> None:
     """Refuse an unsupported version, and values that JSON does not have.
 
     The check visits every value of the document.
-
-    Raises:
-        DocumentInvalid: with the version found, if any.
     """
     if (fault := find_defect(root.value)) is not None:
         raise DocumentInvalid(root.document, format_pointer(fault.path), fault.reason)
@@ -152,11 +145,7 @@ def check_document(root: DocumentNode) -> None:
 
 
 def check_version(root: DocumentNode, file: str = "FILE") -> None:
-    """Refuse a document of an unsupported version.
-
-    Raises:
-        DocumentInvalid: with the version found, if any, and a command that converts it.
-    """
+    """Refuse a document of an unsupported version."""
     mapping = root.mapping()
     if openapi_version(mapping) is not None:
         return

@@ -253,12 +253,7 @@ def document_names(paths: Iterable[Path]) -> tuple[str, ...]:
 def overlays_for(
     paths: Iterable[str | Path], overlays: Sequence[Path]
 ) -> tuple[tuple[Path, ...], tuple[tuple[Path, str], ...]]:
-    """Return the overlays for a document of these paths, and the others with their targets.
-
-    Raises:
-        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
-        DocumentInvalid: an overlay is at fault.
-    """
+    """Return the overlays for a document of these paths, and the others with their targets."""
     found = _find([_on_disk(path) for path in paths])
     # An unreadable document keeps its overlays.
     documents = [one.document if isinstance(one, UnreadFile) else one[0].stem for one in found]
@@ -323,11 +318,7 @@ def located(
 
 @cache
 def read_contract_schema() -> JsonObject:
-    """Return the published JSON Schema of the extensions, specs/x-orchet.schema.json.
-
-    Raises:
-        DocumentUnreadable: the file is not in the project's folder.
-    """
+    """Return the published JSON Schema of the extensions, specs/x-orchet.schema.json."""
     return read_object(_CONTRACT_SCHEMA)
 
 
@@ -439,11 +430,7 @@ def _read_text(path: Path) -> str:
 
 
 def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject] | UnreadFile]:
-    """Yield named files, and files of folders that are documents or unreadable.
-
-    Raises:
-        DocumentUnreadable, DocumentInvalid: a named file is at fault.
-    """
+    """Yield named files, and files of folders that are documents or unreadable."""
     for path in paths:
         if not path.is_dir():
             yield path, _checked(path, read_object(path))

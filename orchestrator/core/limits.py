@@ -263,7 +263,8 @@ class LimitShares:
         left = left_of_limits(self.limits, total).left
         if running < 2 and not self.granted:
             return self._grant(leg_id, left)
-        free = {name: most - self._held(name) for name, most in left.items()}
+        held = {n: sum(s.get(n, Decimal(0)) for s in self.granted.values()) for n in left}
+        free = {name: most - held[name] for name, most in left.items()}
         parts = {name: most / (2 * running) for name, most in free.items()}
         finest = {name: most / _FINEST for name, most in self.limits.figures.items()}
         wanted = [name for name in parts if is_of_calls(name) is calls]
@@ -276,9 +277,6 @@ class LimitShares:
     def _grant(self, leg_id: str, share: Figures) -> Share:
         self.granted[leg_id] = share
         return Share(allowance=Allowance(left=share))
-
-    def _held(self, name: str) -> Decimal:
-        return sum((share.get(name, Decimal(0)) for share in self.granted.values()), Decimal(0))
 
 
 def _smallest(name: str) -> Decimal:

@@ -118,9 +118,6 @@ def translate(pattern: str, *, is_unicode: bool) -> Translated:
     Args:
         pattern: well-formed.
         is_unicode: True to read it with the flag u; else as browsers read patterns without it.
-
-    Raises:
-        Untranslatable: it contains a construct without an equivalent.
     """
     return _Translation(pattern, is_unicode).run()
 
@@ -493,11 +490,7 @@ def _read(pattern: str) -> _Pattern:
 
 
 def _is_unicode(pattern: str) -> bool:
-    """Return True if the pattern is well-formed with the flag u, False if only without.
-
-    Raises:
-        ValueError: it is well-formed in neither way.
-    """
+    """Return True if the pattern is well-formed with the flag u, False if only without."""
     try:
         regress.Regex(pattern, "u")
         return True

@@ -275,11 +275,7 @@ class Document:
     def repeated_inputs(
         self, operation: ServedOperation
     ) -> list[tuple[ServedOperation, dict[str, RuntimeExpression]]]:
-        """Return the inputs by which a cancel or a probe repeats the request of its resource.
-
-        Returns:
-            Each operation that it cancels or checks, with the inputs that repeat the request.
-        """
+        """Return the inputs by which a cancel or a probe repeats the request of its resource."""
         found = []
         for maker in self.operations:
             for called, args in ((maker.cancels, maker.compensation_args), maker.probe or ("", {})):

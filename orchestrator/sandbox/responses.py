@@ -145,14 +145,7 @@ def broken_success(
     answer: ProviderAnswer | None = None,
     earlier: Mapping[str, Any] = {},
 ) -> Response:
-    """Return a success status with a body that its document does not declare.
-
-    Args:
-        breach: the kind of body.
-        status: the declared status.
-        answer: the true answer; None for a page or an error.
-        earlier: the ids of an earlier answer.
-    """
+    """Return a success status with a body that its document does not declare."""
     if breach == "html":
         return HTMLResponse(_PAGE.format("Maintenance"), status_code=status)
     if breach == "error":
@@ -206,11 +199,7 @@ def _unnamed(body: Any) -> Any:
 
 
 async def drop(scope: Scope, receive: Receive) -> None:
-    """Close the connection without an answer.
-
-    Raises:
-        ConnectionAbortedError: the app runs without a server, so there is no connection to close.
-    """
+    """Close the connection without an answer."""
     _connection(scope).abort()
     await _until_closed(receive)
 

@@ -208,13 +208,7 @@ class SandboxClient:
     def __init__(
         self, base_url: str, *, timeout_s: float = 10.0, keeps_connections: bool = True
     ) -> None:
-        """Take the sandbox's address.
-
-        Args:
-            base_url: the address without the path of the control endpoints.
-            timeout_s: the timeout of each request, in seconds.
-            keeps_connections: False closes the connection after each request.
-        """
+        """Take the address; without `keeps_connections` each request has its own connection."""
         limits = httpx.Limits(
             max_keepalive_connections=None if keeps_connections else 0,
             keepalive_expiry=_KEPT_OPEN_S,

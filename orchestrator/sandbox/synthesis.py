@@ -57,11 +57,7 @@ class Effort:
         return self.values > _PLENTY
 
     def spend(self, values: int) -> None:
-        """Count values.
-
-        Raises:
-            UnsupportedSchema: the answer has more values than allowed.
-        """
+        """Count values."""
         self.values += values
         if self.values > _MOST:
             raise UnsupportedSchema(f"more than {_MOST:,} values would have to be made")
@@ -125,11 +121,7 @@ class Synthesizer:
         return self._first_valid(resolved, candidates, name)
 
     def object(self, schema: Schema, scene: Scene, *, depth: int = 0) -> dict[str, Any]:
-        """Return one object with every property that the scene does not omit.
-
-        Raises:
-            UnsupportedSchema: no candidate conforms.
-        """
+        """Return one object with every property that the scene does not omit."""
         resolved = self._book.resolve(schema)
         first: dict[str, Any] | None = None
         fault: UnsupportedSchema | None = None
@@ -216,11 +208,7 @@ class Synthesizer:
         return made
 
     def identifier(self, schema: Schema, rng: Random, *, name: str) -> str | int:
-        """Return an id in the style of the schema's example: "bkg_" and more for "bkg_4f81c0".
-
-        Raises:
-            UnsupportedSchema: no candidate conforms.
-        """
+        """Return an id in the style of the schema's example: "bkg_" and more for "bkg_4f81c0"."""
         kinds = self._book.variants(schema)
         named = (kind for kind in kinds if self._book.type_of(kind) in ("string", "integer"))
         resolved = next(named, kinds[0])
@@ -273,14 +261,12 @@ class Synthesizer:
         variants = self._book.variants(schema)
         if depth > 0:
             # A reference by id is shorter than a nested object, and equally valid.
-            variants = tuple(sorted(variants, key=self._is_compound))
+            compound = ("object", "array")
+            variants = tuple(sorted(variants, key=lambda one: self._book.type_of(one) in compound))
         for variant in variants:
             with suppress(UnsupportedSchema):
                 yield from self._plain(variant, scene, name, depth)
         yield from examples(schema)
-
-    def _is_compound(self, schema: Schema) -> bool:
-        return self._book.type_of(schema) in ("object", "array")
 
     def _plain(self, schema: Schema, scene: Scene, name: str, depth: int) -> Iterator[Any]:
         """Yield values of a schema without alternatives."""

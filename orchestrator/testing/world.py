@@ -134,11 +134,7 @@ class Hold:
         self.release()
 
     async def reached(self, *, timeout_s: float = 20.0) -> None:
-        """Wait until the activity is held.
-
-        Raises:
-            TimeoutError: the activity was not called in time.
-        """
+        """Wait until the activity is held."""
         async with asyncio.timeout(timeout_s):
             await self._reached.wait()
 
@@ -183,15 +179,7 @@ class FakeWorld:
         policy: MissionPolicy | None = None,
         approval_keys: ApprovalKeys | None = None,
     ) -> None:
-        """Create a world.
-
-        Args:
-            client: the client of the missions' server.
-            tools: the tools of the missions.
-            pii: the vault; empty by default.
-            policy: the worker's policy; missions may only tighten it.
-            approval_keys: the worker's keys; with keys, decisions must be signed.
-        """
+        """Create a world; with approval keys, decisions must be signed."""
         made = tools if isinstance(tools, Catalog) else Catalog({}, {t.name: t for t in tools})
         self.catalog = made
         self.calls: list[FakeCall] = []
