@@ -19,6 +19,8 @@ _TOKEN = re.compile(
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CLITIC = re.compile(r"['\u2019](?:s|re|ve|ll|d|m|t)$")
+_NAME: Final = 48
+"""Maximum characters of a text that counts as a name, whose tokens are cached."""
 _WORDS_KEPT: Final = 1 << 16
 """Size of the caches of words, as texts repeat the same words in the same spelling."""
 
@@ -76,7 +78,12 @@ def tokens(text: str) -> list[str]:
     `flight_search_offers`, `searchFlightOffers` and `HTTPServer.get` are split at capitals and
     separators; the clitic of `what's` is dropped, an e-mail is an email and a stand-up a standup.
     """
-    return [*chain.from_iterable(map(_apart, _TOKEN.findall(text)))]
+    return [*(_read(text) if len(text) <= _NAME else _read.__wrapped__(text))]
+
+
+@lru_cache(maxsize=_WORDS_KEPT)
+def _read(text: str) -> tuple[str, ...]:
+    return (*chain.from_iterable(map(_apart, _TOKEN.findall(text))),)
 
 
 @lru_cache(maxsize=_WORDS_KEPT)

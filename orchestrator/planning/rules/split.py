@@ -114,7 +114,8 @@ class Reader:
         kept = _kept_readings(self.catalog)
         inputs = json.dumps(dict(self.inputs), sort_keys=True, default=str)
         day = self.now.replace(hour=0, minute=0, second=0, microsecond=0)
-        key = (text, target.name, inputs, day, (*self.walls,), frozenset(self.resolved))
+        walls = tuple(wall for wall in self.walls if not wall.is_open)
+        key = (text, target.name, inputs, day, walls, frozenset(self.resolved))
         if (found := kept.get(key)) is None:
             if len(kept) >= _MOST_READINGS:
                 kept.clear()

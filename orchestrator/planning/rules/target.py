@@ -222,11 +222,17 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
 
 def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
     """Return True if a tool's verb has another particle: "turn off" for "turn on"."""
-    own = _PARTICLES & {*tokens(tool.summary)[1:2], *tokens(tool.summary)[-1:]}
+    own = _particles_of(tool)
     if not own or stem(aim.verb) not in verbs_of(tool):
         return False
     said = {w.lower for w in clause.words} & _PARTICLES
     return bool(said) and said.isdisjoint(own)
+
+
+@read_once
+def _particles_of(tool: Tool) -> frozenset[str]:
+    summary = tokens(tool.summary)
+    return _PARTICLES & {*summary[1:2], *summary[-1:]}
 
 
 def _is_of_another(tool: Tool, clause: Clause) -> bool:
@@ -239,9 +245,13 @@ def _is_of_another(tool: Tool, clause: Clause) -> bool:
 
 def _does_all(tool: Tool, clause: Clause) -> bool:
     """Return True if a tool changes all items and the clause does not say "all"."""
-    own = {*tokens(tool.name), *tokens(tool.summary)}
     said = {word.lower for word in clause.words}
-    return tool.is_side_effect and not own.isdisjoint(_ALL) and said.isdisjoint(_ALL)
+    return tool.is_side_effect and _says_all(tool) and said.isdisjoint(_ALL)
+
+
+@read_once
+def _says_all(tool: Tool) -> bool:
+    return not _ALL.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
 
 
 def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
