@@ -402,6 +402,7 @@ class MissionClient:
                 store.vault,
                 mission_id,
                 observations=store.observations,
+                workflow_of=store.workflow_of,
                 force=force,
             )
 
