@@ -379,7 +379,7 @@ async def prepare_overcharge(
 async def _prepared(
     progress: Progress, activity: str, wanted: PrepareInput, summary: str
 ) -> PreparedCall:
-    here = progress.leg.leg.is_planned_by_rules
+    here = progress.leg.leg.asks_no_model
     message: Record = wanted
     if not (here and progress.is_short):
         message = progress.payload_refs.message(
@@ -535,7 +535,7 @@ async def conclude_saga(mission_id: str, ledger: Ledger) -> Ledger:
     Returns:
         The effects that a reset made the saga forget, which are to be rolled back.
     """
-    concluded = await running.run(
+    concluded = await running.run_locally(
         names.CONCLUDE_MISSION,
         _concluded(mission_id, ledger, is_saga=True),
         gives=ConcludeOutput,

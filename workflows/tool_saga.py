@@ -41,7 +41,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.receipts import Receipt, receipts_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.step import OfferedTool, OfferInput
-    from orchestrator.planning.models import AgentProfile, CallTool, Fact, LegPlan
+    from orchestrator.planning.models import CODE, AgentProfile, CallTool, Fact, LegPlan
     from orchestrator.saga.ledger import Ledger, ObligationState
     from orchestrator.saga.orders import Order
     from orchestrator.workflows import calls
@@ -174,6 +174,7 @@ class ToolSaga:
             self._budget.resume({_BEFORE: state.taken}, {})
         self._limit = budget
         self._catalog: CatalogPin | None = None
+        self._pinning = asyncio.Lock()
         self._under_way: dict[str, GuardedCall] = {}
         self._tasks: dict[str, asyncio.Task[object]] = {}
         self._failed: list[str] = []
@@ -271,9 +272,10 @@ class ToolSaga:
         return answer
 
     async def _pinned(self) -> CatalogPin:
-        if self._catalog is None:
-            self._catalog = await calls.pin_catalog(here=True)
-        return self._catalog
+        async with self._pinning:
+            if self._catalog is None:
+                self._catalog = await calls.pin_catalog(here=True)
+            return self._catalog
 
     # -- for agents -------------------------------------------------------------------------------
 
@@ -333,7 +335,7 @@ class ToolSaga:
                 goal="",
                 agent=AgentProfile(name=workflow.info().workflow_type),
                 orders=(order,),
-                planned_by="code",
+                planned_by=CODE,
             ),
             facts=self._state.facts,
             budget=self._limit,

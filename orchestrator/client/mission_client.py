@@ -24,6 +24,7 @@ from orchestrator.client.mission_rollback import (
     roll_back,
 )
 from orchestrator.client.mission_state import read_report
+from orchestrator.client.opened_cards import opened_cards
 from orchestrator.client.result_retention import KeptResult, kept_result, kept_summaries
 from orchestrator.client.start import Starter, preview_plan
 from orchestrator.client.stores import store_of
@@ -293,6 +294,13 @@ class MissionClient:
         """Return every card, question and pause of every mission."""
         return await all_waiting(self.connection)
 
+    def cards_of(self, workflow_id: str) -> AsyncGenerator[ConfirmationCard]:
+        """Yield each card of a workflow's sagas as soon as it is open, until the workflow is over.
+
+        The server pushes them, as for `MissionHandle.cards`.
+        """
+        return opened_cards(self.connection, workflow_id)
+
     async def confirmations(self) -> list[ConfirmationCard]:
         """Return every open card of every mission."""
         return list((await self.waiting()).cards)
@@ -402,6 +410,7 @@ class MissionClient:
                 store.vault,
                 mission_id,
                 observations=store.observations,
+                workflow_of=store.workflow_of,
                 force=force,
             )
 

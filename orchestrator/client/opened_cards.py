@@ -87,7 +87,7 @@ class _Following:
 
     async def _begin(self) -> WorkflowHistoryEventAsyncIterator:
         """Follow the newest run from its first event."""
-        mission = await self._connection.mission(self._mission_id)
+        mission = await self._connection.describe(self._mission_id)
         self._known, self._cards = mission.history_length, ()
         self._waits.clear()
         handle = self._connection.temporal.get_workflow_handle(

@@ -36,6 +36,8 @@ LLM: Final = "llm"
 """The model planner."""
 RULES: Final = "rules"
 """The name of the rule planner in a leg's `planned_by`."""
+CODE: Final = "code"
+"""The `planned_by` of a call that a workflow's own code makes."""
 OwnPlanner = Literal["chaining", "llm"]
 USUAL_LIMITS: Final = {"steps": 40, "tool_calls": 32}
 """Limits of one leg of an agent whose profile sets none."""
@@ -158,6 +160,11 @@ class LegPlan(Record):
         description="planner of its steps: a model, the rules or one of your own; empty if "
         "the worker's planner does not state it",
     )
+
+    @property
+    def asks_no_model(self) -> bool:
+        """True if its calls are prepared without waiting for anybody, in the workflow's worker."""
+        return self.planned_by in (RULES, CODE) and not self.agent.model
 
     @property
     def is_planned_by_rules(self) -> bool:

@@ -235,6 +235,8 @@ class Stack:
     precedence."""
     tell: Callable[[str], None] = lambda line: None
     """Called with a line when each part is up."""
+    worker_command: tuple[str, ...] = ()
+    """A program that takes --ready-file, in place of `orchestrator worker`."""
     suggest_after: int | None = None
     """Events of a run after which the server suggests continue-as-new; None: the server's
     default."""
@@ -393,12 +395,13 @@ class Stack:
 
         Args:
             name: the name of the process and its log.
-            command: another program that takes --ready-file; `orchestrator worker` unless given.
+            command: another program that takes --ready-file; `worker_command` unless given.
             variables: additional environment variables.
         """
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
-        worker = [*(command or (*ourselves(), "worker")), f"--ready-file={ready}"]
+        command = command or self.worker_command or (*ourselves(), "worker")
+        worker = [*command, f"--ready-file={ready}"]
         await self._spawn(name, worker, variables)
 
         async def polls() -> bool:

@@ -148,13 +148,23 @@ class FaultPlan:
     def replace(self, rules: Sequence[FaultRule], *, seed: int | None = None) -> None:
         """Restart with these rules; the seed stays unless one is given."""
         self._seed = self._seed if seed is None else seed
-        self._rules = list(rules)
-        self._fired = [0] * len(self._rules)
-        self._met = [0] * len(self._rules)
-        self._lost: list[set[str]] = [set() for _ in self._rules]
+        self._rules: list[FaultRule] = []
+        self._fired: list[int] = []
+        self._met: list[int] = []
+        self._lost: list[set[str]] = []
         # One random stream per rule, so that one rule's requests do not shift the chances of
         # another.
-        self._chances = [Random(f"{self._seed}:{index}") for index in range(len(self._rules))]
+        self._chances: list[Random] = []
+        self.add(rules)
+
+    def add(self, rules: Sequence[FaultRule]) -> None:
+        """Append rules; those before keep their counts."""
+        for rule in rules:
+            self._chances.append(Random(f"{self._seed}:{len(self._rules)}"))
+            self._rules.append(rule)
+            self._fired.append(0)
+            self._met.append(0)
+            self._lost.append(set())
 
     def clear(self) -> None:
         """Remove all rules."""

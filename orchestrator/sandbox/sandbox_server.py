@@ -246,6 +246,11 @@ class SandboxClient:
         plan = {"seed": seed, "rules": RULES.dump_python(list(rules), mode="json")}
         (await self._http.put("/faults", json=plan)).raise_for_status()
 
+    async def add_faults(self, rules: Sequence[FaultRule]) -> None:
+        """Append planned faults to those that are set."""
+        plan = {"rules": RULES.dump_python(list(rules), mode="json")}
+        (await self._http.post("/faults", json=plan)).raise_for_status()
+
     async def faults(self, request_prefix: str = "") -> JsonObject:
         """Return the planned faults of a prefix, or all, with each rule's strikes."""
         return await self._get("/faults", request_prefix=request_prefix)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import ToolSaga
+    from orchestrator.client.retention import remove_observations
     from orchestrator.client.stores import store_of
     from orchestrator.confirmation.models import ConfirmationCard
     from orchestrator.messages.rollback import SweepReport
@@ -146,6 +147,33 @@ async def test_a_saga_whose_workflow_is_gone_is_swept(
     await eventually(is_cancelled)
     assert len(held) == 1
     assert saga not in swept_early.started
+
+
+async def test_retention_spares_a_saga_whose_workflow_runs(dinners: Dinners, stack: Stack) -> None:
+    """Its stored answers and obligations are those of its workflow, which has another id."""
+    dinner = await dinners.start(second="tbl_nosuchslot")
+    card = await dinners.approve()
+    waiting = await dinners.card(besides=card.confirmation_id)
+    saga, later = await saga_of(card), datetime.now(UTC) + timedelta(days=90)
+
+    async def removed_later() -> tuple[str, ...]:
+        month, find = timedelta(days=30), store.workflow_of
+        temporal, seen = dinners.client.temporal, store.observations
+        return await remove_observations(temporal, seen, month, now=later, workflow_of=find)
+
+    with store_of(stack.settings) as store:
+        kept, workflows = store.observations.missions(), store.saga_workflows()
+        while_it_waits = await removed_later()
+        await dinners.approve(besides=card.confirmation_id)
+        with pytest.raises(WorkflowFailureError):
+            await dinner.result()
+        once_over = await removed_later()
+
+    assert saga in kept
+    assert dinner.id in workflows
+    assert saga not in while_it_waits
+    assert waiting.mission_id == saga
+    assert saga in once_over
 
 
 async def _delete(client: MissionClient, workflow_id: str) -> None:

@@ -1,0 +1,65 @@
+"""The trip as a plain workflow with a ToolSaga, and its worker: all that its author writes."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator import MissionClient, ToolSaga
+    from orchestrator.temporal import OrchestratorPlugin
+
+PERSON = {"traveler_name": "pii:traveler_name", "traveler_email": "pii:traveler_email"}
+
+
+@workflow.defn
+class GuardedTrip:
+    """Books a flight and a room side by side, and files the expense."""
+
+    async def flight(self, days: list[str]) -> Any:
+        """Book the first offer."""
+        travel = {"departure_date": days[0], "return_date": days[1]}
+        where = {"origin": "Berlin", "destination": "Lisbon", **travel}
+        offer = (await self.saga.call("flight_search_offers", where))["offers"][0]["offer_id"]
+        booking = {"offer_id": offer, "traveler_id": "pii:traveler_id"}
+        return await self.saga.call("flight_book_offer", booking)
+
+    async def hotel(self, days: list[str]) -> Any:
+        """Book the first room."""
+        stay = {"city": "Lisbon", "check_in": days[0], "check_out": days[1]}
+        room = (await self.saga.call("hotel_search_rooms", stay))["offers"][0]["room_offer_id"]
+        return await self.saga.call("hotel_book_room", {"room_offer_id": room, **PERSON})
+
+    @workflow.run
+    async def run(self, days: list[str]) -> str:
+        """Make all calls, or leave nothing."""
+        async with ToolSaga("trip", requester="ana@example.com") as self.saga:
+            booked = await asyncio.gather(self.flight(days), self.hotel(days))
+            items = [{"description": "Trip", **one["price"]} for one in booked]
+            report = {"employee_id": "pii:employee_id", "items": items}
+            await self.saga.call("expense_file_report", report)
+        return "succeeded"
+
+
+async def trip(client: MissionClient, m: str, days: list[str]) -> str:
+    """Start it, approve each card, wait for its end."""
+    started = await client.temporal.start_workflow("GuardedTrip", days, id=m, task_queue="guarded")
+    async for card in client.cards_of(m):
+        await client.approve(card.confirmation_id, card.digest, approver="you@example.com")
+    return str(await started.result())
+
+
+async def main(address: str, ready: str) -> None:
+    """Serve it."""
+    client = await Client.connect(address, plugins=[OrchestratorPlugin()])
+    async with Worker(client, task_queue="guarded", workflows=[GuardedTrip]):
+        Path(ready).touch()  # noqa: ASYNC240
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
