@@ -1,8 +1,8 @@
 """A session: one saga whose calls come as updates, from a loop that runs anywhere.
 
-An update never waits for a card or a provider: the server has room for ten of a workflow at once.
-`begin` returns the id of a call, the memo lists the calls that have an outcome, and `outcome` returns
-it.
+An update never waits for a card or a provider, as the server has room for ten of one workflow.
+`begin` returns the id of a call, the memo lists the calls that have an outcome, and `outcome`
+returns one.
 """
 
 import asyncio
@@ -62,11 +62,6 @@ class SessionInput(SessionTerms):
 
     before: SessionState | None = None
 
-    @property
-    def terms(self) -> SessionTerms:
-        """The terms alone, as updates state them."""
-        return SessionTerms(**{name: getattr(self, name) for name in SessionTerms.model_fields})
-
 
 class _Saga(ToolSaga):
     """The saga of a session, which also shows that the session is parked."""
@@ -91,7 +86,7 @@ class SessionWorkflow:
         self._touched = before.touched if before else workflow.now()
         self._watchers = list(before.watchers) if before else []
         self._saga = _Saga(
-            "session",
+            names.SESSION_SAGA,
             budget=terms.budget,
             requester=terms.requester,
             policy=terms.policy,
@@ -388,9 +383,7 @@ class SessionWorkflow:
 
     def _check_known(self, call_id: str) -> None:
         if call_id not in self._calls:
-            raise self._refused(
-                "CallUnknown", f"it has no call {call_id!r}; give an id of `begin`"
-            )
+            raise self._refused("CallUnknown", f"it has no call {call_id!r}; give an id of `begin`")
 
     def _refused(self, code: str, reason: str) -> ApplicationError:
         return refuse(SessionError(workflow.info().workflow_id, reason, code=code))

@@ -230,18 +230,25 @@ class SessionHandle:
         except WorkflowFailureError as failed:
             found = await self.described()
             how = found.status.name.lower() if found.status else "lost"
-            saga_id = names.saga_id("session", self.session_id, _first_run(found))
-            show = command_lines.show_rollback(saga_id)
+            show = command_lines.show_rollback(await self.saga_id())
             reason = f"it was {how} from outside; what it made is cancelled: see: {show}"
             raise self._error("SessionOver", reason) from failed
         return result
 
-    async def _end_with(self, end: EndSession) -> SessionResult:
+    async def ask_to_end(self, end: EndSession) -> None:
+        """Ask the session to end; one that ends already, or has ended, is left as it is.
+
+        Raises:
+            SessionError: it is unknown, or calls are under way.
+        """
         try:
             await self._send(names.END_UPDATE, end, str)
         except errors.SessionError as over:
             if over.code != "SessionOver":
                 raise
+
+    async def _end_with(self, end: EndSession) -> SessionResult:
+        await self.ask_to_end(end)
         return await self.result()
 
     # -- updates ----------------------------------------------------------------------------------
@@ -265,6 +272,11 @@ class SessionHandle:
                 break
             await asyncio.sleep(pause)
         raise self._error("SessionOver", "it is over; start another with client.session()")
+
+    async def saga_id(self) -> str:
+        """Return the id of the session in its cards, and in `rollback show`."""
+        info = (await self.described()).raw_description.workflow_execution_info
+        return names.saga_id(names.SESSION_SAGA, self.session_id, info.first_run_id)
 
     async def described(self) -> WorkflowExecutionDescription:
         """Return the server's description of the session.
@@ -347,7 +359,3 @@ def _wanted(tool: str, arguments: JsonObject, reason: str, key: str) -> WantedCa
         first = invalid.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise errors.UsageError(f"this call cannot be begun: {place}: {first['msg']}") from None
-
-
-def _first_run(found: WorkflowExecutionDescription) -> str:
-    return found.raw_description.workflow_execution_info.first_run_id

@@ -14,6 +14,8 @@ PLAN_WORKFLOW: Final = "PlanWorkflow"
 SCHEDULED_MISSION_WORKFLOW: Final = "ScheduledMissionWorkflow"
 SESSION_WORKFLOW: Final = "SessionWorkflow"
 SESSION_CALL_WORKFLOW: Final = "SessionCallWorkflow"
+SESSION_SAGA: Final = "session"
+"""The name of the saga of a session."""
 OF_MISSIONS: Final = (MISSION_WORKFLOW, ROLLBACK_WORKFLOW)
 """The workflows whose ids contain the id of their mission."""
 
@@ -149,6 +151,11 @@ def rollback_workflow_id(mission_id: str) -> str:
 def mission_of(workflow_id: str) -> str:
     """Return the id of the mission that a workflow, a leg or a rollback belongs to."""
     return workflow_id.partition(".")[0]
+
+
+def session_wait_id(session_id: str, call_id: str) -> str:
+    """Return the workflow id of the wait for a call of a session, for a Nexus operation."""
+    return f"{session_id}.{call_id}.wait"
 
 
 def sweep_schedule_id(task_queue: str) -> str:

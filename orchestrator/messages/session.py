@@ -35,6 +35,11 @@ class SessionTerms(Record):
     )
     on_idle: OnIdle = Field(default="rollback", description="what happens then")
 
+    @property
+    def terms(self) -> "SessionTerms":
+        """The terms alone, without the fields of a subclass."""
+        return SessionTerms(**{name: getattr(self, name) for name in SessionTerms.model_fields})
+
 
 class SessionOpened(Record):
     """The answer of a session that a worker has started."""

@@ -32,6 +32,7 @@ from orchestrator.runtime.defaults import default_approval_keys, default_routers
 from orchestrator.runtime.retention_rounds import keep_retention
 from orchestrator.runtime.worker import introduce, load_catalog, workflow_runner
 from orchestrator.settings import Settings, load_policy, load_settings
+from orchestrator.temporal.session_service import SessionService
 from orchestrator.workflows import (
     RollbackWorkflow,
     SessionCallWorkflow,
@@ -104,6 +105,8 @@ class OrchestratorPlugin(SimplePlugin):
         config["activities"] = [*config.get("activities", ()), *parts.activities()]
         ours = (RollbackWorkflow, SweepWorkflow, SessionWorkflow, SessionCallWorkflow)
         config["workflows"] = [*config.get("workflows", ()), *ours]
+        services = config.get("nexus_service_handlers", ())
+        config["nexus_service_handlers"] = [*services, SessionService()]
         config["workflow_runner"] = workflow_runner(config.get("workflow_runner"))
         added = [LockedCalls(), _ServedSagas(parts)]
         config["interceptors"] = [*config.get("interceptors", ()), *added]

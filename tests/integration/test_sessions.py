@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from temporalio.api.nexus.v1 import EndpointSpec, EndpointTarget
+from temporalio.api.operatorservice.v1 import (
+    CreateNexusEndpointRequest,
+    DeleteNexusEndpointRequest,
+)
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from orchestrator import ToolCallFailed
 from orchestrator.client.mission_client import MissionClient
@@ -21,7 +26,7 @@ from orchestrator.sandbox import FaultRule
 from orchestrator.temporal import OrchestratorPlugin
 from orchestrator.testing import eventually
 from tests.guarded_examples import all_approved, card_of
-from tests.guarded_workflows import PERSON, TakenName
+from tests.guarded_workflows import PERSON, Caller, TakenName
 
 if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
@@ -286,3 +291,51 @@ async def test_the_plugin_serves_sessions(stack: Stack, sandbox: Witness) -> Non
         result = await session.complete()
 
     assert len(await sandbox.live(result.saga_id)) == 1
+
+
+# -- Nexus ----------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def nexus_endpoint(temporal: Client, queue: str) -> AsyncIterator[str]:
+    """Yield the name of an endpoint that leads to this task queue."""
+    name = f"sessions-{uuid4().hex[:8]}"
+    target = EndpointTarget(
+        worker=EndpointTarget.Worker(namespace=temporal.namespace, task_queue=queue)
+    )
+    made = await temporal.operator_service.create_nexus_endpoint(
+        CreateNexusEndpointRequest(spec=EndpointSpec(name=name, target=target))
+    )
+    try:
+        yield name
+    finally:
+        await temporal.operator_service.delete_nexus_endpoint(
+            DeleteNexusEndpointRequest(id=made.endpoint.id, version=made.endpoint.version)
+        )
+
+
+@pytest.mark.parametrize(("ends", "stand"), [("complete", 2), ("rollback", 0)])
+async def test_a_workflow_in_any_language_calls_over_nexus(
+    stack: Stack, sandbox: Witness, ends: str, stand: int
+) -> None:
+    """It knows names and JSON; its own worker has nothing of ours."""
+    plain = await Client.connect(stack.address)
+    days = [DAY, (date.today() + timedelta(days=8)).isoformat()]
+    async with (
+        served(stack) as client,
+        nexus_endpoint(plain, client.connection.task_queue) as endpoint,
+        Worker(
+            plain,
+            task_queue=endpoint,
+            workflows=[Caller],
+            workflow_runner=UnsandboxedWorkflowRunner(),
+        ),
+        all_approved(client, "session"),
+    ):
+        done = await plain.execute_workflow(
+            "Caller", args=[endpoint, days, ends], id=f"caller/{uuid4()}", task_queue=endpoint
+        )
+
+    assert [call["outcome"] for call in done["calls"]] == ["succeeded", "succeeded"]
+    assert done["status"] == ("completed" if ends == "complete" else "rolled_back")
+    assert len(await sandbox.live(done["saga"])) == stand
