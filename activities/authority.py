@@ -48,11 +48,16 @@ def check_sender(call: CallRef, *, serves_sagas: bool = False) -> None:
     Raises:
         OrchestratorError: the workflow is no mission, or the ids name another mission or leg.
     """
-    if not (serves_sagas and is_from_saga(call)):
+    if not (_may_have_sagas(serves_sagas) and is_from_saga(call)):
         _check_runs_for(names.MISSION_WORKFLOW, call.mission_id, call.call_id)
     leg = names.leg_workflow_id(call.mission_id, call.leg_id)
     if names.leg_of_confirmation(call.call_id) != leg:
         raise _unowned(call.call_id, f"the id is not one of a call of {leg}")
+
+
+def _may_have_sagas(serves_sagas: bool) -> bool:
+    """Return True if the worker serves sagas of any workflow, or the sender is a session."""
+    return serves_sagas or activity.info().workflow_type == names.SESSION_WORKFLOW
 
 
 def check_compensation(obligation: Obligation, *, serves_sagas: bool = False) -> None:
@@ -66,7 +71,7 @@ def check_compensation(obligation: Obligation, *, serves_sagas: bool = False) ->
     mission = obligation.mission_id
     own = activity.info().workflow_id or ""
     is_of_saga = names.is_saga_of(mission, own, obligation.origin)
-    if obligation.overcharged is not None and serves_sagas and is_of_saga:
+    if obligation.overcharged is not None and is_of_saga and _may_have_sagas(serves_sagas):
         return
     if obligation.overcharged is not None and activity.info().workflow_id == mission:
         _check_runs_for(names.MISSION_WORKFLOW, mission, obligation.obligation_id)

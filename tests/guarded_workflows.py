@@ -105,3 +105,33 @@ async def reserve(saga: ToolSaga, day: str) -> str:
     slot = found["tables"][0]["table_slot_id"]
     table: Any = await saga.call("dining_reserve_table", {"table_slot_id": slot, **PERSON})
     return str(table["reservation_id"])
+
+
+@workflow.defn
+class Caller:
+    """A workflow that knows sessions by their Nexus service alone, as one in another language."""
+
+    @workflow.run
+    async def run(self, endpoint: str, days: list[str], ends: str) -> dict[str, Any]:
+        """Reserve a table for each day, and end the session."""
+        sessions = workflow.create_nexus_client(service="OrchestratorSessions", endpoint=endpoint)
+
+        async def send(operation: str, message: dict[str, Any]) -> Any:
+            return await sessions.execute_operation(operation, message, output_type=dict)
+
+        opened = await send("open", {"requester": "ana@example.com", "idle_limit": 600})
+        session = {"session_id": opened["session_id"]}
+        calls = []
+        for day in days:
+            search = {"tool": "dining_search_tables", "arguments": {"city": "Lisbon", "date": day}}
+            found = await send("call", {**session, **search})
+            slot = found["body"]["tables"][0]["table_slot_id"]
+            wanted = {
+                "tool": "dining_reserve_table",
+                "arguments": {"table_slot_id": slot, **PERSON},
+                "key": f"table-{day}",
+            }
+            begun = await send("begin", {**session, **wanted})
+            calls.append(await send("outcome", begun))
+        result = await send(ends, session)
+        return {"saga": opened["saga_id"], "status": result["status"], "calls": calls}

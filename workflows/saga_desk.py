@@ -41,6 +41,8 @@ _OURS: Final = frozenset(
         names.SWEEP_WORKFLOW,
         names.PLAN_WORKFLOW,
         names.SCHEDULED_MISSION_WORKFLOW,
+        names.SESSION_WORKFLOW,  # it makes its desk itself
+        names.SESSION_CALL_WORKFLOW,
     }
 )
 

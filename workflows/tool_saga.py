@@ -40,6 +40,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
     from orchestrator.messages.receipts import Receipt, receipts_of
     from orchestrator.messages.rollback import RollbackReport
+    from orchestrator.messages.session import KEY_PATTERN
     from orchestrator.messages.step import OfferedTool, OfferInput
     from orchestrator.planning.models import CODE, AgentProfile, CallTool, Fact, LegPlan
     from orchestrator.saga.ledger import Ledger, ObligationState
@@ -64,7 +65,7 @@ with workflow.unsafe.imports_passed_through():
         from orchestrator.workflows.pydantic_ai_tools import GuardedToolset
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,29}")
-_KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_KEY: Final = re.compile(KEY_PATTERN)
 _BEFORE: Final = "before"
 """The leg under which a budget counts the spending of earlier runs of the workflow."""
 _MOST_FACTS: Final = 50

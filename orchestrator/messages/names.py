@@ -12,6 +12,10 @@ ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
 SWEEP_WORKFLOW: Final = "SweepWorkflow"
 PLAN_WORKFLOW: Final = "PlanWorkflow"
 SCHEDULED_MISSION_WORKFLOW: Final = "ScheduledMissionWorkflow"
+SESSION_WORKFLOW: Final = "SessionWorkflow"
+SESSION_CALL_WORKFLOW: Final = "SessionCallWorkflow"
+SESSION_SAGA: Final = "session"
+"""The name of the saga of a session."""
 OF_MISSIONS: Final = (MISSION_WORKFLOW, ROLLBACK_WORKFLOW)
 """The workflows whose ids contain the id of their mission."""
 
@@ -43,6 +47,17 @@ TAKE_ON_UPDATE: Final = "take_on"
 PLAN_UPDATE: Final = "plan"
 RESOLVE_UPDATE: Final = "resolve"
 RESUME_UPDATE: Final = "resume"
+OPEN_UPDATE: Final = "open"
+BEGIN_UPDATE: Final = "begin"
+OUTCOME_UPDATE: Final = "outcome"
+END_UPDATE: Final = "end"
+OFFER_UPDATE: Final = "offer"
+WATCH_SIGNAL: Final = "watch"
+CALL_SETTLED_SIGNAL: Final = "call_settled"
+SESSION_SERVICE: Final = "OrchestratorSessions"
+"""The Nexus service of sessions."""
+OUTCOME_MEMO: Final = "outcome."
+"""Prefix of the memo keys for calls of a session that have an outcome. The call id follows."""
 WAITS_MEMO: Final = "waits."
 """Prefix of the memo keys for waits. The leg id follows, or nothing for a wait of the mission
 itself."""
@@ -136,6 +151,11 @@ def rollback_workflow_id(mission_id: str) -> str:
 def mission_of(workflow_id: str) -> str:
     """Return the id of the mission that a workflow, a leg or a rollback belongs to."""
     return workflow_id.partition(".")[0]
+
+
+def session_wait_id(session_id: str, call_id: str) -> str:
+    """Return the workflow id of the wait for a call of a session, for a Nexus operation."""
+    return f"{session_id}.{call_id}.wait"
 
 
 def sweep_schedule_id(task_queue: str) -> str:

@@ -32,7 +32,13 @@ from orchestrator.runtime.defaults import default_approval_keys, default_routers
 from orchestrator.runtime.retention_rounds import keep_retention
 from orchestrator.runtime.worker import introduce, load_catalog, workflow_runner
 from orchestrator.settings import Settings, load_policy, load_settings
-from orchestrator.workflows import RollbackWorkflow, SweepWorkflow
+from orchestrator.temporal.session_service import SessionService
+from orchestrator.workflows import (
+    RollbackWorkflow,
+    SessionCallWorkflow,
+    SessionWorkflow,
+    SweepWorkflow,
+)
 from orchestrator.workflows.saga_desk import SagaRouting
 
 _POLL: Final = timedelta(seconds=70)
@@ -97,7 +103,10 @@ class OrchestratorPlugin(SimplePlugin):
         parts = _Parts(settings, client, self._functions)
         config["client"] = client
         config["activities"] = [*config.get("activities", ()), *parts.activities()]
-        config["workflows"] = [*config.get("workflows", ()), RollbackWorkflow, SweepWorkflow]
+        ours = (RollbackWorkflow, SweepWorkflow, SessionWorkflow, SessionCallWorkflow)
+        config["workflows"] = [*config.get("workflows", ()), *ours]
+        services = config.get("nexus_service_handlers", ())
+        config["nexus_service_handlers"] = [*services, SessionService()]
         config["workflow_runner"] = workflow_runner(config.get("workflow_runner"))
         added = [LockedCalls(), _ServedSagas(parts)]
         config["interceptors"] = [*config.get("interceptors", ()), *added]
