@@ -197,6 +197,21 @@ def declares_gone(catalog: Catalog, tool: Tool) -> bool:
     return not declared_statuses(catalog, tool).isdisjoint(map(str, GONE))
 
 
+def version_reader(tools: Iterable[Tool], cancel: Tool) -> Tool | None:
+    """Return the tool that shows the version which a conditional cancel sends as `If-Match`.
+
+    It is the GET of the cancel's own path (RFC 9110, section 13.1.1).
+    """
+    if "if-match" not in (b.field.lower() for b in cancel.bindings if b.location == "header"):
+        return None
+    place = (cancel.document, cancel.server, cancel.path)
+    for tool in tools:
+        is_there = (tool.document, tool.server, tool.path) == place
+        if is_there and tool.method == "GET" and not tool.is_side_effect:
+            return tool
+    return None
+
+
 def declared_statuses(catalog: Catalog, tool: Tool) -> frozenset[str]:
     """Return the declared statuses as written: `200`, `4XX`, `default`; none without a document."""
     document = catalog.documents.get(tool.document)
