@@ -1,5 +1,7 @@
 """Plain goals by rules: what is called, with which values, what is asked and what is refused."""
 
+from typing import cast
+
 import pytest
 from pydantic import JsonValue
 
@@ -17,6 +19,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.rules.next_step import Leg
 from orchestrator.planning.rules.split import Reader
+from orchestrator.routing.router import Router
 from tests.refusals import raises_code
 from tests.unit.planning.conftest import NOW, Mission
 
@@ -456,3 +459,36 @@ def test_pages_that_are_not_read_are_said() -> None:
 
     assert isinstance(end, GiveUp)
     assert end.reason.endswith("(cottages_find lists more, of which only its first page was read)")
+
+
+@pytest.mark.parametrize("deprecated", [False, True])
+async def test_another_version_of_a_tool_takes_its_place(deprecated: bool) -> None:
+    """An equal tool comes before a deprecated one, and after one that is gone (410)."""
+    paths: JsonObject = {
+        **_operation("orderPickup", "Order a pickup", "/v1/pickups", address=_TEXT),
+        **_operation("orderPickup2", "Order a pickup", "/v2/pickups", address=_TEXT),
+    }
+    cast("dict[str, dict[str, JsonValue]]", paths["/v1/pickups"])["post"]["deprecated"] = deprecated
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
+    catalog = Catalog.from_documents({"things": document})
+    answers = {
+        "orderPickup": Observation(
+            step=1, tool="orderPickup", outcome="rejected", error="HTTP 410 Gone"
+        ),
+        "orderPickup2": Observation(
+            step=2,
+            tool="orderPickup2",
+            arguments={"address": "Pier 4"},
+            outcome="succeeded",
+            side_effect=True,
+        ),
+    }
+    mission = Mission(catalog, Router(catalog), outcomes=lambda tool, a, n: answers[tool.name])
+
+    run = await mission.run('Order a pickup with the address "Pier 4"')
+
+    (leg,) = run.plan.legs
+    called = [call.tool for call in run.calls(leg.leg_id)]
+    assert called == (["orderPickup2"] if deprecated else ["orderPickup", "orderPickup2"])
+    assert {*leg.orders[0].tools} == {"orderPickup", "orderPickup2"}
