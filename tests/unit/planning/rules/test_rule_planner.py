@@ -461,6 +461,25 @@ def test_pages_that_are_not_read_are_said() -> None:
     assert end.reason.endswith("(cottages_find lists more, of which only its first page was read)")
 
 
+async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
+    """Only the number is asked for, with the reason."""
+    unit: JsonObject = {
+        "type": "integer",
+        "description": "In minor units, unlike ISO 4217 for ISK.",
+    }
+    paths = _operation("pay", "Make a payment", "/payments", value=unit, currency=_TEXT)
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
+    catalog = Catalog.from_documents({"things": document})
+
+    run = await Mission(catalog, Router(catalog)).run("Make a payment of 2790 ISK")
+
+    (asked,) = run.decisions[run.plan.legs[0].leg_id]
+    assert isinstance(asked, AskUser)
+    assert {*asked.fields} == {"value"}
+    assert "unit is not declared" in asked.why
+
+
 @pytest.mark.parametrize("deprecated", [False, True])
 async def test_another_version_of_a_tool_takes_its_place(deprecated: bool) -> None:
     """An equal tool comes before a deprecated one, and after one that is gone (410)."""
