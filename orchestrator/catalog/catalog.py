@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from pydantic import JsonValue
 from rapidfuzz import fuzz, process
 
+from orchestrator.catalog.call_templates import is_version
 from orchestrator.catalog.compile import compile_documents
 from orchestrator.catalog.functions import compile_functions
 from orchestrator.catalog.operations import SkippedOperation, UnreadFile
@@ -209,7 +210,7 @@ def version_reader(tools: Iterable[Tool], cancel: Tool) -> Tool | None:
 
     It is the GET of the cancel's own path (RFC 9110, section 13.1.1).
     """
-    if "if-match" not in (b.field.lower() for b in cancel.bindings if b.location == "header"):
+    if not any(b.location == "header" and is_version(b.field) for b in cancel.bindings):
         return None
     place = (cancel.document, cancel.server, cancel.path)
     for tool in tools:

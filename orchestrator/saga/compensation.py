@@ -12,7 +12,12 @@ from typing import Final, Literal, cast
 from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.call_templates import EACH, fill_template, reads_only_response
+from orchestrator.catalog.call_templates import (
+    EACH,
+    fill_template,
+    is_version,
+    reads_only_response,
+)
 from orchestrator.catalog.catalog import GONE, Catalog, version_reader
 from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
@@ -632,7 +637,8 @@ class _Attempt:
 
 def _names_anything(template: ToolCallTemplate, filled: JsonObject) -> bool:
     """Return True if a call contains a value read from the previous call or its answer."""
-    return any(n in filled and parse_filling(v).expressions for n, v in template.arguments.items())
+    named = ((n, v) for n, v in template.arguments.items() if n in filled and not is_version(n))
+    return any(parse_filling(value).expressions for _, value in named)
 
 
 def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOutcome:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.call_templates import input_read
+from orchestrator.catalog.call_templates import input_read, is_version
 from orchestrator.catalog.catalog import version_reader
 from orchestrator.catalog.compensation_contract import ARGS, GONE_WHEN, PROBE, is_own_reference
 from orchestrator.catalog.contract import SUCCESS_WHEN
@@ -248,7 +248,7 @@ def version_can_be_read(subject: Subject) -> Iterator[Problem]:
     cancel = _tool(subject.peers, contract.cancel.tool) if contract is not None else None
     if contract is None or contract.probe is not None or cancel is None:
         return
-    sent = {b.name for b in cancel.bindings if b.field.lower() == "if-match"}
+    sent = {b.name for b in cancel.bindings if is_version(b.field)}
     tools = [peer.tool for peer in subject.peers.values() if peer.tool is not None]
     if sent.isdisjoint(contract.cancel.arguments) or version_reader(tools, cancel) is not None:
         return
