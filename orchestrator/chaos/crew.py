@@ -92,6 +92,13 @@ class TcpGate:
             target.write_eof()
 
 
+_ARGS = "x-orchet-compensation-args"
+_VERSION = {
+    "name": "If-Match",
+    "in": "header",
+    "description": "The version of what is cancelled.",
+    "schema": {"type": "string", "maxLength": 80},
+}
 _DOWN_S = 0.5
 """Time until a dead process is replaced, as by a supervisor."""
 _START_S = 4.0
@@ -243,6 +250,25 @@ async def start_again(stack: Stack) -> None:
         with suppress(ProcessLookupError):
             await stack.kill("temporal")
     await stack.start_server()
+
+
+def write_conditional_documents(specs: Path, folder: Path) -> Path:
+    """Copy documents; cancels with a probe take the version of what they cancel as `If-Match`.
+
+    No bundled document has versions, and a version may move between a call and its cancel.
+    """
+    copied = Path(shutil.copytree(specs, folder / "documents"))
+    for path in copied.glob("*.yaml"):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        held = [o for item in document["paths"].values() for o in item.values()]
+        operations = {o["operationId"]: o for o in held if isinstance(o, dict)}
+        for operation in operations.values():
+            cancel, args = operation.get("x-orchet-cancels"), operation.get(_ARGS)
+            if args is not None and "x-orchet-compensation-probe" in operation:
+                args["If-Match"] = "$response.header.ETag"
+                operations[cancel].setdefault("parameters", []).append(_VERSION)
+        path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return copied
 
 
 def write_newer_documents(stack: Stack) -> list[Path]:

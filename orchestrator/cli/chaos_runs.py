@@ -23,6 +23,7 @@ from orchestrator.adapters.storage.personal_values import new_key
 from orchestrator.catalog.catalog import Catalog, load_documents
 from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
 from orchestrator.chaos.conductor import GOALS
+from orchestrator.chaos.crew import write_conditional_documents
 from orchestrator.chaos.exhaustive import EveryPoint
 from orchestrator.chaos.model_faults import ModelledRun, modelled_run
 from orchestrator.chaos.pairs import check_pairs
@@ -181,6 +182,7 @@ async def on_a_stack(
         await asyncio.to_thread(options.postgres.start)
         of_workers["ORCHESTRATOR_STORE"] = options.postgres.create_database()
         of_workers["ORCHESTRATOR_PII_KEY"] = new_key()
+<<<<<<< HEAD
     stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=of_workers)
     if case is not None:
         policy = folder / "policy.json"
@@ -188,6 +190,10 @@ async def on_a_stack(
         of_workers["ORCHESTRATOR_MISSION_POLICY"] = str(policy.absolute())
         stack.specs, stack.overlays = case.specs or stack.specs, case.overlays
         stack.worker_command = case.workflow.worker_command
+=======
+    documents = await asyncio.to_thread(write_conditional_documents, bundled_specs(), folder)
+    stack = Stack(folder, (documents,), Ports.free(), variables=of_workers)
+>>>>>>> w-i40
     try:
         with progress.status("starting Temporal, the sandbox and a worker"):
             await stack.__aenter__()

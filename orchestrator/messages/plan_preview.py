@@ -352,12 +352,13 @@ def leg_note(leg: PlannedLeg) -> str:
 def order_text(order: Order, tools: Mapping[str, PlannedTool]) -> str:
     """Return an order in words: effect, count, condition, and how it is cancelled."""
     known = [tools[name] for name in order.tools if name in tools]
-    title = " or ".join(tool.title or tool.name for tool in known) or " or ".join(order.tools)
+    titles = dict.fromkeys([tool.title or tool.name for tool in known] or order.tools)
+    title = " or ".join(titles)
     often = f"each of {order.each!r}" if order.each else "once" if order.count == 1 else ""
     parts = [f"{title}: {often or f'{order.count} times'}"]
     parts += [f"only {order.when!r}"] if order.when else []
     parts += [f"for {order.clause!r}"] if order.clause else []
-    parts += [_asked_and_cancelled(tool) for tool in known]
+    parts += dict.fromkeys(map(_asked_and_cancelled, known))
     return "; ".join(parts)
 
 

@@ -250,6 +250,7 @@ MOST_ROWS: Final = 10
 HAND_OVER: Final = "hand_over"
 """The tool name of an observation about a part handed to another agent."""
 
+_GONE: Final = "HTTP 410"
 FINISH: Final = "finish"
 """The tool name of an observation about a refused ending."""
 ANSWER: Final = "answer"
@@ -356,6 +357,17 @@ class StepContext(Record):
     forwarded: tuple[str, ...] = Field(
         default=(), description="tools of earlier steps, where the list grows"
     )
+
+    @property
+    def ordered_tools(self) -> tuple[str, ...]:
+        """The tool of each order: the first whose provider did not answer that it is gone (410)."""
+        over = {
+            seen.tool
+            for seen in self.observations
+            if seen.outcome == "rejected" and (seen.error or "").startswith(_GONE)
+        }
+        named = (order.tools for order in self.orders if order.tools)
+        return tuple(next((t for t in one if t not in over), one[0]) for one in named)
 
     @property
     def last_error(self) -> str | None:

@@ -12,8 +12,13 @@ from typing import Final, Literal, cast
 from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.call_templates import EACH, fill_template, reads_only_response
-from orchestrator.catalog.catalog import GONE, Catalog
+from orchestrator.catalog.call_templates import (
+    EACH,
+    fill_template,
+    is_version,
+    reads_only_response,
+)
+from orchestrator.catalog.catalog import GONE, Catalog, version_reader
 from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import TransportFailed
@@ -26,9 +31,17 @@ from orchestrator.saga.outcome import (
     ToolOutcome,
     is_not_worked_on,
 )
-from orchestrator.saga.probe_answer import ProbeAnswer, own_names, read_probe, tells_gone
+from orchestrator.saga.probe_answer import (
+    OwnNames,
+    ProbeAnswer,
+    own_names,
+    read_probe,
+    tells_gone,
+)
 
 _UNAVAILABLE = 503
+_MOVED = frozenset({409, 412, 428})
+"""Refusals of a request that names another version than the current one, or none."""
 _WORST: Final[tuple[Literal["parked", "cancelled", "void"], ...]] = ("parked", "cancelled", "void")
 _GONE_AFTER = "gone after a cancel that was not answered clearly"
 
@@ -374,6 +387,9 @@ class _Attempt:
         if self._http_says_gone(tool, outcome, repeated=self.obligation.cancel_sent):
             return self._over(tool, why)
         said = (yield from self._ask()) if self._can_tell_gone or not is_missing else None
+        is_by_address = said is None and outcome.status in _MOVED
+        if is_by_address:
+            said = yield from self._ask_for_version(tool, sent)
         if said is not None and said.says == "gone":
             if obligation.state is not ObligationState.COMMITTED:
                 return self._never_came(said.why, shows_it=said.names_it)
@@ -383,6 +399,10 @@ class _Attempt:
         if said is not None and said.says == "held" and not self.sent_again:
             shown = self._shown(said)
             fresh = {**sent, **self._cancel_arguments(shown)}
+            if is_by_address:
+                # The address is the thing's own: only its version may be another one.
+                headers = {one.name for one in tool.bindings if one.location == "header"}
+                fresh = {**fresh, **{n: v for n, v in sent.items() if n not in headers}}
             if fresh != sent and len(self._each(fresh)) == 1:
                 self.sent_again = True
                 shown = shown.model_copy(update={"cancel_inputs": fresh})
@@ -396,6 +416,18 @@ class _Attempt:
             if is_perhaps_done and self._may_settle:
                 return self._looked_again(f"{tool.name} was refused, perhaps for one before: {why}")
         return _parked(f"{tool.name} was refused: {_joined(why, _ids_in(outcome))}")
+
+    def _ask_for_version(self, cancel: Tool, sent: JsonObject) -> _Asked:
+        """Return what a GET of a conditional cancel's own path shows; None if there is none."""
+        reader = version_reader(self.catalog.tools.values(), cancel)
+        if reader is None or self.sent_again:
+            return None
+        named = {name: value for name, value in sent.items() if name in reader.properties}
+        if check_arguments(self.catalog, reader, named):
+            return None
+        call_id = f"{self.obligation.obligation_id}.version"
+        outcome = yield from self._call(reader, named, key=None, call_id=call_id)
+        return read_probe(outcome, OwnNames({}, is_asked_by=True), self.contract)
 
     def _gone(self, said: ProbeAnswer, note: str) -> Settled:
         """Return the outcome if a probe finds nothing after a cancel without a clear answer.
@@ -605,7 +637,8 @@ class _Attempt:
 
 def _names_anything(template: ToolCallTemplate, filled: JsonObject) -> bool:
     """Return True if a call contains a value read from the previous call or its answer."""
-    return any(n in filled and parse_filling(v).expressions for n, v in template.arguments.items())
+    named = ((n, v) for n, v in template.arguments.items() if n in filled and not is_version(n))
+    return any(parse_filling(value).expressions for _, value in named)
 
 
 def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOutcome:

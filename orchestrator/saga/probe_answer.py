@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.call_templates import input_read
+from orchestrator.catalog.call_templates import input_read, is_version
 from orchestrator.catalog.catalog import GONE, Catalog, declares_gone
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.expressions import (
@@ -189,7 +189,9 @@ def _own_of(
     called = catalog.tools.get(template.tool)
     for name, written in template.arguments.items():
         read, value = parse_filling(written).expressions, value_read(written, filled.get(name))
-        if len(read) != 1 or not can_be_compared(value) or not _is_own(read[0], tool):
+        if len(read) != 1 or is_version(name) or not can_be_compared(value):
+            continue
+        if not _is_own(read[0], tool):
             continue
         fields = [b.field for b in called.bindings if b.name == name] if called else []
         last = read[0].path[-1:] if read[0].source != "header" else ()

@@ -27,6 +27,7 @@ FaultKind = Literal[
     "cut_chunk",
     "late_duplicate",
     "overcharge",
+    "moved_version",
 ]
 
 Breach = Literal["html", "error", "no_reference"]
@@ -75,6 +76,7 @@ class FaultRule(BaseModel):
     - `truncate`: performs it, and stops in the middle of a body whose length it announced.
     - `cut_chunk`: performs it, and stops within a chunk of the body.
     - `late_duplicate`: the same request arrives again, `delay_s` seconds after its answer.
+    - `moved_version`: a cancel with `If-Match` meets a resource that others have just changed.
     - `overcharge`: charges a quarter more than the offered price, and states it.
 
     Attributes:

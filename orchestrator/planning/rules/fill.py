@@ -16,9 +16,10 @@ from orchestrator.language import lexicon
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
-from orchestrator.planning.rules.money import amounts_taken, codes_of
+from orchestrator.planning.rules.money import amounts_taken, codes_of, why_not_taken
 from orchestrator.planning.rules.parameters import (
     DAYS,
+    MONEY,
     TEXTS,
     Kind,
     Parameter,
@@ -691,8 +692,13 @@ class _Reader:
                 self.draft.give(leaf, default)
 
     def _currencies(self) -> None:
-        """Assign the currency of a used amount to its input."""
-        amounts = [c for c in self.clause.of_kind("amount") if c.overlaps(self.draft.used)]
+        """Assign the currency of an amount, used or in an unclear unit, to its input."""
+        unclear = [leaf.parameter for leaf in self._open(*MONEY)]
+        amounts = [
+            one
+            for one in self.clause.of_kind("amount")
+            if one.overlaps(self.draft.used) or any(why_not_taken(p, one) for p in unclear)
+        ]
         codes = [code for c in amounts if isinstance(c.value, dict) for code in codes_of(c.value)]
         for leaf in self._open(Kind.CURRENCY):
             if (code := leaf.parameter.first_accepted(*codes)) is not None:

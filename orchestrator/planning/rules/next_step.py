@@ -40,8 +40,9 @@ from orchestrator.planning.rules.choose import (
 from orchestrator.planning.rules.clause import Candidate
 from orchestrator.planning.rules.fill import Draft, Leaf, as_typed, days_of
 from orchestrator.planning.rules.items import Item, is_empty, is_listing, read_items
+from orchestrator.planning.rules.money import why_not_taken
 from orchestrator.planning.rules.paging import goes_on, next_page, turning_inputs
-from orchestrator.planning.rules.parameters import TEXTS, Kind, tool_parameters
+from orchestrator.planning.rules.parameters import MONEY, TEXTS, Kind, tool_parameters
 from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
@@ -547,10 +548,13 @@ class Leg:
             return GiveUp(reason=f"{self.target.name} cannot be called without {names}")
         named = ", ".join(" ".join(leaf.parameter.words) for _, leaf in wanted.values())
         more = "one more thing is" if len(wanted) == 1 else "more is"
-        first, _ = next(iter(wanted.values()))
+        first, leaf = next(iter(wanted.values()))
+        amounts = clause.of_kind("amount") if leaf.parameter.kind in MONEY else []
+        unclear = (why_not_taken(leaf.parameter, one) for one in amounts)
+        unsaid = f"{first.title!r} takes it, and neither the goal nor an answer says it"
         return AskUser(
             question=f"For {clause.text!r} {more} needed: {named}.",
-            why=f"{first.title!r} takes it, and neither the goal nor an answer says it",
+            why=next(filter(None, unclear), unsaid),
             fields={name: _field_schema(leaf) for name, (_, leaf) in wanted.items()},
         )
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.catalog import Catalog, other_versions
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import GoalUnread, PlanError
 from orchestrator.core.read_once import read_once
@@ -331,7 +331,7 @@ class _Goal:
     def _leg(self, part: Part) -> LegPlan:
         reading = part.reading
         agent = _agent_for(reading.target, self.agents, request=reading.clause.text)
-        order = _order_of(reading)
+        order = _order_of(reading, self.catalog)
         if order is not None and order.count > agent.max_items:
             raise PlanError(
                 f"the goal asks for {order.count} calls of {reading.target.name}, more than the "
@@ -371,13 +371,13 @@ def routed(router: Router, text: str, context: RouteContext, *, now: datetime) -
     return selection
 
 
-def _order_of(reading: Reading) -> Order | None:
+def _order_of(reading: Reading, catalog: Catalog) -> Order | None:
     """Return the order of a clause that changes something."""
     if not reading.target.is_side_effect:
         return None
     several = reading.chain.draft.several
     return Order(
-        tools=(reading.target.name,),
+        tools=(reading.target.name, *other_versions(catalog, reading.target)),
         count=len(several[1]) if several else max(1, reading.account.count or 1),
         each=reading.account.is_all,
         clause=reading.clause.text,

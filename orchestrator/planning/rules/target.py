@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.catalog import Catalog, other_versions
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
@@ -197,6 +197,8 @@ def _fitting(
         if not tool.is_side_effect and _is_of_records(tool, clause, changes.things):
             score -= 2.5
         if tool.deprecated:
+            if any(not catalog.tools[one].deprecated for one in other_versions(catalog, tool)):
+                continue
             score -= 1.0  # after an equal one
         own = verb in verbs_of(tool) and len(named_by) <= _FEW
         found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))

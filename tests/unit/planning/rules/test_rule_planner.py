@@ -1,5 +1,7 @@
 """Plain goals by rules: what is called, with which values, what is asked and what is refused."""
 
+from typing import cast
+
 import pytest
 from pydantic import JsonValue
 
@@ -17,6 +19,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.rules.next_step import Leg
 from orchestrator.planning.rules.split import Reader
+from orchestrator.routing.router import Router
 from tests.refusals import raises_code
 from tests.unit.planning.conftest import NOW, Mission
 
@@ -456,3 +459,55 @@ def test_pages_that_are_not_read_are_said() -> None:
 
     assert isinstance(end, GiveUp)
     assert end.reason.endswith("(cottages_find lists more, of which only its first page was read)")
+
+
+async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
+    """Only the number is asked for, with the reason."""
+    unit: JsonObject = {
+        "type": "integer",
+        "description": "In minor units, unlike ISO 4217 for ISK.",
+    }
+    paths = _operation("pay", "Make a payment", "/payments", value=unit, currency=_TEXT)
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
+    catalog = Catalog.from_documents({"things": document})
+
+    run = await Mission(catalog, Router(catalog)).run("Make a payment of 2790 ISK")
+
+    (asked,) = run.decisions[run.plan.legs[0].leg_id]
+    assert isinstance(asked, AskUser)
+    assert {*asked.fields} == {"value"}
+    assert "unit is not declared" in asked.why
+
+
+@pytest.mark.parametrize("deprecated", [False, True])
+async def test_another_version_of_a_tool_takes_its_place(deprecated: bool) -> None:
+    """An equal tool comes before a deprecated one, and after one that is gone (410)."""
+    paths: JsonObject = {
+        **_operation("orderPickup", "Order a pickup", "/v1/pickups", address=_TEXT),
+        **_operation("orderPickup2", "Order a pickup", "/v2/pickups", address=_TEXT),
+    }
+    cast("dict[str, dict[str, JsonValue]]", paths["/v1/pickups"])["post"]["deprecated"] = deprecated
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
+    catalog = Catalog.from_documents({"things": document})
+    answers = {
+        "orderPickup": Observation(
+            step=1, tool="orderPickup", outcome="rejected", error="HTTP 410 Gone"
+        ),
+        "orderPickup2": Observation(
+            step=2,
+            tool="orderPickup2",
+            arguments={"address": "Pier 4"},
+            outcome="succeeded",
+            side_effect=True,
+        ),
+    }
+    mission = Mission(catalog, Router(catalog), outcomes=lambda tool, a, n: answers[tool.name])
+
+    run = await mission.run('Order a pickup with the address "Pier 4"')
+
+    (leg,) = run.plan.legs
+    called = [call.tool for call in run.calls(leg.leg_id)]
+    assert called == (["orderPickup2"] if deprecated else ["orderPickup", "orderPickup2"])
+    assert {*leg.orders[0].tools} == {"orderPickup", "orderPickup2"}
