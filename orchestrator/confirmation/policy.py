@@ -52,13 +52,13 @@ class StandingApproval(Scope):
     )
     max_amount: Money | None = Field(
         default=None,
-        description="the most that such a call may cost; with it, a call whose price is unknown or "
-        "in another currency is asked about",
+        description="the most that such a call may cost; with it, a call whose price is in another "
+        "currency, or that states none, is asked about",
     )
     total: Money | None = Field(
         default=None,
         description="the most that all calls under this name may cost together, over missions and "
-        "workers; as for max_amount, an unknown price is asked about",
+        "workers; currencies as for max_amount",
     )
     per_day: Money | None = Field(
         default=None, description="the same for the calls of any 24 hours"
@@ -87,12 +87,13 @@ class StandingApproval(Scope):
     def approves(self, *, card_type: str, tool: str, amounts: Iterable[Money] | None) -> bool:
         """Return True if it approves a call.
 
-        `amounts` are its price and every other amount on the card; None if its price is unknown.
+        `amounts` are its price and every other amount on the card: None if its price is unknown,
+        which no approval covers, and empty if its contract says that it costs nothing.
         """
-        if not self.covers(card_type=card_type, tool=tool):
+        if amounts is None or not self.covers(card_type=card_type, tool=tool):
             return False
-        known = None if amounts is None else tuple(amounts)
-        return all(known is not None and _all_within(known, most) for most in self._bounds)
+        known = tuple(amounts)
+        return all(known and _all_within(known, most) for most in self._bounds)
 
     @property
     def counts(self) -> bool:
@@ -145,7 +146,7 @@ class TwoApprovers(Scope):
         """Return True if a call needs two approvers; `amounts` as for a standing approval."""
         if not self.covers(card_type=card_type, tool=tool):
             return False
-        return self.above is None or amounts is None or not _all_within(amounts, self.above)
+        return self.above is None or not amounts or not _all_within(amounts, self.above)
 
 
 class ConfirmationPolicy(Record):
