@@ -23,7 +23,7 @@ from orchestrator.activities.boundary import (
     store_deadline,
     translated_errors,
 )
-from orchestrator.activities.fair_slots import FairSlots
+from orchestrator.activities.fair_slots import FairSlots, provider_of
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.protocols import CatalogStore, GrantBook
 from orchestrator.adapters.temporal.mission_history import (
@@ -271,7 +271,7 @@ class RollbackActivities:
                 until = store_deadline()
                 catalog = await catalog_of(self._catalogs, obligation.catalog_digest, until)
                 tool = catalog.tool(obligation.tool)
-            with translated_errors(), self._slots.taken(tool, obligation.mission_id):
+            with translated_errors(), self._slots.taken(provider_of(tool), obligation.mission_id):
                 owner = await from_store(until, self._grants.owner_of, obligation)
                 settled = await self._settled(catalog, tool, obligation, owner)
         if isinstance(settled, CompensationFailure):
