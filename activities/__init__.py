@@ -97,7 +97,7 @@ def all_activities(
     if planner is None:
         return of_calls
     planning = PlanningActivities(
-        catalogs, routers, planner, agents, traces, authority=authority, kept=kept
+        catalogs, routers, planner, agents, traces, authority=authority, kept=kept, slots=fair
     )
     plans = PlanActivities(catalog, catalogs, planning, authority)
     return [

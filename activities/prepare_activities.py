@@ -510,9 +510,12 @@ def _unconditional(order: Order) -> str:
 def _amounts(
     wanted: PrepareInput, tool: Tool, certain: Money | None, quoted: Sequence[JsonObject]
 ) -> tuple[Money, ...] | None:
-    """Return all amounts on a call's card, price first; None if its price is uncertain."""
+    """Return all amounts on a call's card, price first; none of them if it costs nothing.
+
+    None if its price is uncertain.
+    """
     if certain is None:
-        return None
+        return None if tool.spends else ()
     return certain, *amounts_in([plain_arguments(tool, wanted.arguments), *quoted[:1]])
 
 

@@ -24,7 +24,7 @@ from orchestrator.activities.boundary import (
     was_tried,
 )
 from orchestrator.activities.cancel_review import CancelReview, approved_as
-from orchestrator.activities.fair_slots import FairSlots
+from orchestrator.activities.fair_slots import FairSlots, provider_of
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
 from orchestrator.activities.unproved_answers import AnsweredCall
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -130,7 +130,7 @@ class ToolActivities:
                 check_sender(call, serves_sagas=self._authority.serves_sagas)
                 catalog = await catalog_of(self._catalogs, call.catalog_digest, until)
                 tool = catalog.tool(call.tool)
-            with postponed(call), self._slots.taken(tool, call.mission_id):
+            with postponed(call), self._slots.taken(provider_of(tool), call.mission_id):
                 return await self._invoked(catalog, tool, call, until, clock)
 
     async def _invoked(

@@ -512,17 +512,19 @@ async def collect_ledger(wanted: CollectLedgerInput) -> CollectLedgerOutput:
     )
 
 
-async def conclude_mission(mission_id: str, ledger: Ledger) -> Ledger:
+async def conclude_mission(mission_id: str, ledger: Ledger, *, is_saga: bool = False) -> Ledger:
     """Note in the store that a mission's effects stand; return those it forgot in a reset."""
     try:
         concluded = await running.run_locally(
             names.CONCLUDE_MISSION,
-            _concluded(mission_id, ledger),
+            _concluded(mission_id, ledger, is_saga=is_saga),
             gives=ConcludeOutput,
             summary=ui.CONCLUDE_MISSION,
             **_LOCAL,
         )
     except ActivityError as error:
+        if is_saga:  # no sweep looks for a saga that had ended well before a reset
+            return await conclude_saga(mission_id, ledger)
         # The sweep finds that the mission has ended, and notes it then.
         workflow.logger.warning("that the mission ended is not noted: %s", first_words(error))
         return Ledger()

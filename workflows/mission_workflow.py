@@ -75,7 +75,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
     from orchestrator.workflows.mission_page import MissionPage
     from orchestrator.workflows.mission_view import MissionView, unserved_reason
-    from orchestrator.workflows.own_rollback import ABANDONED, OwnRollback
+    from orchestrator.workflows.own_rollback import OwnRollback
     from orchestrator.workflows.plan_talk import PlanTalk
     from orchestrator.workflows.scope import work_for
     from orchestrator.workflows.waiting import finish_despite_cancel, until
@@ -170,7 +170,7 @@ class MissionWorkflow:
         """Note that the mission's effects stand; roll back effects that a reset made it forget."""
         abandoned = await calls.conclude_mission(self._mission_id, self._live_ledger())
         if abandoned.live():
-            await self._rollback.run(ABANDONED, abandoned)
+            await self._rollback.run_abandoned(abandoned)
 
     # -- the story --------------------------------------------------------------------------------
 

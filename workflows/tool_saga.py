@@ -52,7 +52,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.leg_view import facts_of
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
-    from orchestrator.workflows.own_rollback import ABANDONED, OwnRollback
+    from orchestrator.workflows.own_rollback import OwnRollback
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
     from orchestrator.workflows.saga_desk import Desk, desk_of_run, misused
@@ -426,13 +426,13 @@ class ToolSaga:
                 )
             abandoned = await calls.conclude_saga(self.saga_id, self.ledger)
             if abandoned.live():
-                await self._rollback.run(ABANDONED, abandoned)
+                await self._rollback.run_abandoned(abandoned)
         await self._close()
 
     async def _roll_back(self, error: BaseException) -> None:
         ledger = self.ledger
         if not ledger.live():
-            abandoned = await calls.conclude_mission(self.saga_id, ledger)
+            abandoned = await calls.conclude_mission(self.saga_id, ledger, is_saga=True)
             ledger = Ledger.united([ledger, abandoned])
         if ledger.live():
             report = await self._rollback.run(first_words(error), ledger)

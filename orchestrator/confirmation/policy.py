@@ -52,13 +52,13 @@ class StandingApproval(Scope):
     )
     max_amount: Money | None = Field(
         default=None,
-        description="highest price of a call; a call with an unknown price or in another "
-        "currency is asked about",
+        description="highest price of a call; a call that states no price, or one in another "
+        "currency, is asked about",
     )
     total: Money | None = Field(
         default=None,
         description="highest sum of all calls under this name, over missions and workers; "
-        "an unknown price is asked about",
+        "currencies as for max_amount",
     )
     per_day: Money | None = Field(
         default=None, description="highest sum of the calls of any 24 hours"
@@ -87,12 +87,13 @@ class StandingApproval(Scope):
     def approves(self, *, card_type: str, tool: str, amounts: Iterable[Money] | None) -> bool:
         """Return True if it approves a call.
 
-        `amounts` are its price and every other amount on the card; None if its price is unknown.
+        `amounts` are its price and every other amount on the card: None if its price is unknown,
+        which no approval covers, and empty if its contract says that it costs nothing.
         """
-        if not self.covers(card_type=card_type, tool=tool):
+        if amounts is None or not self.covers(card_type=card_type, tool=tool):
             return False
-        known = None if amounts is None else tuple(amounts)
-        return all(known is not None and _all_within(known, most) for most in self._bounds)
+        known = tuple(amounts)
+        return all(known and _all_within(known, most) for most in self._bounds)
 
     @property
     def counts(self) -> bool:
@@ -145,7 +146,7 @@ class TwoApprovers(Scope):
         """Return True if a call needs two approvers; `amounts` as for a standing approval."""
         if not self.covers(card_type=card_type, tool=tool):
             return False
-        return self.above is None or amounts is None or not _all_within(amounts, self.above)
+        return self.above is None or not amounts or not _all_within(amounts, self.above)
 
 
 class ConfirmationPolicy(Record):

@@ -30,6 +30,7 @@ class CollectLedgerInput(Record):
     """The ledger from a running mission; None: raw history is read."""
     take_over: str | None = None
     """Run id of an earlier rollback of the mission that was interrupted."""
+    abandoned: bool = Field(default=False, description="as in RollbackInput")
 
 
 class CollectLedgerOutput(Record):
@@ -57,6 +58,10 @@ class RollbackInput(Record):
 
     ledger: Ledger | None = None
     """The ledger from a running mission; None: raw history is read."""
+    abandoned: bool = Field(
+        default=False,
+        description="true: only calls of branches that a reset abandoned; other effects stand",
+    )
     approver: str | None = None
     """The person who ordered the rollback; None: it follows from the mission's end."""
     asked_at: datetime | None = None

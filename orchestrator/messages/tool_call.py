@@ -36,7 +36,7 @@ class ToolCall(CallRef):
     out by its key, and no refusal settles it."""
     requester: str = Field(default="", description="requester of the mission")
     amounts: tuple[Money, ...] | None = None
-    """Its price and other amounts; None: the price is unknown."""
+    """Its price and other amounts; empty: it costs nothing; None: the price is unknown."""
     approvals_needed: int = Field(
         default=1, description="by the policy of the mission or the worker"
     )

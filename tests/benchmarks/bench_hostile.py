@@ -33,6 +33,8 @@ _TIMES = 3
 _SECRET = "key\\live\\51HxQ9aVeryLongSecretTokenValue"
 _NODE: JsonObject = {"$ref": "#/components/schemas/Node"}
 _NOW = datetime(2026, 12, 1)
+_HANGING = ("turtle report", "beetle list")
+"""What is read at the providers that never answer."""
 
 
 class _Answer(NamedTuple):
@@ -93,6 +95,7 @@ def run() -> list[Figure]:
     held = {**asyncio.run(_by_answers()), **{name: _by_goal(goal) for name, goal in _GOALS.items()}}
     note = f"goal under {_GOAL_MS:g}; the longest hold of the event loop"
     alone, beside = asyncio.run(bystanders(hanging=20, slots=10))
+    _, next_to_two = asyncio.run(bystanders(hanging=20, slots=10, providers=2))
     return [
         *(
             Figure(name=f"hostile: {name}", value=value * 1e3, unit="ms", note=note)
@@ -100,15 +103,16 @@ def run() -> list[Figure]:
         ),
         Figure(name="hostile: a bystander's mission, alone", value=alone, unit="s"),
         Figure(name="hostile: next to 20 hanging calls, 10 slots", value=beside, unit="s"),
+        Figure(name="hostile: next to 20 calls of each of two", value=next_to_two, unit="s"),
     ]
 
 
-async def bystanders(*, hanging: int, slots: int) -> tuple[float, float]:
-    """Return the seconds of one provider's mission, alone and while calls of another one hang."""
+async def bystanders(*, hanging: int, slots: int, providers: int = 1) -> tuple[float, float]:
+    """Return the seconds of one provider's mission, alone and while calls of others hang."""
     hangs = asyncio.Event()
 
     async def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.host == "127.0.0.2":
+        if request.url.host != "127.0.0.1":
             await hangs.wait()
         headers = {"content-type": "application/json"}
         return httpx.Response(200, headers=headers, stream=httpx.ByteStream(b"{}"))
@@ -121,13 +125,14 @@ async def bystanders(*, hanging: int, slots: int) -> tuple[float, float]:
         http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
         tools = ToolClient(secrets=MemorySecrets(), pii=MemoryPii(), http=http)
         async with running_temporal(folder) as temporal, tools:
-            (worker,) = build(temporal, settings, catalog=_two_providers(), agents=(), tools=tools)
+            (worker,) = build(temporal, settings, catalog=_providers(), agents=(), tools=tools)
             async with worker:
                 missions = MissionClient(temporal, settings)
                 await _seconds_of(missions)
                 alone = await _seconds_of(missions)
-                for _ in range(hanging):
-                    await missions.start(MissionRequest(goal="Read the turtle report"))
+                for what in _HANGING[:providers]:
+                    for _ in range(hanging):
+                        await missions.start(MissionRequest(goal=f"Read the {what}"))
                 await asyncio.sleep(_SETTLED_S)
                 beside = await _seconds_of(missions)
                 hangs.set()
@@ -141,12 +146,13 @@ async def _seconds_of(missions: MissionClient) -> float:
     return time.perf_counter() - began
 
 
-def _two_providers() -> Catalog:
+def _providers() -> Catalog:
     return Catalog.from_documents(
         {
             name: _document(name, f"http://{host}", what)
             for name, host, what in (
-                ("turtles", "127.0.0.2", "turtle report"),
+                ("turtles", "127.0.0.2", _HANGING[0]),
+                ("beetles", "127.0.0.3", _HANGING[1]),
                 ("rabbits", "127.0.0.1", "rabbit note"),
             )
         }

@@ -96,6 +96,17 @@ async def read_ledger(client: Client, mission_id: str) -> LedgerRead:
     return LedgerRead(Ledger.united(run.ledger for run in reversed(own)), notes)
 
 
+async def read_newest_branch(client: Client, mission: WorkflowExecutionDescription) -> Ledger:
+    """Return the ledger of a mission's newest run, without the branches that resets abandoned.
+
+    A run that continued another one carries that one's ledger.
+    """
+    run = RunLedger(client, mission.id, mission.run_id)
+    async for event in raw_history.run_events(client, mission.id, mission.run_id):
+        await run.add(event)
+    return run.ledger
+
+
 def own_part(ledger: Ledger, mission_id: str) -> LedgerRead:
     """Return a ledger without the entries of other missions, and notes on those entries."""
     mine = {c.call_id: names.mission_of(c.call_id) == mission_id for c in ledger.cancels}
