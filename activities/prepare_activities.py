@@ -203,8 +203,8 @@ class PrepareActivities:
             tool = catalog.tool(wanted.tool)
             if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
                 return PreparedCall(problems=(refusal,))
-            prepared = await self._checked(wanted, catalog, tool)
-            return _fitted(_owned(prepared) if is_of_saga else prepared)
+            prepared = await self.checked(wanted, catalog, tool)
+            return _fitted(owned(prepared) if is_of_saga else prepared)
 
     @activity.defn(name=names.PREPARE_OVERCHARGE)
     async def prepare_overcharge(self, message: OverchargeInput | KeptMessage) -> PreparedCall:
@@ -222,7 +222,7 @@ class PrepareActivities:
             tool = catalog.tool(wanted.tool)
             return await self._authority.over(_asking(wanted, tool, catalog), wanted)
 
-    async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
+    async def checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
         """Check and complete a call, and find out who has to approve it."""
         arguments = dict(wanted.arguments)
         for name in tool.reference_inputs:
@@ -291,7 +291,7 @@ class PrepareActivities:
         return prepared.model_copy(update={"standing_approver": None, "card": warned})
 
 
-def _owned(prepared: PreparedCall) -> PreparedCall:
+def owned(prepared: PreparedCall) -> PreparedCall:
     """Return the call with its workflow in the obligation, as a saga's id does not name it."""
     if prepared.obligation is None:
         return prepared

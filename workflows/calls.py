@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission import BegunPlan
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
+    from orchestrator.messages.observed import ObservedCall
     from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
     from orchestrator.messages.plan_preview import (
         PlanInput,
@@ -339,6 +340,41 @@ def _wanted(
     )
 
 
+async def observe_call(
+    progress: Progress, tool: str, arguments: JsonObject, *, reason: str = ""
+) -> ObservedCall:
+    """Make a call of a leg's step without its guards, with a record of what they would have done.
+
+    Raises:
+        ActivityError: the call was not sent, or no worker is left that knows its outcome.
+    """
+    policy = progress.leg.policy
+    ledger = cancellable(progress.mission_ledger())
+    wanted = _wanted(progress, tool, arguments, ledger=ledger, reason=reason)
+    message = wanted if progress.is_short else _with_refs(progress, wanted)
+    return await running.once(
+        names.OBSERVE_CALL,
+        message,
+        gives=ObservedCall,
+        summary=ui.summary(ui.OBSERVE_CALL, tool=tool),
+        start_to_close_timeout=call_limits.longest_attempt(policy.call_timeout),
+        schedule_to_close_timeout=call_limits.longest_call(
+            policy.call_timeout, policy.call_attempts
+        ),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=call_limits.FIRST_PAUSE,
+            maximum_interval=call_limits.LONGEST_PAUSE,
+            maximum_attempts=max(policy.call_attempts, MOST_WORKERS),
+        ),
+    )
+
+
+def _with_refs(progress: Progress, wanted: PrepareInput) -> Record:
+    refs, past = progress.payload_refs, progress.state.past
+    return refs.message(wanted, of_mission=wanted.mission_id, past=past)
+
+
 async def prepare_overcharge(
     progress: Progress, obligation: Obligation, *, asked: int = 1
 ) -> PreparedCall:
@@ -382,9 +418,7 @@ async def _prepared(
     here = progress.leg.leg.is_planned_by_rules
     message: Record = wanted
     if not (here and progress.is_short):
-        message = progress.payload_refs.message(
-            wanted, of_mission=wanted.mission_id, past=progress.state.past
-        )
+        message = _with_refs(progress, wanted)
     return await _from_store(
         progress, activity, message, gives=PreparedCall, summary=summary, here=here, **_LOCAL
     )

@@ -38,13 +38,14 @@ with workflow.unsafe.imports_passed_through():
         LegWaiting,
     )
     from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+    from orchestrator.messages.observed import OBSERVED, Mode, ObservedRun
     from orchestrator.messages.receipts import Receipt, receipts_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.step import OfferedTool, OfferInput
     from orchestrator.planning.models import AgentProfile, CallTool, Fact, LegPlan
     from orchestrator.saga.ledger import Ledger, ObligationState
     from orchestrator.saga.orders import Order
-    from orchestrator.workflows import calls
+    from orchestrator.workflows import calls, ui
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
     from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
@@ -81,6 +82,7 @@ class SagaState(Record):
     taken: Spend = Field(default_factory=Spend, description="of the budget")
     facts: tuple[Fact, ...] = Field(default=(), description="answers, for the cards of later calls")
     decisions: tuple[DecisionRecord, ...] = ()
+    observed: bool = Field(default=False, description="its calls are not guarded")
 
 
 class ToolCallFailed(ApplicationError):
@@ -137,6 +139,7 @@ class ToolSaga:
         requester: str = "",
         policy: MissionPolicy | None = None,
         read_only: bool = False,
+        mode: Mode | None = None,
         state: SagaState | None = None,
     ) -> None:
         """Prepare a saga; nothing is sent before its first call.
@@ -147,10 +150,12 @@ class ToolSaga:
             requester: the person who asks for the calls, for rules on approvers.
             policy: of confirmations, waits and spending; it may only tighten the worker's.
             read_only: True if calls with consequences are refused.
+            mode: `observe` to make every call as it is, and only record what a guard would have
+                done, where the workers allow that; None: that of `state`, else of the plugin.
             state: `state` of the previous run.
 
         Raises:
-            ApplicationError: the name is not valid.
+            ApplicationError: the name is not valid, or the mode is not that of the previous run.
             UsageError: the caller is not a workflow.
         """
         if not _NAME.fullmatch(name):
@@ -170,6 +175,11 @@ class ToolSaga:
         self._read_only = read_only
         self._before = state or SagaState()
         self._state = self._before
+        self._check_mode(mode, state)
+        self._observed = None if mode is None else mode == "observe"
+        if state is not None:
+            self._observed = state.observed
+        self._noted: ObservedRun | None = None
         if state is not None:
             self._budget.resume({_BEFORE: state.taken}, {})
         self._limit = budget
@@ -181,7 +191,30 @@ class ToolSaga:
         self._rollback = OwnRollback(self.saga_id, requester, workflow_id=info.workflow_id)
         self._rolled_back: Ledger | None = None
 
+    def _check_mode(self, mode: Mode | None, state: SagaState | None) -> None:
+        """Refuse another mode than that of the earlier runs of the workflow."""
+        if state is None:
+            noted = workflow.memo_value(f"{names.OBSERVED_MEMO}{self.saga_id}", None)
+            if noted is not None and workflow.info().continued_run_id:
+                raise misused(
+                    f"the saga {self.saga_id} was {OBSERVED} in an earlier run: pass the state "
+                    "of that run, as ToolSaga(state=...)"
+                )
+        elif mode is not None and state.observed != (mode == "observe"):
+            before = OBSERVED if state.observed else "guarded"
+            raise misused(
+                f"the saga {self.saga_id} was {before} in the run before, and stays so to its "
+                "end: leave the mode out where the state is passed"
+            )
+
     # -- state ------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> Mode | None:
+        """Its mode; None before the first call, if the worker decides."""
+        if self._observed is None:
+            return None
+        return "observe" if self._observed else "guard"
 
     @property
     def state(self) -> SagaState:
@@ -272,8 +305,20 @@ class ToolSaga:
 
     async def _pinned(self) -> CatalogPin:
         if self._catalog is None:
-            self._catalog = await calls.pin_catalog(here=True)
+            pinned = await calls.pin_catalog(here=True)
+            self._catalog = self._catalog or pinned
+            if self._observed is None:
+                self._observed = pinned.observes
+            self._state = self._state.model_copy(update={"observed": self._observed})
+            self._note()
         return self._catalog
+
+    def _note(self, failed: str = "") -> None:
+        """Note for lists and reports that the saga is not guarded."""
+        if self._observed:
+            noted = ObservedRun(failed=failed)
+            ui.note_observed(self.saga_id, noted, before=self._noted)
+            self._noted = noted
 
     # -- for agents -------------------------------------------------------------------------------
 
@@ -339,6 +384,7 @@ class ToolSaga:
             budget=self._limit,
             policy=self._policy,
             read_only=self._read_only,
+            observe=bool(self._observed),
             covered=(order,),
             requester=self._requester,
             catalog=catalog,
@@ -400,6 +446,11 @@ class ToolSaga:
             for task in self._tasks.values():
                 task.cancel()
         await workflow.wait_condition(lambda: not self._under_way)
+        if self._observed:
+            if error is not None:
+                self._note(first_words(error))
+            await self._close()
+            return
         unknown = [
             one
             for one in self.ledger.obligations

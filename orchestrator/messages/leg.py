@@ -221,6 +221,7 @@ class LegInput(Record):
     budget: Money | None = None
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     read_only: bool = Field(default=False, description="its mission may change nothing")
+    observe: bool = Field(default=False, description="its calls are observed, and not guarded")
     covered: tuple[Order, ...] = ()
     """Orders that a standing approval may cover: those of the rules, of an approved plan, or listed
     by the request."""

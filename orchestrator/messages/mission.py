@@ -58,6 +58,8 @@ class MissionRequest(Record):
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     read_only: bool = False
     """A call with a side effect is refused."""
+    observe: bool = False
+    """Its calls are observed and not guarded: nobody is asked, and nothing is rolled back."""
     orders: tuple[Order, ...] = Field(default=(), max_length=MOST_ORDERS)
     """Effects that the request itself lists, by tool and count: standing approvals cover these in a
     model's plan even if nobody approves the plan."""
@@ -116,7 +118,7 @@ def request_digest(request: MissionRequest) -> str:
     Fields that requests did not have originally are covered only if they are set: a request without
     them keeps its earlier digest.
     """
-    optional = ("requester", "planner", "model", "read_only", "orders", "call")
+    optional = ("requester", "planner", "model", "read_only", "observe", "orders", "call")
     named = {name for name in optional if getattr(request, name)}
     covered = {"goal", "inputs", "budget", *named}
     asked = request.model_dump(mode="json", include=covered)
@@ -196,6 +198,7 @@ class MissionResult(Record):
     goal_became: str = ""
     """The goal as a person restated it; empty: nobody did."""
     requester: str = Field(default="", description="who asked for it, as its start says")
+    observed: bool = Field(default=False, description="its calls were not guarded")
     status: MissionStatus
     error: str | None = Field(default=None, description="the first error; never a later one")
     summary: str = ""

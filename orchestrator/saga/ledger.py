@@ -152,6 +152,7 @@ class Obligation(Record):
     workflow_id: str = Field(
         default="", description="of the saga that it is of; empty: it is of a mission"
     )
+    observed: bool = Field(default=False, description="its call was not guarded")
     leg_id: str
     tool: str
     cancel_tool: str | None = Field(description="None: no tool is declared")
