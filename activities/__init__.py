@@ -78,7 +78,7 @@ def all_activities(
     sweep = SweepActivities(client, grants)
     preparing = PrepareActivities(catalogs, tools, guard, authority, kept=kept, grants=grants)
     calling = ToolActivities(catalogs, tools, grants, guard, authority, kept=kept, slots=fair)
-    observing = ObserveActivities(preparing, catalogs, tools, grants, guard, authority, kept=kept)
+    observing = ObserveActivities(catalogs, tools, grants, guard, authority, kept=kept)
     by_rules = isinstance(planner, ModelChooser) and planner.splits_by_rules(agents)
     stored = CatalogActivities(
         catalog,

@@ -156,6 +156,7 @@ class Authority:
     def begun(self, plan: MissionPlan, mission: BeginInput) -> BegunPlan:
         """Return a plan with its limits, marked for approval if either policy requires that."""
         wanted = mission.policy.plan_first or self.policy.plan_first
+        wanted = wanted and not mission.observe
         fields = {name: getattr(plan, name) for name in MissionPlan.model_fields}
         return BegunPlan(
             **fields,

@@ -274,7 +274,7 @@ class ToolActivities:
         nth = hashlib.sha256(f"{sent.grants[0]} {call.postponed}".encode()).hexdigest()
         later = sent._replace(grants=(nth,), ledger=Ledger())
         claim = await from_store(until, self._grants.send, later)
-        return any(is_anothers(one, sent.user) for one in claim.used_by)
+        return any(_is_anothers(one, sent.user) for one in claim.used_by)
 
     async def _note(self, call: ToolCall, outcome: ToolOutcome) -> None:
         """Note the outcome of a call next to the obligation that the call may leave.
@@ -301,14 +301,14 @@ def _is_used(claim: Claim, call: ToolCall, user: str) -> bool:
     """
     before = next(iter(claim.used_by), None)
     if not call.postponed:
-        return is_anothers(before, user)
+        return _is_anothers(before, user)
     return before is not None and not (_is_of_this_run(before) or _was_not_sent(claim))
 
 
 def _was_sent(claim: Claim, tool: Tool, call: ToolCall, user: str) -> bool:
     """Return True if something else has sent a call of this id: this one may be a second."""
     before = claim.sent_by
-    if before is None or not is_anothers(before, user):
+    if before is None or not _is_anothers(before, user):
         return False
     if call.postponed and (_is_of_this_run(before) or _was_not_sent(claim)):
         return False
@@ -330,7 +330,7 @@ def _is_of_this_run(user: str) -> bool:
     return user.startswith(f"{info.workflow_id} {info.workflow_run_id} ")
 
 
-def is_anothers(before: str | None, user: str) -> bool:
+def _is_anothers(before: str | None, user: str) -> bool:
     """Return True if the grant was used by anything but an earlier attempt of this execution."""
     return before is not None and (before != user or activity.info().attempt == 1)
 

@@ -9,7 +9,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import Grant, Reject, Respond, Verdict
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import CallTool
-    from orchestrator.saga.outcome import ToolOutcome
     from orchestrator.workflows import calls
     from orchestrator.workflows.approval import Approvals, NotConfirmed
     from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
@@ -188,12 +187,8 @@ class Caller:
             return
         progress.count_call(wanted.tool)
         observed, cancelled = await observe(wanted, progress)
-        if isinstance(observed, ToolOutcome):
-            came = "unknown" if observed.kind == "unknown" else "refused"
-            self._not_sent(wanted, came, observed.why)
-        else:
-            came = "succeeded" if observed.is_answered else observed.outcome.kind
-            progress.record(f"call {wanted.tool}", came, observed.outcome.reason)
+        came = "succeeded" if observed.is_answered else observed.outcome.kind
+        progress.record(f"call {wanted.tool}", came, observed.outcome.reason)
         if cancelled:
             raise asyncio.CancelledError
 

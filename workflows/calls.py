@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, last_asked, unsuccessful_in_a_row
     from orchestrator.core.budget import Spend
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
+    from orchestrator.core.errors import ToolNotFound
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
@@ -18,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission import BegunPlan
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
-    from orchestrator.messages.observed import ObservedCall
+    from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
     from orchestrator.messages.plan_preview import (
         PlanInput,
@@ -340,39 +341,37 @@ def _wanted(
     )
 
 
-async def observe_call(
-    progress: Progress, tool: str, arguments: JsonObject, *, reason: str = ""
-) -> ObservedCall:
-    """Make a call of a leg's step without its guards, with a record of what they would have done.
+async def observe_call(wanted: ObserveInput) -> ObservedCall:
+    """Make a call without its guards; without a word from its worker, its outcome is unknown.
 
     Raises:
-        ActivityError: the call was not sent, or no worker is left that knows its outcome.
+        ActivityError: there is no such tool.
     """
-    policy = progress.leg.policy
-    ledger = cancellable(progress.mission_ledger())
-    wanted = _wanted(progress, tool, arguments, ledger=ledger, reason=reason)
-    message = wanted if progress.is_short else _with_refs(progress, wanted)
-    return await running.once(
-        names.OBSERVE_CALL,
-        message,
-        gives=ObservedCall,
-        summary=ui.summary(ui.OBSERVE_CALL, tool=tool),
-        start_to_close_timeout=call_limits.longest_attempt(policy.call_timeout),
-        schedule_to_close_timeout=call_limits.longest_call(
-            policy.call_timeout, policy.call_attempts
-        ),
-        heartbeat_timeout=_HEARTBEAT,
-        retry_policy=RetryPolicy(
-            initial_interval=call_limits.FIRST_PAUSE,
-            maximum_interval=call_limits.LONGEST_PAUSE,
-            maximum_attempts=max(policy.call_attempts, MOST_WORKERS),
-        ),
-    )
-
-
-def _with_refs(progress: Progress, wanted: PrepareInput) -> Record:
-    refs, past = progress.payload_refs, progress.state.past
-    return refs.message(wanted, of_mission=wanted.mission_id, past=past)
+    timeout = timedelta(seconds=wanted.timeout_s)
+    attempts = max(wanted.attempts, MOST_WORKERS)
+    try:
+        return await running.once(
+            names.OBSERVE_CALL,
+            wanted,
+            gives=ObservedCall,
+            summary=ui.summary(ui.OBSERVE_CALL, tool=wanted.tool),
+            start_to_close_timeout=call_limits.longest_attempt(timeout),
+            schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
+            heartbeat_timeout=_HEARTBEAT,
+            retry_policy=RetryPolicy(
+                initial_interval=call_limits.FIRST_PAUSE,
+                maximum_interval=call_limits.LONGEST_PAUSE,
+                maximum_attempts=attempts,
+            ),
+        )
+    except ActivityError as error:
+        cause, missing = error.cause, missing_state_for_call(error)
+        if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
+            raise
+        was_sent = missing is not None and not missing.nothing_sent
+        is_known = isinstance(cause, ApplicationError) and not was_sent
+        kind = "rejected" if is_known else "unknown"
+        return ObservedCall(outcome=ToolOutcome(kind=kind, reason=first_words(error)))
 
 
 async def prepare_overcharge(
@@ -418,7 +417,9 @@ async def _prepared(
     here = progress.leg.leg.is_planned_by_rules
     message: Record = wanted
     if not (here and progress.is_short):
-        message = _with_refs(progress, wanted)
+        message = progress.payload_refs.message(
+            wanted, of_mission=wanted.mission_id, past=progress.state.past
+        )
     return await _from_store(
         progress, activity, message, gives=PreparedCall, summary=summary, here=here, **_LOCAL
     )

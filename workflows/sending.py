@@ -9,27 +9,20 @@ from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.errors import ToolNotFound
     from orchestrator.core.pii import as_written
     from orchestrator.messages.mission_policy import longest_call
-    from orchestrator.messages.observed import ObservedCall
+    from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from orchestrator.planning.models import CallTool
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.outcome import ToolOutcome
     from orchestrator.saga.own_cancels import cancellable, obligations_named
     from orchestrator.workflows import calls
-    from orchestrator.workflows.failures import LOST, first_words
-    from orchestrator.workflows.missing_state import (
-        Postponed,
-        missing_state_for_call,
-        pause_of,
-        wait_for,
-        wait_in_sight,
-    )
+    from orchestrator.workflows.failures import LOST
+    from orchestrator.workflows.missing_state import Postponed, pause_of, wait_for, wait_in_sight
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.scope import task_queue
     from orchestrator.workflows.waiting import finish_despite_cancel
@@ -56,43 +49,34 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     return outcome
 
 
-async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall | ToolOutcome, bool]:
+async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall, bool]:
     """Make a call without its guards, and record it in the ledger and for the planner.
 
     Returns:
-        The call, or the outcome of one that no worker reported; and True if a cancel request
-        arrived meanwhile.
+        The call; and True if a cancel request arrived meanwhile.
     """
-    answer, cancelled = await finish_despite_cancel(_observed(wanted, progress))
-    if isinstance(answer, ToolOutcome):
-        return answer, cancelled
-    outcome, made = answer.outcome, answer.prepared
-    at = outcome.answered_at or workflow.now()
-    progress.write(answer.entered(progress.state.ledger, at=at))
+    leg = progress.leg
+    message = ObserveInput(
+        **leg.call_of(wanted.tool).ref,
+        arguments=wanted.arguments,
+        reason=wanted.reason,
+        timeout_s=leg.policy.call_timeout.total_seconds(),
+        attempts=leg.policy.call_attempts,
+    )
+    made, cancelled = await finish_despite_cancel(calls.observe_call(message))
+    outcome, at = made.outcome, made.outcome.answered_at or workflow.now()
+    progress.write(made.entered(progress.state.ledger, at=at))
     progress.observe(
         wanted,
-        outcome="succeeded" if answer.is_answered else outcome.kind,
-        side_effect=made.side_effect,
+        outcome="succeeded" if made.is_answered else outcome.kind,
+        side_effect=made.obligation is not None or made.cancel is not None,
         body=outcome.body,
-        error=None if answer.is_answered else outcome.reason or outcome.kind,
+        error=None if made.is_answered else outcome.reason or outcome.kind,
         price=outcome.price,
         at=at,
         body_ref=outcome.body_ref,
     )
-    return answer, cancelled
-
-
-async def _observed(wanted: CallTool, progress: Progress) -> ObservedCall | ToolOutcome:
-    try:
-        return await calls.observe_call(
-            progress, wanted.tool, wanted.arguments, reason=wanted.reason
-        )
-    except ActivityError as error:
-        cause, missing = error.cause, missing_state_for_call(error)
-        if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
-            raise
-        is_known = isinstance(cause, ApplicationError) and (missing is None or missing.nothing_sent)
-        return ToolOutcome(kind="rejected" if is_known else "unknown", reason=first_words(error))
+    return made, cancelled
 
 
 def _due(call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progress) -> ToolCall:

@@ -15,6 +15,7 @@ A mission makes the calls of its legs through the same `Caller`, and rolls back 
 import asyncio
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
@@ -38,7 +39,13 @@ with workflow.unsafe.imports_passed_through():
         LegWaiting,
     )
     from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
-    from orchestrator.messages.observed import OBSERVED, Mode, ObservedRun
+    from orchestrator.messages.observed import (
+        OBSERVED,
+        Mode,
+        ObservedCall,
+        ObservedRun,
+        ObserveInput,
+    )
     from orchestrator.messages.receipts import Receipt, receipts_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.step import OfferedTool, OfferInput
@@ -180,6 +187,8 @@ class ToolSaga:
         if state is not None:
             self._observed = state.observed
         self._noted: ObservedRun | None = None
+        self._observing = 0
+        self._observed_calls: list[tuple[ObservedCall, datetime]] = []
         if state is not None:
             self._budget.resume({_BEFORE: state.taken}, {})
         self._limit = budget
@@ -223,10 +232,10 @@ class ToolSaga:
         Raises:
             ApplicationError: a call is under way, which the next run would not know.
         """
-        if self._under_way:
+        if self.is_calling:
             raise misused(
-                f"{len(self._under_way)} calls of the saga are under way: wait for them, then "
-                "continue as new with its state"
+                f"{len(self._under_way) + self._observing} calls of the saga are under way: wait "
+                "for them, then continue as new with its state"
             )
         return self._state.model_copy(update={"ledger": self.ledger})
 
@@ -235,13 +244,19 @@ class ToolSaga:
         """The obligations that its calls left; after a rollback, their final states."""
         if self._rolled_back is not None:
             return self._rolled_back
+        if self._observed_calls:  # merged when they are looked at: most workflows never do
+            ledger = self._state.ledger
+            for made, at in self._observed_calls:
+                ledger = made.entered(ledger, at=at)
+            self._observed_calls.clear()
+            self._state = self._state.model_copy(update={"ledger": ledger})
         calls_under_way = (call.progress.state.ledger for call in self._under_way.values())
         return Ledger.merged([self._state.ledger, *calls_under_way])
 
     @property
     def is_calling(self) -> bool:
         """True while a call is under way."""
-        return bool(self._under_way)
+        return bool(self._under_way or self._observing)
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -287,7 +302,10 @@ class ToolSaga:
         if self._desk is None:
             raise misused("calls are made inside of `async with ToolSaga(...) as saga`")
         leg_id = self._next_id(key)
-        terms = self._terms(leg_id, tool, await self._pinned())
+        pinned = await self._pinned()
+        if self._observed:
+            return await self._observe(leg_id, tool, arguments or {}, reason, pinned)
+        terms = self._terms(leg_id, tool, pinned)
         made = GuardedCall(self, terms, self._budget, self._limits)
         self._under_way[leg_id] = made
         if (task := asyncio.current_task()) is not None:
@@ -313,10 +331,47 @@ class ToolSaga:
             self._note()
         return self._catalog
 
+    async def _observe(
+        self, leg_id: str, tool: str, arguments: JsonObject, reason: str, catalog: CatalogPin
+    ) -> JsonValue:
+        """Make a call as it is, and return what its provider answered.
+
+        Raises:
+            ToolCallFailed, asyncio.CancelledError: as for a guarded call.
+        """
+        wanted = ObserveInput(
+            call_id=names.call_id(self.saga_id, leg_id, 1),
+            mission_id=self.saga_id,
+            leg_id=leg_id,
+            tool=tool,
+            catalog_digest=catalog.digest,
+            origin=workflow.info().first_execution_run_id,
+            arguments=arguments,
+            reason=reason,
+            timeout_s=self._policy.call_timeout.total_seconds(),
+            attempts=self._policy.call_attempts,
+        )
+        self._observing += 1
+        try:
+            made, cancelled = await finish_despite_cancel(calls.observe_call(wanted))
+        except ActivityError as error:
+            raise ToolCallFailed(tool, "invalid", first_words(error)) from error
+        finally:
+            self._observing -= 1
+        if made.obligation is not None or made.cancel is not None:
+            self._observed_calls.append((made, workflow.now()))
+        if cancelled:
+            raise asyncio.CancelledError
+        if not made.is_answered:
+            raise ToolCallFailed(tool, made.outcome.kind, made.outcome.why, body=made.outcome.body)
+        return made.outcome.body
+
     def _note(self, failed: str = "") -> None:
-        """Note for lists and reports that the saga is not guarded."""
+        """Note for lists and reports that the saga is not guarded, and on what terms."""
         if self._observed:
-            noted = ObservedRun(failed=failed)
+            noted = ObservedRun(
+                policy=self._policy, budget=self._limit, requester=self._requester, failed=failed
+            )
             ui.note_observed(self.saga_id, noted, before=self._noted)
             self._noted = noted
 
@@ -384,7 +439,6 @@ class ToolSaga:
             budget=self._limit,
             policy=self._policy,
             read_only=self._read_only,
-            observe=bool(self._observed),
             covered=(order,),
             requester=self._requester,
             catalog=catalog,
@@ -445,7 +499,7 @@ class ToolSaga:
         if error is not None:
             for task in self._tasks.values():
                 task.cancel()
-        await workflow.wait_condition(lambda: not self._under_way)
+        await workflow.wait_condition(lambda: not self.is_calling)
         if self._observed:
             if error is not None:
                 self._note(first_words(error))

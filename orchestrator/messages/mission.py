@@ -317,12 +317,22 @@ def _summary_of(result: MissionResult) -> str:
 
 
 def final_status(
-    *, failed: bool, cancelled: bool, ledger: Ledger, incomplete: bool = False
+    *,
+    failed: bool,
+    cancelled: bool,
+    ledger: Ledger,
+    incomplete: bool = False,
+    observed: bool = False,
 ) -> MissionStatus:
-    """Return the final status of a mission, from the state of its ledger."""
+    """Return the final status of a mission, from the state of its ledger.
+
+    Nothing of an observed mission is cancelled or parked: it failed, and its effects stand.
+    """
     states = {o.state for o in ledger.obligations}
     if not failed and not cancelled:
         return MissionStatus.INCOMPLETE if incomplete else MissionStatus.SUCCEEDED
+    if observed:
+        return MissionStatus.CANCELLED if cancelled else MissionStatus.FAILED
     if any(o.is_live for o in ledger.obligations):
         return MissionStatus.PARKED
     if cancelled:

@@ -1,6 +1,7 @@
-"""Observed calls: made as their workflow makes them, with a record of what a guard would have done.
+"""Observed calls: made as their workflow makes them, while nothing is gated and nothing cancelled.
 
-Nobody is asked about an observed call, no budget or policy stops it, and nothing is rolled back.
+The histories of their workflows are the record: a report derives from them what a guard would have
+asked, refused and rolled back.
 """
 
 from datetime import datetime
@@ -8,52 +9,55 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from orchestrator.core.record import Record
-from orchestrator.messages.tool_call import PreparedCall, ToolCall
-from orchestrator.saga.ledger import IllegalTransition, Ledger
+from orchestrator.core.budget import Money
+from orchestrator.core.call_ref import CallRef
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.mission_policy import CALL_TIMEOUT, MissionPolicy
+from orchestrator.saga.ledger import CancelCall, IllegalTransition, Ledger, Obligation
 from orchestrator.saga.outcome import ToolOutcome
 
 Mode = Literal["guard", "observe"]
 OBSERVED: Final = "observed, not guarded"
-"""The words that every page, card, receipt and list of an observed call has."""
+"""The words that every page, list, receipt and report of an observed call has."""
 SEARCHED_AS: Final = "observed"
 """The value of the search attribute for the mode."""
 
 
+class ObserveInput(CallRef):
+    """A call to send without its guards."""
+
+    arguments: JsonObject
+    reason: str = ""
+    timeout_s: float = CALL_TIMEOUT.total_seconds()
+    attempts: int = Field(default=1, description="of a call that may be repeated, by the policy")
+
+
 class ObservedCall(Record):
-    """A call that was made, and the card and the reasons with which a guard would have met it."""
+    """The outcome of an observed call, and what it may have left."""
 
-    prepared: PreparedCall = Field(
-        description="always with its call; its problems are those for which it would be refused"
-    )
     outcome: ToolOutcome
-    sent_before: bool = Field(
-        default=False, description="another execution had sent a call of this id, as after a reset"
-    )
-
-    @property
-    def call(self) -> ToolCall:
-        """The call as it was sent."""
-        if self.prepared.call is None:
-            raise RuntimeError(f"{self.prepared.title} was not called")
-        return self.prepared.call
+    obligation: Obligation | None = None
+    cancel: CancelCall | None = None
 
     @property
     def is_answered(self) -> bool:
-        """True if the provider answered with success, whatever its contract says of the answer."""
+        """True if the provider answered with success, whatever a guard would have read into it."""
         return self.outcome.kind == "succeeded" or self.outcome.is_unproved
 
     def entered(self, ledger: Ledger, *, at: datetime) -> Ledger:
-        """Return the ledger with this call's obligation or cancel, and its outcome."""
-        made, cancel = self.prepared.obligation, self.prepared.cancel
-        sent, outcome = ledger.sending(made, cancel), ledger.doubted(made, self.outcome)
+        """Return the ledger with this call's effect or cancel, and its outcome."""
+        outcome, at = ledger.doubted(self.obligation, self.outcome), self.outcome.answered_at or at
         try:
-            return sent.answered(made, cancel, outcome, at=at, limit=self.prepared.limit)
-        except IllegalTransition:  # it stands in the ledger already
+            sent = ledger.sending(self.obligation, self.cancel)
+            return sent.answered(self.obligation, self.cancel, outcome, at=at)
+        except IllegalTransition:  # a call of this id stands in the ledger already
             return ledger
 
 
 class ObservedRun(Record):
-    """An observed mission or saga, as the memo of its workflow notes it."""
+    """The terms of an observed mission or saga, in the memo of its workflow."""
 
+    policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    budget: Money | None = None
+    requester: str = ""
     failed: str = Field(default="", description="why a guard would have rolled it back")

@@ -7,7 +7,6 @@ is the SDK's own; one has the plugin, the other posts with httpx.
 import asyncio
 import statistics
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -5,6 +5,7 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from http.cookiejar import CookieJar
 from types import MappingProxyType
 from typing import Any, Self
@@ -249,7 +250,7 @@ class ToolClient:
             timeout_s: hard limit, in seconds, of everything on the wire.
             mission_id: the calling mission; personal values and files of other missions are not
                 sent.
-            is_checked: False to send arguments that break the contract, if a request can have them.
+            is_checked: False to send and to accept what breaks the contract, if HTTP can carry it.
 
         Returns:
             The outcome. Personal values and credentials that were sent and that the answer repeats
@@ -272,8 +273,9 @@ class ToolClient:
         needed = needed_handles(catalog, tool, arguments)
         # The contract checks everything but unknown names. With handles, the tool's own schema is
         # checked before any value is read, so that a refusal lists every fault at once.
-        faulty = needed or file_handles_in(arguments) or check_names(catalog, tool, arguments)
-        if is_checked and faulty:
+        if is_checked and (
+            needed or file_handles_in(arguments) or check_names(catalog, tool, arguments)
+        ):
             problems = check_arguments(catalog, tool, arguments)
             if problems:
                 raise ArgumentsInvalid(tool.name, problems)
@@ -329,6 +331,7 @@ class ToolClient:
             mask,
             has_key=call.idempotency_key is not None,
             within_s=checked_until - loop.time(),
+            is_checked=call.is_checked,
         )
         call.facts.outcome = outcome.kind
         return outcome
@@ -564,6 +567,7 @@ def _check_is_function(endpoint: Endpoint) -> None:
         raise EgressRefused(tool.name, server.host, "only functions of the worker are called there")
 
 
+@lru_cache(maxsize=1024)
 def _origin(url: str) -> httpx.URL:
     return httpx.URL(url).copy_with(raw_path=b"/", fragment=None)
 

@@ -71,8 +71,6 @@ class SentCall(NamedTuple):
     """The obligations that it may create or cancel; empty if it only reads."""
     spend: StandingSpend | None = None
     """Set for a call under standing approvals that count."""
-    observed: bool = False
-    """True if no guard relies on the note: its effects stand, and it need not outlive a crash."""
 
 
 class Claim(NamedTuple):

@@ -42,7 +42,7 @@ class SqlGrants:
     def send(self, call: SentCall) -> Claim:
         """See `GrantBook.send`; committed before this returns."""
         now = datetime.now(UTC)
-        with self._database.write(durable=not call.observed) as connection:
+        with self._database.write() as connection:
             if call.spend is not None:
                 self._count(connection, call, call.spend, now)
             used = tuple(self._use(connection, digest, call.user, now) for digest in call.grants)
@@ -54,7 +54,7 @@ class SqlGrants:
                 "sent_by": call.user,
                 "noted_at": now,
                 "ledger": _written(call.ledger),
-                "concluded": call.observed,
+                "concluded": False,
             }
             made = self._database.insert_new(sent_calls).returning(_SENT.call_digest)
             if connection.execute(made, row).first() is not None:
