@@ -472,6 +472,7 @@ class MissionWorkflow:
             budget=request.budget,
             requester=request.requester,
             failed=failed,
+            ended=bool(failed),
         )
         ui.note_observed(self._mission_id, noted, before=None)
 

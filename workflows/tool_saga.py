@@ -366,11 +366,15 @@ class ToolSaga:
             raise ToolCallFailed(tool, made.outcome.kind, made.outcome.why, body=made.outcome.body)
         return made.outcome.body
 
-    def _note(self, failed: str = "") -> None:
+    def _note(self, failed: str = "", *, ended: bool = False) -> None:
         """Note for lists and reports that the saga is not guarded, and on what terms."""
         if self._observed:
             noted = ObservedRun(
-                policy=self._policy, budget=self._limit, requester=self._requester, failed=failed
+                policy=self._policy,
+                budget=self._limit,
+                requester=self._requester,
+                failed=failed,
+                ended=ended,
             )
             ui.note_observed(self.saga_id, noted, before=self._noted)
             self._noted = noted
@@ -501,8 +505,7 @@ class ToolSaga:
                 task.cancel()
         await workflow.wait_condition(lambda: not self.is_calling)
         if self._observed:
-            if error is not None:
-                self._note(first_words(error))
+            self._note("" if error is None else first_words(error), ended=True)
             await self._close()
             return
         unknown = [

@@ -400,7 +400,11 @@ _AFTER: Final[Mapping[MissionStatus, MissionStatus]] = {
 
 
 def status_with(
-    own: MissionStatus, rollback: RollbackStatus | None, *, stopped: bool = False
+    own: MissionStatus,
+    rollback: RollbackStatus | None,
+    *,
+    stopped: bool = False,
+    observed: bool = False,
 ) -> MissionStatus:
     """Return the status of a mission, given the status of its rollback.
 
@@ -408,6 +412,7 @@ def status_with(
         own: the status that the mission itself reports, or reported at its end.
         rollback: the status of the rollback; None: there is none.
         stopped: True if a person cancelled the mission.
+        observed: True if its effects stood although it failed.
     """
     if rollback is None:
         return own
@@ -417,13 +422,18 @@ def status_with(
         return MissionStatus.ROLLING_BACK
     if own is MissionStatus.PARKED and stopped:
         return MissionStatus.CANCELLED
+    if observed and own in (MissionStatus.FAILED, MissionStatus.CANCELLED):
+        return MissionStatus.ROLLED_BACK
     return _AFTER.get(own, own)
 
 
 def after_rollback(result: MissionResult, report: RollbackReport) -> MissionResult:
     """Return a mission's result, updated from its rollback's report."""
     ledger = result.ledger.written(*report.ledger.obligations)
-    return result.on(ledger, status_with(result.status, report.status, stopped=result.stopped))
+    status = status_with(
+        result.status, report.status, stopped=result.stopped, observed=result.observed
+    )
+    return result.on(ledger, status)
 
 
 LARGEST_LEGS: Final = 1_000_000

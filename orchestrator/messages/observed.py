@@ -61,3 +61,4 @@ class ObservedRun(Record):
     budget: Money | None = None
     requester: str = ""
     failed: str = Field(default="", description="why a guard would have rolled it back")
+    ended: bool = False

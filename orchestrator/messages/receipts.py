@@ -40,6 +40,7 @@ class Receipt(Record):
     approved_price: Money | None = None
     overcharged: Money | None = Field(default=None, description="charged beyond what was approved")
     confirmed_by: str | None = None
+    observed: bool = Field(default=False, description="its call was not guarded")
     reference: JsonObject = Field(default_factory=dict, description="by what its provider knows it")
     follow_ups: tuple[FollowUp, ...] = ()
     """Possible next calls, the cancel of this effect first."""
@@ -116,6 +117,7 @@ def _receipt(obligation: Obligation) -> Receipt:
         approved_price=obligation.approved_price,
         overcharged=obligation.overcharged,
         confirmed_by=obligation.confirmed_by,
+        observed=obligation.observed,
         reference=reference_of(obligation),
         follow_ups=tuple(_with_fee(one, obligation) for one in obligation.follow_ups),
     )

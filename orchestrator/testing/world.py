@@ -543,12 +543,12 @@ class _Prepare(PrepareActivities):
         super().__init__(*args, **options)
         self._world = world
 
-    async def checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
+    async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
         if not (wanted.orders or self._world.checks_orders):
             every = Order(tools=tuple(self._world.catalog.tools), count=MOST_EFFECTS)
             changes = {"orders": (every,), "covered": (every,), "effects": ()}
             wanted = wanted.model_copy(update=changes)
-        return await super().checked(wanted, catalog, tool)
+        return await super()._checked(wanted, catalog, tool)
 
 
 class _ScriptedPlans:
