@@ -122,6 +122,21 @@ class Authority:
     keys: ApprovalKeys | None = None
     serves_sagas: bool = False
     """True if workflows other than missions may make calls, each in the name of its own sagas."""
+    may_observe: bool = False
+    """True if the operator lets missions and sagas run without guards."""
+
+    def check_observes(self) -> None:
+        """Refuse a mission or a call that is not to be guarded, unless the operator allows that.
+
+        Raises:
+            OrchestratorError: this worker guards everything.
+        """
+        if not self.may_observe:
+            raise OrchestratorError(
+                "this worker guards every call: where calls may run without, start it with "
+                'ORCHESTRATOR_OBSERVE=true or OrchestratorPlugin(mode="observe")',
+                code="ObserveRefused",
+            )
 
     def check_begin(self, mission: BeginInput) -> None:
         """Refuse a mission that the operator's policy does not allow to begin.
@@ -129,7 +144,10 @@ class Authority:
         Raises:
             PolicyWidened: the mission's policy allows more than this worker's policy.
             UsageError: the requester is missing, and the policy depends on the requester.
+            OrchestratorError: it is to be observed, and this worker guards everything.
         """
+        if mission.observe:
+            self.check_observes()
         check_begin(mission, self.policy)
 
     def check_saga(self, wanted: PrepareInput) -> None:
@@ -143,6 +161,7 @@ class Authority:
     def begun(self, plan: MissionPlan, mission: BeginInput) -> BegunPlan:
         """Return a plan with its limits, marked for approval if either policy requires that."""
         wanted = mission.policy.plan_first or self.policy.plan_first
+        wanted = wanted and not mission.observe
         fields = {name: getattr(plan, name) for name in MissionPlan.model_fields}
         return BegunPlan(
             **fields,

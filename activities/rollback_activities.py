@@ -46,6 +46,7 @@ from orchestrator.adapters.temporal.rollbacks import (
     start_rollback,
     was_refused,
 )
+from orchestrator.adapters.temporal.search_attributes import MODE
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import (
@@ -54,6 +55,7 @@ from orchestrator.core.errors import (
     TransportFailed,
 )
 from orchestrator.messages import names
+from orchestrator.messages.observed import OBSERVED, SEARCHED_AS
 from orchestrator.messages.rollback import (
     CollectLedgerInput,
     CollectLedgerOutput,
@@ -479,6 +481,8 @@ class SweepActivities:
             return _nothing(mission_id, "its rollback is there")
         if mission is None:
             return await self._recover_deleted(mission_id)
+        if mission.typed_search_attributes.get(MODE) == SEARCHED_AS and mission.id == mission_id:
+            return _nothing(mission_id, f"it was {OBSERVED}")
         if mission.status is WorkflowExecutionStatus.RUNNING:
             if refused and waits_for_rollback(mission):
                 return await self._start(mission_id, "the mission waits for its rollback", mission)

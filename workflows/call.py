@@ -1,5 +1,6 @@
 """Make the tool calls of a leg: prepare, reserve budget, confirm, send and record each one."""
 
+import asyncio
 from collections.abc import Sequence
 
 from temporalio import workflow
@@ -16,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.overcharges import Overcharges
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
-    from orchestrator.workflows.sending import is_in_doubt, read_at_once, send
+    from orchestrator.workflows.sending import is_in_doubt, observe, read_at_once, send
 
 
 class Caller:
@@ -60,6 +61,9 @@ class Caller:
             return
         if not self._is_resumed:
             await self._limits.check_call()
+        if self._progress.leg.observe:
+            await self._observe(wanted)
+            return
         await self._carry_out(wanted, prepared or await self._prepared(wanted))
 
     async def call_all(self, wanted: Sequence[CallTool]) -> None:
@@ -71,6 +75,14 @@ class Caller:
             LegLost: as for a single call.
         """
         acting = self._progress.state.acting
+        if self._progress.leg.observe:
+            await self._limits.check_call()
+            for part, one in enumerate(wanted):
+                if part not in self._done():
+                    self._progress.begin_part(part)
+                    await self._observe(one)
+                    self._progress.act_further(done=(*self._done(), part))
+            return
         if acting is not None and acting.sent is not None:
             await self._overcharges.settle(acting.sent)
             part = self._progress.state.part
@@ -166,6 +178,19 @@ class Caller:
                 "rollback finds out"
             )
         await self._overcharges.settle(permitted)
+
+    async def _observe(self, wanted: CallTool) -> None:
+        """Make a call without its guards; an unclear outcome is no reason to end the leg."""
+        progress = self._progress
+        if full := progress.full_reason():
+            self._not_sent(wanted, "refused", full)
+            return
+        progress.count_call(wanted.tool)
+        observed, cancelled = await observe(wanted, progress)
+        came = "succeeded" if observed.is_answered else observed.outcome.kind
+        progress.record(f"call {wanted.tool}", came, observed.outcome.reason)
+        if cancelled:
+            raise asyncio.CancelledError
 
     async def _prepared(self, wanted: CallTool) -> PreparedCall:
         """Prepare the call once its personal values, credentials and host are available."""

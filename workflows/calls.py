@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, last_asked, unsuccessful_in_a_row
     from orchestrator.core.budget import Spend
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
+    from orchestrator.core.errors import ToolNotFound
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
@@ -18,6 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission import BegunPlan
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
+    from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
     from orchestrator.messages.plan_preview import (
         PlanInput,
@@ -337,6 +339,39 @@ def _wanted(
         spent=progress.taken,
         ledger=ledger or Ledger(),
     )
+
+
+async def observe_call(wanted: ObserveInput) -> ObservedCall:
+    """Make a call without its guards; without a word from its worker, its outcome is unknown.
+
+    Raises:
+        ActivityError: there is no such tool.
+    """
+    timeout = timedelta(seconds=wanted.timeout_s)
+    attempts = max(wanted.attempts, MOST_WORKERS)
+    try:
+        return await running.once(
+            names.OBSERVE_CALL,
+            wanted,
+            gives=ObservedCall,
+            summary=ui.summary(ui.OBSERVE_CALL, tool=wanted.tool),
+            start_to_close_timeout=call_limits.longest_attempt(timeout),
+            schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
+            heartbeat_timeout=_HEARTBEAT,
+            retry_policy=RetryPolicy(
+                initial_interval=call_limits.FIRST_PAUSE,
+                maximum_interval=call_limits.LONGEST_PAUSE,
+                maximum_attempts=attempts,
+            ),
+        )
+    except ActivityError as error:
+        cause, missing = error.cause, missing_state_for_call(error)
+        if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
+            raise
+        was_sent = missing is not None and not missing.nothing_sent
+        is_known = isinstance(cause, ApplicationError) and not was_sent
+        kind = "rejected" if is_known else "unknown"
+        return ObservedCall(outcome=ToolOutcome(kind=kind, reason=first_words(error)))
 
 
 async def prepare_overcharge(

@@ -12,6 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.failure_details import ModelChange
     from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
     from orchestrator.messages.mission import MissionResult, MissionStatus
+    from orchestrator.messages.observed import OBSERVED
     from orchestrator.messages.open_waits import LegWait, WaitKind, wait_of
     from orchestrator.messages.receipts import Cancelled
     from orchestrator.messages.step import StepRecord
@@ -98,6 +99,7 @@ def _markdown(page: MissionPage) -> str:
     mission = page.result
     over = mission.over_budget
     lines = [
+        *([f"**{OBSERVED}**", ""] if mission.observed else []),
         f"**{mission.status}**: {_standing(page)}{over and f'; it {over}'}",
         "",
         f"**Goal** {md.text(mission.goal)}",
@@ -133,6 +135,7 @@ _AS: Mapping[WaitKind, LegStatus] = {
     WaitKind.MODEL: LegStatus.AWAITING_MODEL,
 }
 _ASKS = frozenset({MissionStatus.AWAITING_ANSWER, MissionStatus.AWAITING_CONFIRMATION})
+_ENDED_BADLY = frozenset({MissionStatus.FAILED, MissionStatus.CANCELLED})
 _STANDING: Mapping[str, str] = {
     MissionStatus.PLANNING: "its goal is split into legs",
     MissionStatus.AWAITING_ANSWER: "nothing was done; what of its goal is in doubt is asked about",
@@ -149,6 +152,8 @@ _STANDING: Mapping[str, str] = {
 
 def _standing(page: MissionPage) -> str:
     """Return the status as a sentence."""
+    if page.result.observed and page.result.status in _ENDED_BADLY:
+        return "it is over, and nothing of it was cancelled"
     if page.result.status is not MissionStatus.RUNNING:
         return _STANDING.get(page.result.status, "it is over")
     waits = [wait.waits_for for _, wait in page.waits]

@@ -66,6 +66,7 @@ class MissionView:
             goal=self.request.goal,
             goal_became=self.goal if self.goal != self.request.goal else "",
             requester=self.request.requester,
+            observed=self.request.observe,
             status=self.status,
             error=self.error,
             summary=" ".join(leg.told for leg in legs if leg.told) if reached else "",

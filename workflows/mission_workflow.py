@@ -42,6 +42,7 @@ with workflow.unsafe.imports_passed_through():
         request_digest,
     )
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
+    from orchestrator.messages.observed import ObservedRun
     from orchestrator.messages.open_waits import Waiting, waiting_of_all
     from orchestrator.messages.plan_changes import (
         HandedOver,
@@ -168,6 +169,8 @@ class MissionWorkflow:
 
     async def _stand(self) -> None:
         """Note that the mission's effects stand; roll back effects that a reset made it forget."""
+        if self._request.observe:
+            return
         abandoned = await calls.conclude_mission(self._mission_id, self._live_ledger())
         if abandoned.live():
             await self._rollback.run_abandoned(abandoned)
@@ -175,6 +178,8 @@ class MissionWorkflow:
     # -- the story --------------------------------------------------------------------------------
 
     async def _pursue(self) -> None:
+        if self._request.observe:
+            self._note_observed()
         if self._carried is None:
             self._show(MissionStatus.PLANNING)
             self._catalog = await calls.pin_catalog(here=True)
@@ -248,6 +253,7 @@ class MissionWorkflow:
             planner=request.planner,
             model=request.model,
             read_only=request.read_only,
+            observe=request.observe,
             call=request.call,
             used=self._limits.total,
             failed_before=tuple(one.told for one in self._replanned),
@@ -347,6 +353,7 @@ class MissionWorkflow:
             budget=request.budget,
             policy=request.policy,
             read_only=request.read_only,
+            observe=request.observe,
             covered=self._covered(leg),
             requester=request.requester,
             limits=self._plan.leg_limits,
@@ -443,6 +450,9 @@ class MissionWorkflow:
 
         Even if the ledger is empty, a reset may have made the legs forget earlier effects.
         """
+        if self._request.observe:
+            self._note_observed(self._error or "")
+            return
         if self._legs.were_started:
             self._show(MissionStatus.ROLLING_BACK)
         ledger = Ledger.merged(one.ledger for one in self._legs.results.values())
@@ -453,6 +463,18 @@ class MissionWorkflow:
         if ledger.live():
             report = await self._rollback.run(self._error or "", ledger)
             self._ledger = report.ledger
+
+    def _note_observed(self, failed: str = "") -> None:
+        """Note for lists and reports that nothing is guarded here, and on what terms."""
+        request = self._request
+        noted = ObservedRun(
+            policy=request.policy,
+            budget=request.budget,
+            requester=request.requester,
+            failed=failed,
+            ended=bool(failed),
+        )
+        ui.note_observed(self._mission_id, noted, before=None)
 
     def _conclude(self) -> MissionResult:
         if self._ledger is None:
@@ -468,6 +490,7 @@ class MissionWorkflow:
             cancelled=self._cancelled,
             ledger=self._ledger,
             incomplete=not failed and self._error is not None,
+            observed=self._request.observe,
         )
         self._show_now()
         result = as_sent(self.result())

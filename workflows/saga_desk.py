@@ -132,7 +132,8 @@ class Desk:
         misuse: ApplicationError | None = None
         for saga in list(self.sagas.values()):
             lost = error
-            if lost is None and (saga.is_calling or saga.ledger.live()):
+            is_guarded = saga.mode != "observe"
+            if lost is None and is_guarded and (saga.is_calling or saga.ledger.live()):
                 lost = misuse = misused(
                     f"the workflow ended while its saga {saga.saga_id} was open, so all that the "
                     "saga had made was cancelled: let the block of `async with ToolSaga(...)` end "

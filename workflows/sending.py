@@ -14,6 +14,7 @@ from temporalio.exceptions import is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.pii import as_written
     from orchestrator.messages.mission_policy import longest_call
+    from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from orchestrator.planning.models import CallTool
     from orchestrator.saga.ledger import Ledger
@@ -46,6 +47,36 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     if cancelled:
         raise asyncio.CancelledError
     return outcome
+
+
+async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall, bool]:
+    """Make a call without its guards, and record it in the ledger and for the planner.
+
+    Returns:
+        The call; and True if a cancel request arrived meanwhile.
+    """
+    leg = progress.leg
+    message = ObserveInput(
+        **leg.call_of(wanted.tool).ref,
+        arguments=wanted.arguments,
+        reason=wanted.reason,
+        timeout_s=leg.policy.call_timeout.total_seconds(),
+        attempts=leg.policy.call_attempts,
+    )
+    made, cancelled = await finish_despite_cancel(calls.observe_call(message))
+    outcome, at = made.outcome, made.outcome.answered_at or workflow.now()
+    progress.write(made.entered(progress.state.ledger, at=at))
+    progress.observe(
+        wanted,
+        outcome="succeeded" if made.is_answered else outcome.kind,
+        side_effect=made.obligation is not None or made.cancel is not None,
+        body=outcome.body,
+        error=None if made.is_answered else outcome.reason or outcome.kind,
+        price=outcome.price,
+        at=at,
+        body_ref=outcome.body_ref,
+    )
+    return made, cancelled
 
 
 def _due(call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progress) -> ToolCall:

@@ -15,6 +15,7 @@ A mission makes the calls of its legs through the same `Caller`, and rolls back 
 import asyncio
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +39,13 @@ with workflow.unsafe.imports_passed_through():
         LegWaiting,
     )
     from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+    from orchestrator.messages.observed import (
+        OBSERVED,
+        Mode,
+        ObservedCall,
+        ObservedRun,
+        ObserveInput,
+    )
     from orchestrator.messages.receipts import Receipt, receipts_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.session import KEY_PATTERN
@@ -45,7 +53,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import CODE, AgentProfile, CallTool, Fact, LegPlan
     from orchestrator.saga.ledger import Ledger, ObligationState
     from orchestrator.saga.orders import Order
-    from orchestrator.workflows import calls
+    from orchestrator.workflows import calls, ui
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
     from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
@@ -82,6 +90,7 @@ class SagaState(Record):
     taken: Spend = Field(default_factory=Spend, description="spending of the budget")
     facts: tuple[Fact, ...] = Field(default=(), description="answers, for the cards of later calls")
     decisions: tuple[DecisionRecord, ...] = ()
+    observed: bool = Field(default=False, description="its calls are not guarded")
 
 
 class ToolCallFailed(ApplicationError):
@@ -138,6 +147,7 @@ class ToolSaga:
         requester: str = "",
         policy: MissionPolicy | None = None,
         read_only: bool = False,
+        mode: Mode | None = None,
         state: SagaState | None = None,
     ) -> None:
         """Prepare a saga; nothing is sent before its first call.
@@ -148,10 +158,12 @@ class ToolSaga:
             requester: the person who asks for the calls, for rules on approvers.
             policy: of confirmations, waits and spending; it may only tighten the worker's.
             read_only: True if calls with consequences are refused.
+            mode: `observe` to make every call as it is, and only record what a guard would have
+                done, where the workers allow that; None: that of `state`, else of the plugin.
             state: `state` of the previous run.
 
         Raises:
-            ApplicationError: the name is not valid.
+            ApplicationError: the name is not valid, or the mode is not that of the previous run.
             UsageError: the caller is not a workflow.
         """
         if not _NAME.fullmatch(name):
@@ -171,6 +183,13 @@ class ToolSaga:
         self._read_only = read_only
         self._before = state or SagaState()
         self._state = self._before
+        self._check_mode(mode, state)
+        self._observed = None if mode is None else mode == "observe"
+        if state is not None:
+            self._observed = state.observed
+        self._noted: ObservedRun | None = None
+        self._observing = 0
+        self._observed_calls: list[tuple[ObservedCall, datetime]] = []
         if state is not None:
             self._budget.resume({_BEFORE: state.taken}, {})
         self._limit = budget
@@ -183,7 +202,30 @@ class ToolSaga:
         self._rollback = OwnRollback(self.saga_id, requester, workflow_id=info.workflow_id)
         self._rolled_back: Ledger | None = None
 
+    def _check_mode(self, mode: Mode | None, state: SagaState | None) -> None:
+        """Refuse another mode than that of the earlier runs of the workflow."""
+        if state is None:
+            noted = workflow.memo_value(f"{names.OBSERVED_MEMO}{self.saga_id}", None)
+            if noted is not None and workflow.info().continued_run_id:
+                raise misused(
+                    f"the saga {self.saga_id} was {OBSERVED} in an earlier run: pass the state "
+                    "of that run, as ToolSaga(state=...)"
+                )
+        elif mode is not None and state.observed != (mode == "observe"):
+            before = OBSERVED if state.observed else "guarded"
+            raise misused(
+                f"the saga {self.saga_id} was {before} in the run before, and stays so to its "
+                "end: leave the mode out where the state is passed"
+            )
+
     # -- state ------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> Mode | None:
+        """Its mode; None before the first call, if the worker decides."""
+        if self._observed is None:
+            return None
+        return "observe" if self._observed else "guard"
 
     @property
     def state(self) -> SagaState:
@@ -192,10 +234,10 @@ class ToolSaga:
         Raises:
             ApplicationError: a call is under way, which the next run would not know.
         """
-        if self._under_way:
+        if self.is_calling:
             raise misused(
-                f"{len(self._under_way)} calls of the saga are under way: wait for them, then "
-                "continue as new with its state"
+                f"{len(self._under_way) + self._observing} calls of the saga are under way: wait "
+                "for them, then continue as new with its state"
             )
         return self._state.model_copy(update={"ledger": self.ledger})
 
@@ -204,13 +246,19 @@ class ToolSaga:
         """The obligations that its calls left; after a rollback, their final states."""
         if self._rolled_back is not None:
             return self._rolled_back
+        if self._observed_calls:  # merged when they are looked at: most workflows never do
+            ledger = self._state.ledger
+            for made, at in self._observed_calls:
+                ledger = made.entered(ledger, at=at)
+            self._observed_calls.clear()
+            self._state = self._state.model_copy(update={"ledger": ledger})
         calls_under_way = (call.progress.state.ledger for call in self._under_way.values())
         return Ledger.merged([self._state.ledger, *calls_under_way])
 
     @property
     def is_calling(self) -> bool:
         """True while a call is under way."""
-        return bool(self._under_way)
+        return bool(self._under_way or self._observing)
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -256,7 +304,10 @@ class ToolSaga:
         if self._desk is None:
             raise misused("calls are made inside of `async with ToolSaga(...) as saga`")
         leg_id = self._next_id(key)
-        terms = self._terms(leg_id, tool, await self._pinned())
+        pinned = await self._pinned()
+        if self._observed:
+            return await self._observe(leg_id, tool, arguments or {}, reason, pinned)
+        terms = self._terms(leg_id, tool, pinned)
         made = GuardedCall(self, terms, self._budget, self._limits)
         self._under_way[leg_id] = made
         if (task := asyncio.current_task()) is not None:
@@ -275,8 +326,60 @@ class ToolSaga:
     async def _pinned(self) -> CatalogPin:
         async with self._pinning:
             if self._catalog is None:
-                self._catalog = await calls.pin_catalog(here=True)
+                self._catalog = pinned = await calls.pin_catalog(here=True)
+                if self._observed is None:
+                    self._observed = pinned.observes
+                self._state = self._state.model_copy(update={"observed": self._observed})
+                self._note()
             return self._catalog
+
+    async def _observe(
+        self, leg_id: str, tool: str, arguments: JsonObject, reason: str, catalog: CatalogPin
+    ) -> JsonValue:
+        """Make a call as it is, and return what its provider answered.
+
+        Raises:
+            ToolCallFailed, asyncio.CancelledError: as for a guarded call.
+        """
+        wanted = ObserveInput(
+            call_id=names.call_id(self.saga_id, leg_id, 1),
+            mission_id=self.saga_id,
+            leg_id=leg_id,
+            tool=tool,
+            catalog_digest=catalog.digest,
+            origin=workflow.info().first_execution_run_id,
+            arguments=arguments,
+            reason=reason,
+            timeout_s=self._policy.call_timeout.total_seconds(),
+            attempts=self._policy.call_attempts,
+        )
+        self._observing += 1
+        try:
+            made, cancelled = await finish_despite_cancel(calls.observe_call(wanted))
+        except ActivityError as error:
+            raise ToolCallFailed(tool, "invalid", first_words(error)) from error
+        finally:
+            self._observing -= 1
+        if made.obligation is not None or made.cancel is not None:
+            self._observed_calls.append((made, workflow.now()))
+        if cancelled:
+            raise asyncio.CancelledError
+        if not made.is_answered:
+            raise ToolCallFailed(tool, made.outcome.kind, made.outcome.why, body=made.outcome.body)
+        return made.outcome.body
+
+    def _note(self, failed: str = "", *, ended: bool = False) -> None:
+        """Note for lists and reports that the saga is not guarded, and on what terms."""
+        if self._observed:
+            noted = ObservedRun(
+                policy=self._policy,
+                budget=self._limit,
+                requester=self._requester,
+                failed=failed,
+                ended=ended,
+            )
+            ui.note_observed(self.saga_id, noted, before=self._noted)
+            self._noted = noted
 
     # -- for agents -------------------------------------------------------------------------------
 
@@ -402,7 +505,11 @@ class ToolSaga:
         if error is not None:
             for task in self._tasks.values():
                 task.cancel()
-        await workflow.wait_condition(lambda: not self._under_way)
+        await workflow.wait_condition(lambda: not self.is_calling)
+        if self._observed:
+            self._note("" if error is None else first_words(error), ended=True)
+            await self._close()
+            return
         unknown = [
             one
             for one in self.ledger.obligations

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, cast
 
 from pydantic import JsonValue
@@ -116,6 +117,7 @@ def _check_constant(value: JsonValue) -> None:
             waiting.extend(part.values() if isinstance(part, dict) else part)
 
 
+@lru_cache(maxsize=4096)
 def parse_expression(text: str) -> Expression:
     """Read one runtime expression.
 
@@ -168,6 +170,7 @@ class Condition:
         return (is_of_kind and value == self.literal) is (self.operator == "==")
 
 
+@lru_cache(maxsize=4096)
 def parse_condition(text: str) -> Condition:
     """Read one condition."""
     if match := _COMPARISON.fullmatch(text):

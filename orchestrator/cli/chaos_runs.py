@@ -182,18 +182,14 @@ async def on_a_stack(
         await asyncio.to_thread(options.postgres.start)
         of_workers["ORCHESTRATOR_STORE"] = options.postgres.create_database()
         of_workers["ORCHESTRATOR_PII_KEY"] = new_key()
-<<<<<<< HEAD
-    stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=of_workers)
+    documents = await asyncio.to_thread(write_conditional_documents, bundled_specs(), folder)
+    stack = Stack(folder, (documents,), Ports.free(), variables=of_workers)
     if case is not None:
         policy = folder / "policy.json"
         policy.write_text(POLICY.model_dump_json(exclude_unset=True))
         of_workers["ORCHESTRATOR_MISSION_POLICY"] = str(policy.absolute())
         stack.specs, stack.overlays = case.specs or stack.specs, case.overlays
         stack.worker_command = case.workflow.worker_command
-=======
-    documents = await asyncio.to_thread(write_conditional_documents, bundled_specs(), folder)
-    stack = Stack(folder, (documents,), Ports.free(), variables=of_workers)
->>>>>>> w-i40
     try:
         with progress.status("starting Temporal, the sandbox and a worker"):
             await stack.__aenter__()

@@ -66,6 +66,12 @@ PlanFirst = Annotated[
 ReadOnly = Annotated[
     bool, typer.Option("--read-only", help="Refuse every call that would change something.")
 ]
+Observe = Annotated[
+    bool,
+    typer.Option(
+        "--observe", help="Guard nothing: ask nobody, cancel nothing, and record what would be."
+    ),
+]
 LimitPairs = Annotated[
     list[str] | None,
     typer.Option(
@@ -135,6 +141,7 @@ def request_of(
     tenant: Tenant = "",
     priority: Urgency = None,
     read_only: ReadOnly = False,
+    observe: Observe = False,
 ) -> "MissionRequest":
     """Return the request that the options make up, its policy tightened where they say so."""
     from pydantic import ValidationError
@@ -160,6 +167,7 @@ def request_of(
             tenant=tenant,
             priority=priority,
             read_only=read_only,
+            observe=observe,
             orders=tuple(map(_order, orders or ())),
         )
     except ValidationError as error:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # imported in the functions that use them: a command uses onl
     from orchestrator.client.batch import Batch
     from orchestrator.client.key_rotation import KeyUse
     from orchestrator.client.mission_schedules import Schedules
+    from orchestrator.client.observe_report import ObserveReport
     from orchestrator.client.session_handle import SessionHandle
     from orchestrator.client.stores import KeptFile
     from orchestrator.messages.events import AnyEvent
@@ -476,6 +477,12 @@ class MissionClient:
     async def parked(self) -> list[ParkedRollback]:
         """Return every rollback that has parked an obligation and waits for an operator."""
         return await parked_rollbacks(self.connection)
+
+    async def observed(self, *, since: datetime) -> "ObserveReport":
+        """Return what a guard would have caught of observed calls since a time."""
+        from orchestrator.client.observe_report import observe_report
+
+        return await observe_report(self.connection, self._settings, since=since)
 
     async def payload_key_use(self) -> "list[KeyUse]":
         """Return the number of workflows for each payload key, from every history on the server."""

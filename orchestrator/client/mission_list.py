@@ -20,7 +20,7 @@ from temporalio.client import (
 
 from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
-from orchestrator.adapters.temporal.search_attributes import AGENT, STATUS, WAITING_FOR
+from orchestrator.adapters.temporal.search_attributes import AGENT, MODE, STATUS, WAITING_FOR
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_state import STOPPED
 from orchestrator.client.waits import waits_in
@@ -29,6 +29,7 @@ from orchestrator.core.errors import NoWorker, ServiceUnavailable, UsageError
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.mission import MISSION_ID_PATTERN, MissionStatus, status_with
+from orchestrator.messages.observed import SEARCHED_AS
 from orchestrator.messages.open_waits import Waiting, WaitKind
 from orchestrator.messages.rollback import RollbackStatus
 
@@ -61,6 +62,7 @@ class MissionSummary(Record):
     status: str
     goal: str
     started_at: datetime
+    observed: bool = Field(default=False, description="its calls are not guarded")
     waits_for: tuple[Wait, ...] = ()
     is_kept: bool = Field(default=False, description="True if only the store still has its result")
 
@@ -226,6 +228,7 @@ async def summaries(
             status=status_of(mission, family.rollbacks.get(mission.id)),
             goal=str(await mission.memo_value("goal", "")),
             started_at=mission.start_time,
+            observed=_is_observed(mission),
             waits_for=tuple(waits_for(mission, await waits_in(mission), family)),
         )
         for mission in missions
@@ -247,7 +250,11 @@ def status_of(mission: WorkflowExecution, rollback: WorkflowExecution | None) ->
     except ValueError:  # a status of another release
         return own
     stopped = mission.status is WorkflowExecutionStatus.CANCELED
-    return status_with(ended, done, stopped=stopped).value
+    return status_with(ended, done, stopped=stopped, observed=_is_observed(mission)).value
+
+
+def _is_observed(mission: WorkflowExecution) -> bool:
+    return mission.typed_search_attributes.get(MODE) == SEARCHED_AS
 
 
 def _status_of(rollback: WorkflowExecution) -> RollbackStatus:

@@ -233,6 +233,7 @@ class LegInput(Record):
     budget: Money | None = None
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     read_only: bool = Field(default=False, description="True if the mission may change nothing")
+    observe: bool = Field(default=False, description="True if its calls are observed, not guarded")
     covered: tuple[Order, ...] = ()
     """Orders that a standing approval may cover: those of the rules, of an approved plan, or listed
     by the request."""

@@ -58,6 +58,8 @@ class MissionRequest(Record):
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     read_only: bool = False
     """A call with a side effect is refused."""
+    observe: bool = False
+    """Its calls are observed and not guarded: nobody is asked, and nothing is rolled back."""
     orders: tuple[Order, ...] = Field(default=(), max_length=MOST_ORDERS)
     """Effects that the request itself lists, by tool and count: standing approvals cover these in a
     model's plan even if nobody approves the plan."""
@@ -116,7 +118,7 @@ def request_digest(request: MissionRequest) -> str:
     Fields that requests did not have originally are covered only if they are set: a request without
     them keeps its earlier digest.
     """
-    optional = ("requester", "planner", "model", "read_only", "orders", "call")
+    optional = ("requester", "planner", "model", "read_only", "observe", "orders", "call")
     named = {name for name in optional if getattr(request, name)}
     covered = {"goal", "inputs", "budget", *named}
     asked = request.model_dump(mode="json", include=covered)
@@ -198,6 +200,7 @@ class MissionResult(Record):
     goal_became: str = ""
     """The goal as a person restated it; empty: nobody did."""
     requester: str = Field(default="", description="requester, as given at the start")
+    observed: bool = Field(default=False, description="True if its calls were not guarded")
     status: MissionStatus
     error: str | None = Field(default=None, description="the first error, never a later one")
     summary: str = ""
@@ -316,12 +319,22 @@ def _summary_of(result: MissionResult) -> str:
 
 
 def final_status(
-    *, failed: bool, cancelled: bool, ledger: Ledger, incomplete: bool = False
+    *,
+    failed: bool,
+    cancelled: bool,
+    ledger: Ledger,
+    incomplete: bool = False,
+    observed: bool = False,
 ) -> MissionStatus:
-    """Return the final status of a mission, from the state of its ledger."""
+    """Return the final status of a mission, from the state of its ledger.
+
+    Nothing of an observed mission is cancelled or parked: it failed, and its effects stand.
+    """
     states = {o.state for o in ledger.obligations}
     if not failed and not cancelled:
         return MissionStatus.INCOMPLETE if incomplete else MissionStatus.SUCCEEDED
+    if observed:
+        return MissionStatus.CANCELLED if cancelled else MissionStatus.FAILED
     if any(o.is_live for o in ledger.obligations):
         return MissionStatus.PARKED
     if cancelled:
@@ -391,7 +404,11 @@ _AFTER: Final[Mapping[MissionStatus, MissionStatus]] = {
 
 
 def status_with(
-    own: MissionStatus, rollback: RollbackStatus | None, *, stopped: bool = False
+    own: MissionStatus,
+    rollback: RollbackStatus | None,
+    *,
+    stopped: bool = False,
+    observed: bool = False,
 ) -> MissionStatus:
     """Return the status of a mission, given the status of its rollback.
 
@@ -399,6 +416,7 @@ def status_with(
         own: the status that the mission itself reports, or reported at its end.
         rollback: the status of the rollback; None: there is none.
         stopped: True if a person cancelled the mission.
+        observed: True if its effects stood although it failed.
     """
     if rollback is None:
         return own
@@ -408,13 +426,18 @@ def status_with(
         return MissionStatus.ROLLING_BACK
     if own is MissionStatus.PARKED and stopped:
         return MissionStatus.CANCELLED
+    if observed and own in (MissionStatus.FAILED, MissionStatus.CANCELLED):
+        return MissionStatus.ROLLED_BACK
     return _AFTER.get(own, own)
 
 
 def after_rollback(result: MissionResult, report: RollbackReport) -> MissionResult:
     """Return a mission's result, updated from its rollback's report."""
     ledger = result.ledger.written(*report.ledger.obligations)
-    return result.on(ledger, status_with(result.status, report.status, stopped=result.stopped))
+    status = status_with(
+        result.status, report.status, stopped=result.stopped, observed=result.observed
+    )
+    return result.on(ledger, status)
 
 
 LARGEST_LEGS: Final = 1_000_000

@@ -164,6 +164,8 @@ class CatalogPin(Record):
     size: int
     by_rules: bool = False
     """True if the worker that pinned it plans without a model."""
+    observes: bool = False
+    """True if the worker that pinned it observes the sagas that state no mode."""
 
 
 LONGEST_WAIT: Final = timedelta(days=3650)
@@ -222,6 +224,8 @@ class BeginInput(GoalBrief):
     requester: str = ""
     used: Used = Field(default_factory=Used)
     """Usage of the mission before this planning."""
+    observe: bool = False
+    """Its calls are not to be guarded."""
 
     @property
     def brief(self) -> GoalBrief:

@@ -28,6 +28,7 @@ DISCOVER_TOOLS: Final = "discover_tools"
 OFFER_TOOLS: Final = "offer_tools"
 PREPARE_CALL: Final = "prepare_call"
 INVOKE_TOOL: Final = "invoke_tool"
+OBSERVE_CALL: Final = "observe_call"
 COLLECT_LEDGER: Final = "collect_ledger"
 COMPENSATE: Final = "cancel_obligation"
 READ_ROLLBACK: Final = "read_rollback"
@@ -61,6 +62,8 @@ OUTCOME_MEMO: Final = "outcome."
 WAITS_MEMO: Final = "waits."
 """Prefix of the memo keys for waits. The leg id follows, or nothing for a wait of the mission
 itself."""
+OBSERVED_MEMO: Final = "observed."
+"""Prefix of the memo key of an observed mission or saga; its id follows."""
 PARKED_MEMO: Final = "parked"
 """The memo key for a rollback's report, reduced to its parked obligations."""
 ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
@@ -72,6 +75,8 @@ TOOL_ATTRIBUTE: Final = "OrchetTool"
 WAITING_FOR_ATTRIBUTE: Final = "OrchetWaitingFor"
 PARKED_ATTRIBUTE: Final = "OrchetParked"
 REQUESTER_ATTRIBUTE: Final = "OrchetRequester"
+MODE_ATTRIBUTE: Final = "OrchetMode"
+"""`observed` for a workflow whose calls are not guarded; others have none."""
 SEARCH_ATTRIBUTES: Final[Mapping[str, Literal["Keyword", "KeywordList", "Int"]]] = {
     MISSION_ID_ATTRIBUTE: "Keyword",
     STATUS_ATTRIBUTE: "Keyword",
@@ -80,6 +85,7 @@ SEARCH_ATTRIBUTES: Final[Mapping[str, Literal["Keyword", "KeywordList", "Int"]]]
     WAITING_FOR_ATTRIBUTE: "KeywordList",
     PARKED_ATTRIBUTE: "Int",
     REQUESTER_ATTRIBUTE: "Keyword",
+    MODE_ATTRIBUTE: "Keyword",
 }
 """Search attributes of workflows with their types. None is ever encrypted: they hold ids, statuses,
 the orchestrator's own names, and the requester that the start of a mission states.

@@ -40,6 +40,7 @@ class Receipt(Record):
     approved_price: Money | None = None
     overcharged: Money | None = Field(default=None, description="amount charged above the approval")
     confirmed_by: str | None = None
+    observed: bool = Field(default=False, description="True if its call was not guarded")
     reference: JsonObject = Field(
         default_factory=dict, description="ids by which the provider knows it"
     )
@@ -120,6 +121,7 @@ def _receipt(obligation: Obligation) -> Receipt:
         approved_price=obligation.approved_price,
         overcharged=obligation.overcharged,
         confirmed_by=obligation.confirmed_by,
+        observed=obligation.observed,
         reference=reference_of(obligation),
         follow_ups=tuple(_with_fee(one, obligation) for one in obligation.follow_ups),
     )

@@ -138,6 +138,7 @@ def build(
         observations=store.observations,
         begun_thoughts=BegunThoughts(settings.state_dir / THOUGHTS),
         serves_sagas=bool(workflows),
+        may_observe=settings.observe,
         slots=settings.max_activities,
         check_store=store.check,
     )

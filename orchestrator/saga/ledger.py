@@ -157,6 +157,7 @@ class Obligation(Record):
     workflow_id: str = Field(
         default="", description="workflow of the saga that made it; empty for a mission"
     )
+    observed: bool = Field(default=False, description="its call was not guarded")
     leg_id: str
     tool: str
     cancel_tool: str | None = Field(description="None if no cancel tool is declared")

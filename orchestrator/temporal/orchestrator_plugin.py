@@ -28,6 +28,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.python_functions import FunctionTool
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
+from orchestrator.messages.observed import Mode
 from orchestrator.runtime.defaults import default_approval_keys, default_routers, default_tools
 from orchestrator.runtime.retention_rounds import keep_retention
 from orchestrator.runtime.worker import introduce, load_catalog, workflow_runner
@@ -68,6 +69,7 @@ class OrchestratorPlugin(SimplePlugin):
         functions: Sequence[FunctionTool[Any, Any]] = (),
         store: str | Path | None = None,
         settings: Settings | None = None,
+        mode: Mode = "guard",
     ) -> None:
         """Prepare the plugin; nothing is read until a worker is created.
 
@@ -80,6 +82,8 @@ class OrchestratorPlugin(SimplePlugin):
                 one machine; None: the store of the settings.
             settings: all other settings; None: those of the ORCHESTRATOR_* variables. The task
                 queue is the worker's.
+            mode: of sagas that state none. `observe` makes their calls as they are, and only
+                records what a guard would have done; ORCHESTRATOR_OBSERVE=true only allows that.
         """
         super().__init__("orchestrator.OrchestratorPlugin")
         self._specs = (specs,) if isinstance(specs, str | Path) else tuple(specs)
@@ -87,6 +91,7 @@ class OrchestratorPlugin(SimplePlugin):
         self._functions = tuple(functions)
         self._store = store
         self._settings = settings
+        self._mode = mode
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
         """Add the workflows, activities and interceptors of sagas to a worker.
@@ -100,7 +105,7 @@ class OrchestratorPlugin(SimplePlugin):
         _check_versioning(config)
         settings = self._settings_of(config["task_queue"])
         client = client_for_records(config["client"])
-        parts = _Parts(settings, client, self._functions)
+        parts = _Parts(settings, client, self._functions, observes=self._mode == "observe")
         config["client"] = client
         config["activities"] = [*config.get("activities", ()), *parts.activities()]
         ours = (RollbackWorkflow, SweepWorkflow, SessionWorkflow, SessionCallWorkflow)
@@ -157,9 +162,15 @@ class _Parts:
     """Dependencies of the activities of one worker."""
 
     def __init__(
-        self, settings: Settings, client: Client, functions: Sequence[FunctionTool[Any, Any]]
+        self,
+        settings: Settings,
+        client: Client,
+        functions: Sequence[FunctionTool[Any, Any]],
+        *,
+        observes: bool,
     ) -> None:
         self.settings = settings
+        self.observes = observes
         self.client = client
         self.catalog: Catalog = load_catalog(settings, functions)
         self.store: Store = store_of(settings)
@@ -181,6 +192,8 @@ class _Parts:
             approval_keys=default_approval_keys(self.settings),
             observations=self.store.observations,
             serves_sagas=True,
+            may_observe=self.observes or self.settings.observe,
+            observes_sagas=self.observes,
         )
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""An agent of LangGraph that books: its tools are those of a session, each consequence has a card."""
+"""An agent of LangGraph that books with the tools of a session; each consequence has a card."""
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage
