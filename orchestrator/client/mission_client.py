@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import AsyncGenerator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from temporalio.client import Client
