@@ -236,7 +236,11 @@ def response_headers_read(tool: Tool) -> frozenset[str]:
 
 
 def expressions_of(template: ToolCallTemplate) -> tuple[Expression, ...]:
-    """Return every expression in the template's arguments."""
+    """Return every expression in the template's arguments.
+
+    Raises:
+        ValueError: one of them is malformed.
+    """
     return tuple(
         expression
         for value in template.arguments.values()

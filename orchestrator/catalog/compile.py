@@ -103,7 +103,11 @@ def _required_schemes(operation: Operation) -> Iterator[str]:
 
 
 def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[Operation]:
-    """Return the operations that a document exposes; append unreadable operations to `left_out`."""
+    """Return the operations that a document exposes; append unreadable operations to `left_out`.
+
+    Raises:
+        DocumentInvalid: it is not a document of a supported version.
+    """
     check_document(root)
     found = []
     for operation in operations(root, lambda label, e: left_out.append(skipped(label, e))):
@@ -152,7 +156,11 @@ def _compile_group(
 
 
 def compile_operation(operation: Operation, name: str) -> Tool:
-    """Compile one operation, without the compensation that other operations add."""
+    """Compile one operation, without the compensation that other operations add.
+
+    Raises:
+        DocumentInvalid: with the JSON pointer of the part that cannot be compiled.
+    """
     operation_keywords().check(operation.node)
     inputs = read_inputs(operation)
     server, server_variables = read_server(operation)

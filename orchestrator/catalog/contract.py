@@ -249,7 +249,11 @@ def declared_types(root: DocumentNode) -> dict[str, DocumentNode]:
 
 
 def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout | None:
-    """Return the layout that the document defines for the card of a tool, or None."""
+    """Return the layout that the document defines for the card of a tool, or None.
+
+    Raises:
+        DocumentInvalid: the declared layout is malformed.
+    """
     place = declared_types(operation.root).get(card_type or "")
     if place is None or not isinstance(place.value, dict):
         return None

@@ -46,7 +46,11 @@ class KeywordSchema:
         self._fast = jsonschema_rs.Draft202012Validator(schema)
 
     def breaches(self, place: DocumentNode) -> Iterator[Breach]:
-        """Yield the faults of the values of keywords at a place."""
+        """Yield the faults of the values of keywords at a place.
+
+        Raises:
+            DocumentInvalid: a reference in place of a value leads nowhere.
+        """
         found = ((keyword, place.at(keyword)) for keyword in self.names & place.mapping().keys())
         held = {keyword: value for keyword, value in sorted(found) if value is not None}
         if not self._fast.is_valid({keyword: value.value for keyword, value in held.items()}):
@@ -55,7 +59,11 @@ class KeywordSchema:
                     yield _breach(keyword, value, error)
 
     def check(self, place: DocumentNode) -> None:
-        """Refuse a value that breaks its schema, except for the keyword of the linter."""
+        """Refuse a value that breaks its schema, except for the keyword of the linter.
+
+        Raises:
+            DocumentInvalid: with the place of the value.
+        """
         for breach in self.breaches(place):
             if breach.keyword != LINT_IGNORE:
                 reason = f"{breach.keyword} {breach.stated}"

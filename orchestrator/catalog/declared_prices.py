@@ -93,7 +93,11 @@ def _place(declared: DocumentNode) -> PricePlace:
 
 
 def check_currency(node: DocumentNode) -> None:
-    """Refuse a code that is not a currency."""
+    """Refuse a code that is not a currency.
+
+    Raises:
+        DocumentInvalid: ISO 4217 does not list the code.
+    """
     if not currencies.exists(node.text()):
         raise node.invalid(f"{node.text()!r} is no currency of ISO 4217")
 
@@ -137,7 +141,11 @@ def share_of(price: Money | None, share: Decimal | None) -> Money | None:
 
 
 def read_fee(declared: DocumentNode) -> CompensationFee:
-    """Read the fee that an operation declares."""
+    """Read the fee that an operation declares.
+
+    Raises:
+        DocumentInvalid: its currency does not exist.
+    """
     if (share := declared.at("share")) is not None:
         return CompensationFee(share=_decimal(share))
     currency, amount = declared.require("currency"), declared.require("amount")

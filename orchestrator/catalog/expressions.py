@@ -172,7 +172,11 @@ class Condition:
 
 @lru_cache(maxsize=4096)
 def parse_condition(text: str) -> Condition:
-    """Read one condition."""
+    """Read one condition.
+
+    Raises:
+        ValueError: the text is not a condition.
+    """
     if match := _COMPARISON.fullmatch(text):
         status = match["reading"] == STATUS
         reading = None if status else parse_expression(match["reading"])
@@ -200,7 +204,11 @@ def all_hold(
 
 
 def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
-    """Read several conditions."""
+    """Read several conditions.
+
+    Raises:
+        ValueError: one of them is not a condition.
+    """
     return tuple(parse_condition(text) for text in texts)
 
 

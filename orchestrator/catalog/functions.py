@@ -218,7 +218,12 @@ class InferredEffect(NamedTuple):
 
 
 def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> InferredEffect:
-    """Return the effect of a function by its hints, its name and its description."""
+    """Return the effect of a function by its hints, its name and its description.
+
+    Args:
+        function: as received.
+        inputs: the names of its inputs.
+    """
     name, description = str(function["name"]), str(function.get("description") or "")
     holds = any(name_words(taken)[-1] in _IDS for taken in inputs)
     says_reads, says_changes = _hints(function)

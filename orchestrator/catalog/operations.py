@@ -40,7 +40,11 @@ class Operation:
 
     @property
     def is_tool(self) -> bool:
-        """True if the document exposes the operation as a tool."""
+        """True if the document exposes the operation as a tool.
+
+        Raises:
+            DocumentInvalid: x-orchet-tool is neither true nor false.
+        """
         flag = self.node.at(TOOL_MARK)
         if flag is None:
             return False
@@ -138,6 +142,9 @@ def check_document(root: DocumentNode) -> None:
     """Refuse an unsupported version, and values that JSON does not have.
 
     The check visits every value of the document.
+
+    Raises:
+        DocumentInvalid: with the version found, if any.
     """
     if (fault := find_defect(root.value)) is not None:
         raise DocumentInvalid(root.document, format_pointer(fault.path), fault.reason)
@@ -145,7 +152,11 @@ def check_document(root: DocumentNode) -> None:
 
 
 def check_version(root: DocumentNode, file: str = "FILE") -> None:
-    """Refuse a document of an unsupported version."""
+    """Refuse a document of an unsupported version.
+
+    Raises:
+        DocumentInvalid: with the version found, if any, and a command that converts it.
+    """
     mapping = root.mapping()
     if openapi_version(mapping) is not None:
         return

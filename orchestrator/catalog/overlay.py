@@ -71,7 +71,11 @@ class Overlaid(NamedTuple):
 
 
 def parse_overlay(name: str, content: JsonObject) -> Overlay:
-    """Read an overlay document."""
+    """Read an overlay document.
+
+    Raises:
+        DocumentInvalid: it is not an Overlay 1.0 document, or a target is not a JSONPath.
+    """
     root = DocumentNode.of(name, content)
     version = root.require("overlay")
     if not _VERSION.fullmatch(version.text()):

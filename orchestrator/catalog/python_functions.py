@@ -166,7 +166,11 @@ def _fault(function: Callable[..., Any], remedy: str) -> UsageError:
 def with_partners(
     functions: Iterable[FunctionTool[Any, Any]],
 ) -> dict[str, FunctionTool[Any, Any]]:
-    """Return functions by name, with the cancels and probes that they name."""
+    """Return functions by name, with the cancels and probes that they name.
+
+    Raises:
+        UsageError: one is not a tool, or two have the same name.
+    """
     found: dict[str, FunctionTool[Any, Any]] = {}
     left = list(functions)
     while left:

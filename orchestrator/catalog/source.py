@@ -253,7 +253,12 @@ def document_names(paths: Iterable[Path]) -> tuple[str, ...]:
 def overlays_for(
     paths: Iterable[str | Path], overlays: Sequence[Path]
 ) -> tuple[tuple[Path, ...], tuple[tuple[Path, str], ...]]:
-    """Return the overlays for a document of these paths, and the others with their targets."""
+    """Return the overlays for a document of these paths, and the others with their targets.
+
+    Raises:
+        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
+        DocumentInvalid: an overlay is at fault.
+    """
     found = _find([_on_disk(path) for path in paths])
     # An unreadable document keeps its overlays.
     documents = [one.document if isinstance(one, UnreadFile) else one[0].stem for one in found]
@@ -318,7 +323,11 @@ def located(
 
 @cache
 def read_contract_schema() -> JsonObject:
-    """Return the published JSON Schema of the extensions, specs/x-orchet.schema.json."""
+    """Return the published JSON Schema of the extensions, specs/x-orchet.schema.json.
+
+    Raises:
+        DocumentUnreadable: the file is not in the project's folder.
+    """
     return read_object(_CONTRACT_SCHEMA)
 
 
@@ -430,7 +439,11 @@ def _read_text(path: Path) -> str:
 
 
 def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject] | UnreadFile]:
-    """Yield named files, and files of folders that are documents or unreadable."""
+    """Yield named files, and files of folders that are documents or unreadable.
+
+    Raises:
+        DocumentUnreadable, DocumentInvalid: a named file is at fault.
+    """
     for path in paths:
         if not path.is_dir():
             yield path, _checked(path, read_object(path))

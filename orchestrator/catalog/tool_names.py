@@ -123,7 +123,11 @@ class Peers:
                 self._tools[name] = tools[place]
 
     def named(self, declared: DocumentNode) -> Tool:
-        """Return the tool that a contract names at this place."""
+        """Return the tool that a contract names at this place.
+
+        Raises:
+            DocumentInvalid: no tool has the name, several have it, or it was skipped.
+        """
         name = declared.text()
         if name in self._repeated:
             raise declared.invalid(

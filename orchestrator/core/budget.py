@@ -32,6 +32,9 @@ def check_currencies(value: object) -> None:
 
     Messages are not checked when they are read, so that messages recorded under an older table of
     currencies stay readable.
+
+    Raises:
+        UsageError: an amount is.
     """
     if isinstance(value, Money) and not exists(value.currency):
         raise UsageError(

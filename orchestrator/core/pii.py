@@ -39,7 +39,11 @@ def is_field_name(field: str) -> bool:
 
 
 def check_entry(field: str, value: str) -> None:
-    """Refuse an entry that no vault may hold."""
+    """Refuse an entry that no vault may hold.
+
+    Raises:
+        UsageError: the field name is invalid, or the value is empty.
+    """
     if not is_field_name(field):
         raise UsageError(
             f"{field!r} cannot name a personal field; "

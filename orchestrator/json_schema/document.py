@@ -53,7 +53,11 @@ class SchemaNames:
         self._root = root
 
     def path_of(self, reference: str, written_at: _Path) -> _Path | None:
-        """Return the path that a reference at this place names; None if nothing has that name."""
+        """Return the path that a reference at this place names; None if nothing has that name.
+
+        Raises:
+            ValueError: its fragment is no JSON pointer.
+        """
         found = self._found
         if not found.resources and not found.anchors:
             return None
@@ -167,7 +171,11 @@ class DocumentNode:
         return self._child(key, self.value[key])
 
     def require(self, key: str) -> "DocumentNode":
-        """Return the value under `key`."""
+        """Return the value under `key`.
+
+        Raises:
+            DocumentInvalid: there is no value.
+        """
         found = self.at(key)
         if found is None:
             raise self.invalid(f"{key!r} is missing")
@@ -247,6 +255,9 @@ class DocumentNode:
         """Return the referenced value with the keywords next to the `$ref` laid over it.
 
         Path items and operations need this: an overlay may have added keywords next to a `$ref`.
+
+        Raises:
+            DocumentInvalid: as `resolved`.
         """
         target = self.resolved()
         if target is self or not isinstance(self.value, dict) or self.value.keys() == {"$ref"}:
@@ -260,7 +271,11 @@ class DocumentNode:
         return replace(self, value=merged, beneath=beneath)
 
     def target(self, reference: str) -> "DocumentNode":
-        """Return the node that a reference string written here names."""
+        """Return the node that a reference string written here names.
+
+        Raises:
+            DocumentInvalid: it leads nowhere or out of the document.
+        """
         found, fault = self._pointed(reference)
         if fault is None:
             return found
@@ -295,7 +310,11 @@ class DocumentNode:
         return self._placed(meant)
 
     def dynamic_targets(self, reference: str) -> "list[DocumentNode]":
-        """Return every schema that a `$dynamicRef` written here may mean, in any dynamic scope."""
+        """Return every schema that a `$dynamicRef` written here may mean, in any dynamic scope.
+
+        Raises:
+            DocumentInvalid: it leads nowhere.
+        """
         name = reference.partition("#")[2]
         others = self.names.all_dynamic_anchors(name) if self.names else []
         return [self.target(reference), *map(self._placed, others)]

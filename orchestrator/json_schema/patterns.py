@@ -490,7 +490,11 @@ def _read(pattern: str) -> _Pattern:
 
 
 def _is_unicode(pattern: str) -> bool:
-    """Return True if the pattern is well-formed with the flag u, False if only without."""
+    """Return True if the pattern is well-formed with the flag u, False if only without.
+
+    Raises:
+        ValueError: it is well-formed in neither way.
+    """
     try:
         regress.Regex(pattern, "u")
         return True

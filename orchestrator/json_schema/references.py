@@ -20,7 +20,11 @@ def format_pointer(tokens: Iterable[str | int]) -> str:
 
 
 def parse_pointer(pointer: str) -> tuple[str, ...]:
-    """Return the steps of a pointer."""
+    """Return the steps of a pointer.
+
+    Raises:
+        ValueError: it is not empty and does not start with a slash.
+    """
     if not pointer:
         return ()
     if not pointer.startswith("/"):
@@ -29,7 +33,11 @@ def parse_pointer(pointer: str) -> tuple[str, ...]:
 
 
 def follow(root: JsonValue, tokens: Iterable[str]) -> JsonValue:
-    """Return the value at the end of these steps."""
+    """Return the value at the end of these steps.
+
+    Raises:
+        LookupError: a step leads nowhere.
+    """
     value = root
     for token in tokens:
         if isinstance(value, dict):

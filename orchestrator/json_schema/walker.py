@@ -64,7 +64,11 @@ def subschemas(schema: JsonValue, keywords: Container[str] = KEYWORDS) -> Iterat
 def subschema_nodes(
     schema: DocumentNode, keywords: Container[str] = KEYWORDS
 ) -> Iterator[DocumentNode]:
-    """Yield the direct subschemas of a schema in a document, as written."""
+    """Yield the direct subschemas of a schema in a document, as written.
+
+    Raises:
+        DocumentInvalid: a keyword has an invalid value.
+    """
     for keyword, child in schema.raw_items() if isinstance(schema.value, dict) else ():
         holds = KEYWORDS.get(keyword) if keyword in keywords else None
         if holds == "schema":

@@ -48,7 +48,13 @@ def keep(
 def match(
     items: Sequence[JsonObject], arguments: Mapping[str, Any], *, is_span: bool = False
 ) -> list[JsonObject]:
-    """Return the items that contain a word of the query and have the requested values."""
+    """Return the items that contain a word of the query and have the requested values.
+
+    Args:
+        items: the items of the list.
+        arguments: the arguments of the request.
+        is_span: start_date and end_date delimit a span instead of naming exact days.
+    """
     equals = {k: v for k, v in arguments.items() if not (is_span and k in _SPAN)}
     kept = [item for item in items if _is_asked_for(item, equals)]
     return [item for item in kept if _is_between(item, arguments)] if is_span else kept

@@ -28,7 +28,11 @@ class CurrencyAmount(NamedTuple):
 
 
 def money(amount: Any, currency: str | None = None) -> CurrencyAmount:
-    """Return an amount rounded to cents, half up."""
+    """Return an amount rounded to cents, half up.
+
+    Raises:
+        decimal.InvalidOperation: amount is not a number.
+    """
     exact = Decimal(str(amount)).quantize(_CENT, rounding=ROUND_HALF_UP)
     return CurrencyAmount(exact, currency or DEFAULT_CURRENCY)
 

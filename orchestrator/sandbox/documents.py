@@ -290,7 +290,11 @@ class Document:
     def repeated_inputs(
         self, operation: ServedOperation
     ) -> list[tuple[ServedOperation, dict[str, RuntimeExpression]]]:
-        """Return the inputs by which a cancel or a probe repeats the request of its resource."""
+        """Return the inputs by which a cancel or a probe repeats the request of its resource.
+
+        Returns:
+            Each operation that it cancels or checks, with the inputs that repeat the request.
+        """
         found = []
         for maker in self.operations:
             for called, args in ((maker.cancels, maker.compensation_args), maker.probe or ("", {})):

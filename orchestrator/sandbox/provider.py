@@ -62,7 +62,11 @@ class ProviderReads:
         self._compose = compose
 
     def answer(self, call: Call) -> Any:
-        """Return the body of the answer: one resource, or a list."""
+        """Return the body of the answer: one resource, or a list.
+
+        Raises:
+            RequestRefused: the resource does not exist.
+        """
         if call.operation.list_name is not None:
             return self._list(call)
         schema = call.operation.answer_schema
@@ -250,7 +254,11 @@ class Provider:
         )
 
     def answer(self, call: Call) -> ProviderAnswer:
-        """Perform the call, once per idempotency key."""
+        """Perform the call, once per idempotency key.
+
+        Raises:
+            RequestRefused: the call is refused and has no effect.
+        """
         operation, key = call.operation, call.cause.idempotency_key
         if key is None or operation.kind is OperationKind.READ:
             body = self._perform(call)

@@ -242,7 +242,11 @@ class ResourceFinder:
         return not self._store.offer_of_id(value) and not any(standing)
 
     def by_reference(self, call: Call, named: str | None) -> Resource:
-        """Return the resource of the call's client reference."""
+        """Return the resource of the call's client reference.
+
+        Raises:
+            RequestRefused: there is no reference, or no resource has it.
+        """
         reference = call.arguments.get("client_reference")
         found = self._store.resource_by_reference(str(reference), named) if reference else None
         if found is None:
@@ -268,7 +272,11 @@ class ResourceFinder:
         return None
 
     def to_cancel(self, call: Call) -> Resource:
-        """Return the resource that a paired cancel means: by its id, else by repeated inputs."""
+        """Return the resource that a paired cancel means: by its id, else by repeated inputs.
+
+        Raises:
+            RequestRefused: there is no such resource.
+        """
         ids: dict[str, str] = {}
         for maker in self._document.cancelled_by(call.operation):
             ids |= self._document.cancel_inputs(maker)
@@ -276,13 +284,21 @@ class ResourceFinder:
         return found or self.by_reference(call, next(iter(ids.values()), None))
 
     def unpaired(self, call: Call) -> Resource | None:
-        """Return the resource that an unpaired DELETE means; None for one that no call created."""
+        """Return the resource that an unpaired DELETE means; None for one that no call created.
+
+        Raises:
+            RequestRefused: the resource would be known if it existed.
+        """
         if "client_reference" in call.arguments:
             return self.by_reference(call, None)
         return self.at_place(call) or self.named(call)
 
     def named(self, call: Call) -> Resource | None:
-        """Return the resource whose id a call gives; None when it gives no id."""
+        """Return the resource whose id a call gives; None when it gives no id.
+
+        Raises:
+            RequestRefused: nothing has this id.
+        """
         ids = {name: name for name in self._document.reference_names}
         return self._by_id(call, ids, is_stocked=self._is_stocked)
 

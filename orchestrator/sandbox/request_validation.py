@@ -170,7 +170,11 @@ def _is_schema_for(media_type: str, types: set[str]) -> bool:
 
 
 def sent_path(scope: Mapping[str, Any]) -> str:
-    """Return the path after the document's prefix, decoded except for encoded slashes."""
+    """Return the path after the document's prefix, decoded except for encoded slashes.
+
+    Args:
+        scope: the ASGI scope of the request.
+    """
     prefix = len(scope.get("root_path", ""))
     raw = (scope.get("raw_path") or b"").decode("latin-1").partition("?")[0]
     kept = "%2F".join(unquote(part) for part in _SLASH.split(raw))
@@ -228,7 +232,11 @@ class _Part(NamedTuple):
 
 
 def described_type(content: Mapping[str, Any], content_type: str) -> Mapping[str, Any]:
-    """Return a document's entry for a media type: its own, else that of a matching range."""
+    """Return a document's entry for a media type: its own, else that of a matching range.
+
+    Raises:
+        UnknownType: there is no such entry.
+    """
     essence = essence_of(content_type)
     exact = {essence_of(name): entry for name, entry in content.items()}
     for name in (essence, *sorted(exact, key=lambda name: name.count("*"))):
@@ -240,7 +248,11 @@ def described_type(content: Mapping[str, Any], content_type: str) -> Mapping[str
 
 
 def read_body(book: SchemaBook, entry: Mapping[str, Any], content_type: str, data: bytes) -> Any:
-    """Return the value of a body."""
+    """Return the value of a body.
+
+    Raises:
+        UnreadableBody: the body does not match its content type.
+    """
     schema: Schema = entry.get("schema") or {}
     values = WireValues(book)
     essence = essence_of(content_type)

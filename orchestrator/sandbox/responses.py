@@ -145,7 +145,14 @@ def broken_success(
     answer: ProviderAnswer | None = None,
     earlier: Mapping[str, Any] = {},
 ) -> Response:
-    """Return a success status with a body that its document does not declare."""
+    """Return a success status with a body that its document does not declare.
+
+    Args:
+        breach: the kind of body.
+        status: the declared status.
+        answer: the true answer; None for a page or an error.
+        earlier: the ids of an earlier answer.
+    """
     if breach == "html":
         return HTMLResponse(_PAGE.format("Maintenance"), status_code=status)
     if breach == "error":
@@ -199,7 +206,11 @@ def _unnamed(body: Any) -> Any:
 
 
 async def drop(scope: Scope, receive: Receive) -> None:
-    """Close the connection without an answer."""
+    """Close the connection without an answer.
+
+    Raises:
+        ConnectionAbortedError: the app runs without a server, so there is no connection to close.
+    """
     _connection(scope).abort()
     await _until_closed(receive)
 

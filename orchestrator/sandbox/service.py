@@ -194,6 +194,10 @@ class Service:
         """Validate, perform and record a request with its effect in one transaction.
 
         If `is_kept` is False, the request is rolled back after its answer is made.
+
+        Raises:
+            RequestRefused: credentials are missing, the request does not follow the document, the
+                provider refuses, or no answer can be generated from the schema.
         """
         operation, request = visit.operation, visit.request
         _check_credentials(self._document, operation, request)
@@ -282,7 +286,11 @@ def _status_seen(rule: FaultRule | None, status: int) -> int | None:
 
 
 def _check_credentials(document: Document, operation: ServedOperation, request: Request) -> None:
-    """Check that the credentials of one security alternative are present; any value is accepted."""
+    """Check that the credentials of one security alternative are present; any value is accepted.
+
+    Raises:
+        RequestRefused: 401; a credential is missing.
+    """
     alternatives = operation.raw.get("security", document.raw.get("security")) or []
     if not alternatives or any(not alternative for alternative in alternatives):
         return

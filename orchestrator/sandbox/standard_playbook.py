@@ -82,7 +82,11 @@ def charge_car(draft: Draft) -> None:
 def _refuse_backwards(
     draft: Draft, first: str, last: str, *, is_same_day_fine: bool = False
 ) -> int:
-    """Return the days between two dates."""
+    """Return the days between two dates.
+
+    Raises:
+        RequestRefused: the second date is too early.
+    """
     days = (_day(draft, last) - _day(draft, first)).days
     if days < 0 or (days == 0 and not is_same_day_fine and first == "check_in"):
         status = draft.call.operation.refusal(422, 400)

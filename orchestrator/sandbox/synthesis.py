@@ -57,7 +57,11 @@ class Effort:
         return self.values > _PLENTY
 
     def spend(self, values: int) -> None:
-        """Count values."""
+        """Count values.
+
+        Raises:
+            UnsupportedSchema: the answer has more values than allowed.
+        """
         self.values += values
         if self.values > _MOST:
             raise UnsupportedSchema(f"more than {_MOST:,} values would have to be made")
@@ -121,7 +125,11 @@ class Synthesizer:
         return self._first_valid(resolved, candidates, name)
 
     def object(self, schema: Schema, scene: Scene, *, depth: int = 0) -> dict[str, Any]:
-        """Return one object with every property that the scene does not omit."""
+        """Return one object with every property that the scene does not omit.
+
+        Raises:
+            UnsupportedSchema: no candidate conforms.
+        """
         resolved = self._book.resolve(schema)
         first: dict[str, Any] | None = None
         fault: UnsupportedSchema | None = None
@@ -208,7 +216,11 @@ class Synthesizer:
         return made
 
     def identifier(self, schema: Schema, rng: Random, *, name: str) -> str | int:
-        """Return an id in the style of the schema's example: "bkg_" and more for "bkg_4f81c0"."""
+        """Return an id in the style of the schema's example: "bkg_" and more for "bkg_4f81c0".
+
+        Raises:
+            UnsupportedSchema: no candidate conforms.
+        """
         kinds = self._book.variants(schema)
         named = (kind for kind in kinds if self._book.type_of(kind) in ("string", "integer"))
         resolved = next(named, kinds[0])

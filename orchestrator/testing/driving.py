@@ -81,6 +81,9 @@ async def eventually(ask: Callable[[], Awaitable[T]], *, timeout_s: float = 30.0
     """Return the first truthy answer, polling less and less often.
 
     Example: `cards = await eventually(mission.confirmations)`
+
+    Raises:
+        TimeoutError: there was none in time.
     """
     clock, pause_s = asyncio.get_running_loop().time, _SHORTEST_PAUSE_S
     async with asyncio.timeout(timeout_s):
@@ -128,7 +131,11 @@ def _thing(effect: JsonObject) -> tuple[str, str, str]:
 
 
 async def assert_nothing_left(sandbox: SandboxClient, mission: MissionHandle) -> None:
-    """Fail if a finished mission left anything at a provider or to an operator."""
+    """Fail if a finished mission left anything at a provider or to an operator.
+
+    Raises:
+        AssertionError: a sentence for each leftover.
+    """
     await mission.result()
     # Not from the result, as a rollback may have followed it.
     ledger = (await mission.snapshot()).ledger

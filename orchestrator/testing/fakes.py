@@ -143,6 +143,10 @@ def fake_obligation(call_id: str = "m.1-leg.1", **stated: Any) -> Obligation:
     fake_obligation(state=ObligationState.COMMITTED, response={"booking_id": "b1"})
     fake_obligation("trip.2-car.7", tool="rent_car", cancel_tool=None)
     ```
+
+    Args:
+        call_id: the id, made of mission, leg and step.
+        stated: fields with other values.
     """
     mission_id, leg_id, _ = call_id.split(".")
     fields = {

@@ -56,7 +56,11 @@ class MemorySecrets:
         self._values = dict(values or {})
 
     def get(self, name: str) -> str:
-        """Return a secret."""
+        """Return a secret.
+
+        Raises:
+            SecretMissing: the mapping does not contain it.
+        """
         try:
             return self._values[name]
         except KeyError:
@@ -107,7 +111,11 @@ class MemoryCatalogs:
         self._kept[catalog.digest] = catalog
 
     def get(self, digest: str) -> Catalog:
-        """Return the catalog of that digest."""
+        """Return the catalog of that digest.
+
+        Raises:
+            CatalogNotFound: the catalog is not stored, or `lost` is set.
+        """
         if self.lost or digest not in self._kept:
             raise CatalogNotFound(digest)
         return self._kept[digest]
@@ -146,7 +154,11 @@ class MemoryObservations(SqlObservations):
         return super().put(mission_id, key, piece)
 
     def get(self, mission_id: str, key: str) -> bytes:
-        """Return a stored piece."""
+        """Return a stored piece.
+
+        Raises:
+            ObservationMissing: the piece was not stored, or is lost.
+        """
         if self.lost:
             raise ObservationMissing(mission_id, "memory")
         return super().get(mission_id, key)

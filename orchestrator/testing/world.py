@@ -134,7 +134,11 @@ class Hold:
         self.release()
 
     async def reached(self, *, timeout_s: float = 20.0) -> None:
-        """Wait until the activity is held."""
+        """Wait until the activity is held.
+
+        Raises:
+            TimeoutError: the activity was not called in time.
+        """
         async with asyncio.timeout(timeout_s):
             await self._reached.wait()
 

@@ -68,7 +68,12 @@ class ModelServer:
     """
 
     def __init__(self, script: ScriptedModel | None = None, *, key: str = KEY) -> None:
-        """Create a server that answers 500 when neither a reply is queued nor a script given."""
+        """Create a server that answers 500 when neither a reply is queued nor a script given.
+
+        Args:
+            script: called with each request.
+            key: required in requests; change it to rotate the key.
+        """
         self.script = script
         self.key = key
         self.requests: list[ReceivedRequest] = []
