@@ -91,6 +91,11 @@ async def test_an_order_gets_its_search_by_schema(
             {"recipient_email": "kim@example.com", "text": "the parcel has arrived"},
         ),
         (
+            "Email kim@example.com saying that the parcel has arrived",
+            "message_send_email",
+            {"recipient_email": "kim@example.com", "text": "the parcel has arrived"},
+        ),
+        (
             'Email kim@example.com with the subject "Plan" saying "See you"',
             "message_send_email",
             {"recipient_email": "kim@example.com", "subject": "Plan", "text": "See you"},
@@ -291,6 +296,23 @@ async def test_a_missing_value_is_asked_for_by_its_schema(mission: Mission) -> N
     asked = run.last(run.plan.legs[0].leg_id)
     assert isinstance(asked, AskUser)
     assert set(asked.fields) == {"origin", "departure_date"}
+
+
+@pytest.mark.parametrize(
+    "added", ["but leave Bob out", "unless it rains", ", except on Mondays", ", no wait, to Bo"]
+)
+@pytest.mark.parametrize("lead", ["saying", "that"])
+async def test_nobody_guesses_where_an_unquoted_text_ends(
+    mission: Mission, lead: str, added: str
+) -> None:
+    """What may be the order's rather than the text's is asked about; a quotation is sent whole."""
+    order = f"Email kim@example.com {lead}"
+
+    plan = (await mission.run(f"{order} the parcel has arrived {added}")).plan
+    quoted = (await mission.run(f'{order} "the parcel has arrived {added}"')).plan
+
+    assert plan.doubts
+    assert not quoted.doubts
 
 
 async def test_a_day_that_has_just_passed_is_asked_about(mission: Mission) -> None:
