@@ -355,16 +355,42 @@ def charged_in(body: JsonValue) -> Money | None:
     """Return the charge that an answer states; None if it is not plain.
 
     A part may be taken now and the rest later, but never more than the price: the higher amount was
-    charged. If the amounts are in different currencies, the taken amount counts.
+    charged. If the amounts are in different currencies, the taken amount counts. A taken amount in
+    unclear units is no other than the stated one if one of its readings is.
     """
     stated = _every_price(body)
     taken = frozenset(_amounts_named(body, _is_taken, "", _MOST_TAKEN_LEVELS))
     known = frozenset(money for money in stated if money is not None)
+    unclear = (_readings_of(text) for text in _unclear_taken(body, _MOST_TAKEN_LEVELS))
+    if any(known.isdisjoint(readings) for readings in unclear):
+        return None
     if not taken or known != stated or len({money.currency for money in taken}) > 1:
         return _only(stated)
     (currency,) = {money.currency for money in taken}
     nearby = frozenset(money for money in known if money.currency == currency)
     return max(taken | nearby, key=lambda money: money.amount)
+
+
+def _unclear_taken(value: JsonValue, levels: int) -> Iterator[str]:
+    """Yield the amounts in unclear units under the names of what was taken."""
+    if not isinstance(value, dict) or not levels:
+        return
+    for name, inner in value.items():
+        if not _is_taken(name):
+            yield from _unclear_taken(inner, levels - 1)
+            continue
+        held = inner.values() if isinstance(inner, dict) else (inner,)
+        yield from (one for one in held if isinstance(one, str) and one.endswith(UNCLEAR))
+
+
+def _readings_of(unclear: str) -> tuple[Money, ...]:
+    """Return both amounts that a number in unclear units may be; none if it is not ours."""
+    number, code = (*unclear.split(maxsplit=2), "", "")[:2]
+    amount, currency = as_decimal(number), code.rstrip(",")
+    if amount is None or amount < 0 or not currencies.exists(currency):
+        return ()
+    small = amount.scaleb(-currencies.EXPONENTS.get(currency, 0))
+    return Money(amount=amount, currency=currency), Money(amount=small, currency=currency)
 
 
 def _is_taken(name: str) -> bool:

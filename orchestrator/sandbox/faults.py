@@ -44,10 +44,11 @@ OddAnswer = Literal[
     "says_no",
     "huge_id",
     "id_twice",
+    "costly",
 ]
 """The true answer with one oddity: a null, a time without offset, half a character, headers that no
 reader can use, another status and type, half a batch, a state that is no success yet, a `success:
-false`, an id of 20 kB, or the id of an earlier call of the mission."""
+false`, an id of 20 kB, the id of an earlier call of the mission, or 300,000 more values."""
 
 Role = Literal["call", "probe", "cancel", "read"]
 """The purpose of a request: to change something, to check the outcome of a change, to cancel it, or

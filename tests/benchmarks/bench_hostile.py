@@ -201,7 +201,7 @@ async def _held(answer: _Answer) -> float:
             )
         )
     )
-    secrets = MemorySecrets({"shop_key": _SECRET})
+    secrets = MemorySecrets({"shop__key": _SECRET})
     async with ToolClient(secrets=secrets, pii=MemoryPii(), http=http) as tools:
         for _ in range(_TIMES):
             async with _watched() as beats:

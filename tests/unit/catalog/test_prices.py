@@ -307,6 +307,8 @@ _OFFER: JsonObject = {"offer_id": "o-1", "price": {"amount": "10.00", "currency"
         {"tip": "\uff15\uff10\uff10"},
         {"tip": "5e2"},
         {"extras": '[{"amount": 500}]'},
+        {"pieces": "2x"},
+        {"pieces": "\u00d7 3"},
         {"guests": {"adults": 1, "children": 1}},
         {"price": _TEN, "deposit": _TEN},
     ],
@@ -386,6 +388,26 @@ def test_an_amount_of_an_answer_is_named_however_it_is_written(more: JsonObject)
     named = named_amounts(fake_tool("pay"), {}, {"total": _TEN, **more})
 
     assert [str(money) for money in named] == ["400.00 EUR"]
+
+
+@pytest.mark.parametrize(
+    ("taken", "charged"),
+    [
+        (400, None),
+        ({"value": 400, "currency_code": "EUR"}, None),
+        (1000, "10.00 EUR"),
+        (10, "10.00 EUR"),
+        ("as many of its smallest unit: the document does not say", None),
+    ],
+)
+def test_what_was_taken_in_unclear_units_leaves_no_charge(
+    taken: JsonValue, charged: str | None
+) -> None:
+    """400 EUR or 4.00; unless one of both readings is the amount that the answer states."""
+    body: JsonObject = {"total": "10.00", "currency": "EUR", "charged": taken}
+    price = charged_price(fake_tool("pay"), {}, body)
+
+    assert (None if price is None else str(price)) == charged
 
 
 def test_an_answer_that_repeats_an_amount_repeats_its_units() -> None:

@@ -71,6 +71,7 @@ ODD: dict[OddAnswer, Callable[[httpx.Response], bool]] = {
     "requires_action": lambda odd: odd.json()["status"] == "requires_action",
     "says_no": lambda odd: odd.json()["success"] is False,
     "huge_id": lambda odd: len(odd.json()["order_id"]) == 20_000,
+    "costly": lambda odd: sum(map(len, odd.json()["rows"])) == 300_000,
 }
 
 
