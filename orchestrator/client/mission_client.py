@@ -3,6 +3,7 @@
 import logging
 import secrets
 from collections.abc import AsyncGenerator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from temporalio.client import Client
