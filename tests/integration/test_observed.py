@@ -1,4 +1,4 @@
-"""Observed calls over a real server, store and provider: nothing is gated, and the report says so."""
+"""Observed calls over a real server, store and provider: nothing is gated, and reports say so."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ async def test_an_observed_mission_says_so_and_can_be_rolled_back(
     assert result.status is MissionStatus.SUCCEEDED
     assert result.observed
     assert held
-    assert OBSERVED in shown.out
-    assert "observed" in listed.out
+    assert OBSERVED in shown.stdout
+    assert "observed" in listed.stdout
     assert not report.parked
     assert not await sandbox.live(mission.mission_id)
 
