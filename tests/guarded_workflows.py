@@ -26,6 +26,19 @@ class Table:
 
 
 @workflow.defn
+class TwoTables:
+    """Reserves a table, and another one that does not exist."""
+
+    @workflow.run
+    async def run(self, day: str) -> None:
+        """Fail at the second."""
+        async with ToolSaga("tables", requester="ana@example.com") as saga:
+            await reserve(saga, day)
+            gone = {"table_slot_id": "tbl_nosuchslot", **PERSON}
+            await saga.call("dining_reserve_table", gone)
+
+
+@workflow.defn
 class Unclosed:
     """Reserves a table in a saga whose block never ends."""
 

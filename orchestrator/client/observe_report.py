@@ -96,7 +96,7 @@ class ObserveReport(Record):
 
 
 @dataclass
-class _Run:
+class ObservedCalls:
     """The observed calls of one mission or saga in one run of its workflow, in their order."""
 
     workflow: WorkflowExecution
@@ -116,7 +116,7 @@ async def observe_report(
         since: the earliest start.
         most: limit of the workflows that are read.
     """
-    runs: list[_Run] = []
+    runs: list[ObservedCalls] = []
     unread: list[str] = []
     found = 0
     with connection.explaining():
@@ -163,15 +163,17 @@ async def _pages(
         yield page
 
 
-async def _read(client: Client, workflow: WorkflowExecution) -> tuple[list[_Run], str]:
+async def _read(client: Client, workflow: WorkflowExecution) -> tuple[list[ObservedCalls], str]:
     """Return the observed calls of one run of a workflow, and why some could not be read."""
-    runs: dict[str, _Run] = {}
+    runs: dict[str, ObservedCalls] = {}
     why, count = "", 0
     try:
         for key, noted in (await workflow.memo()).items():
             if key.startswith(names.OBSERVED_MEMO) and noted is not None:
                 mission_id = key.removeprefix(names.OBSERVED_MEMO)
-                runs[mission_id] = _Run(workflow, mission_id, ObservedRun.model_validate(noted))
+                runs[mission_id] = ObservedCalls(
+                    workflow, mission_id, ObservedRun.model_validate(noted)
+                )
         async for event in raw_history.run_events(client, workflow.id, workflow.run_id):
             if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
                 scheduled = event.activity_task_scheduled_event_attributes
@@ -207,7 +209,7 @@ def _failed(message: str) -> ObservedCall:
 
 
 def report_of(
-    runs: Sequence[_Run],
+    runs: Sequence[ObservedCalls],
     catalogs: Mapping[str, Catalog],
     *,
     since: datetime,
@@ -217,7 +219,7 @@ def report_of(
     """Return the report on observed runs; a call that a reset copied into a run counts once."""
     caught: list[Caught] = []
     asks: list[WouldAsk] = []
-    effects: dict[tuple[str, str], dict[tuple[str, str], tuple[_Run, Obligation]]]
+    effects: dict[tuple[str, str], dict[tuple[str, str], tuple[ObservedCalls, Obligation]]]
     effects = defaultdict(dict)
     charged, calls, consequences = Spend(), 0, 0
     others: set[str] = set()
@@ -261,7 +263,7 @@ def report_of(
 
 
 def _twice(
-    effects: Mapping[tuple[str, str], Mapping[tuple[str, str], tuple[_Run, Obligation]]],
+    effects: Mapping[tuple[str, str], Mapping[tuple[str, str], tuple[ObservedCalls, Obligation]]],
 ) -> Iterator[Caught]:
     for (tool, _), same in effects.items():
         stand = list(same.values())
@@ -274,7 +276,7 @@ def _twice(
 class _Review:
     """Goes through the calls of one run as a guard would have."""
 
-    def __init__(self, run: _Run, policy: MissionPolicy) -> None:
+    def __init__(self, run: ObservedCalls, policy: MissionPolicy) -> None:
         self._run, self._policy = run, policy
         self._rules = run.terms.policy.spending.beside(policy.spending)
         self._seen: list[Observation] = []
@@ -406,7 +408,7 @@ class _Review:
         self._caught.append(_caught(kind, self._run, text, call_id=wanted.call_id))
 
 
-def _caught(kind: Kind, run: _Run, text: str, *, call_id: str = "") -> Caught:
+def _caught(kind: Kind, run: ObservedCalls, text: str, *, call_id: str = "") -> Caught:
     return Caught(
         kind=kind,
         mission_id=run.mission_id,
