@@ -20,9 +20,7 @@ _CALL: Final[ContextVar[str | None]] = ContextVar("tool_call_id", default=None)
 class SessionTool(StructuredTool):
     """A tool whose calls are named by the ids that a model gives them."""
 
-    async def arun(
-        self, tool_input: str | dict[str, Any], *args: Any, **options: Any
-    ) -> Any:
+    async def arun(self, tool_input: str | dict[str, Any], *args: Any, **options: Any) -> Any:
         """Make the call; a node that runs again makes the same call."""
         before = _CALL.set(options.get("tool_call_id"))
         try:
