@@ -373,7 +373,12 @@ class SessionWorkflow:
             touched=self._touched,
             watchers=tuple(self._watchers),
         )
-        workflow.continue_as_new(SessionInput(**dict(self._terms), before=state))
+        settled = {
+            f"{names.OUTCOME_MEMO}{call_id}": call.outcome
+            for call_id, call in self._calls.items()
+            if call.outcome
+        }
+        workflow.continue_as_new(SessionInput(**dict(self._terms), before=state), memo=settled)
 
     # -- refusals ---------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from orchestrator.activities.cancel_review import CancelReview, approved_as
 from orchestrator.activities.catalog_activities import CatalogActivities, await_key
 from orchestrator.activities.kept_messages import KeptMessages
 from orchestrator.activities.observe_activities import ObserveActivities
+from orchestrator.activities.offer_activities import OfferActivities
 from orchestrator.activities.plan_activities import PlanActivities
 from orchestrator.activities.planning_activities import HandOverActivities
 from orchestrator.activities.prepare_activities import PrepareActivities
@@ -73,6 +74,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.one_step import inside_wall
 from orchestrator.planning.planner import PlannedStep, as_planned
+from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.orders import MOST_EFFECTS, Order
@@ -337,6 +339,7 @@ class FakeWorld:
             self._check_model,
             self._discover_tools,
             CatalogActivities(self.catalog, self.catalogs).await_state,
+            OfferActivities(self.catalogs, Router).offer_tools,
             self._prepare_call,
             self._prepare_overcharge,
             self._invoke_tool,

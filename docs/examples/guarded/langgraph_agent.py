@@ -1,7 +1,7 @@
-"""An agent of LangGraph that books with the tools of a session; each consequence has a card."""
+"""An agent of LangGraph that books: its tools are those of a session, all or nothing."""
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
@@ -9,32 +9,31 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from orchestrator import MissionClient
 
 
-async def run(
-    client: MissionClient, model: BaseChatModel, saver: BaseCheckpointSaver[str], trip: str
+async def dine(
+    client: MissionClient, model: BaseChatModel, saver: BaseCheckpointSaver[str], dinner: str
 ) -> list[AnyMessage]:
-    """Reserve a table; run again with the same id after a crash, it goes on where it was."""
-    session = await client.session(requester="ana@example.com", session_id=trip)
+    """Reserve two tables; run again under the same id, it goes on where a crash has left it."""
+    session = await client.session(requester="ana@example.com", session_id=dinner)
     tools = await session.tools(["dining_*"])
-    ask = model.bind_tools(tools)
+    thinking = model.bind_tools(tools)
 
-    async def decide(state: MessagesState) -> MessagesState:
-        return {"messages": [await ask.ainvoke(state["messages"])]}
+    async def think(state: MessagesState) -> MessagesState:
+        return {"messages": [await thinking.ainvoke(state["messages"])]}
 
     graph = StateGraph(MessagesState)
-    graph.add_node("decide", decide)
+    graph.add_node("think", think)
     graph.add_node("tools", ToolNode(tools))
-    graph.add_edge(START, "decide")
-    graph.add_conditional_edges("decide", tools_condition)
-    graph.add_edge("tools", "decide")
+    graph.add_edge(START, "think")
+    graph.add_conditional_edges("think", tools_condition)
+    graph.add_edge("tools", "think")
     agent = graph.compile(checkpointer=saver)
 
-    thread = {"configurable": {"thread_id": trip}}
+    thread = {"configurable": {"thread_id": dinner}}
     is_new = not (await agent.aget_state(thread)).values
     request = {"messages": [("user", "Reserve two tables in Lisbon for next week")]}
-    try:
-        end = await agent.ainvoke(request if is_new else None, thread)
-    except Exception:
-        await session.rollback(reason="the agent failed")
-        raise
-    await session.complete()
-    return list(end["messages"])
+    messages = (await agent.ainvoke(request if is_new else None, thread))["messages"]
+    if any(isinstance(one, ToolMessage) and one.status == "error" for one in messages):
+        await session.rollback(reason="a call of the agent failed")
+    else:
+        await session.complete()
+    return list(messages)
