@@ -139,11 +139,15 @@ class Authority:
         """Return a plan with its limits, marked for approval if either policy requires that."""
         wanted = mission.policy.plan_first or self.policy.plan_first
         fields = {name: getattr(plan, name) for name in MissionPlan.model_fields}
+        is_shorter = self.policy.hold_limit < mission.policy.hold_limit
         return BegunPlan(
             **fields,
             needs_approval=wanted,
             limits=self.limits(mission.policy),
             leg_limits=mission.policy.leg_limits.intersect(self.policy.leg_limits),
+            hold_limit=self.policy.hold_limit if is_shorter else None,
+            most=self.policy.limits,
+            most_of_leg=self.policy.leg_limits,
         )
 
     def limits(self, missions: MissionPolicy) -> Limits:

@@ -45,6 +45,9 @@ _OURS: Final = frozenset(
 )
 
 
+MISUSED: Final = "ToolSagaMisused"
+
+
 class SagaRouting(Interceptor):
     """Worker interceptor that lets people decide on the cards of sagas, and ends open sagas."""
 
@@ -263,4 +266,4 @@ def _own_update() -> str | None:
 
 def misused(sentence: str) -> ApplicationError:
     """Return the failure of a workflow that misuses a saga."""
-    return ApplicationError(sentence, type="ToolSagaMisused", non_retryable=True)
+    return ApplicationError(sentence, type=MISUSED, non_retryable=True)
