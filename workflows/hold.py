@@ -13,6 +13,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.errors import QuestionError
+    from orchestrator.core.limits import LimitReached, Limits
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.hold import (
         ARGUMENTS,
@@ -24,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
         HoldRecord,
         answer_fields,
         hold_question,
+        raised_limit,
         rolls_back_at,
         standing_of,
     )
@@ -35,6 +37,7 @@ with workflow.unsafe.imports_passed_through():
         LegStatus,
         Question,
     )
+    from orchestrator.messages.mission import BegunPlan
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.planning.models import CallTool, Observation
     from orchestrator.saga.ledger import Ledger
@@ -221,3 +224,23 @@ def repaired(leg: LegInput, hold: Hold, answer: HoldRecord) -> LegInput:
     acting = Acting(planned=PlanStepOutput(decision=call))
     state = opened.state.model_copy(update={"acting": acting, "step": state.step + 1, "part": 0})
     return opened.model_copy(update={"state": state})
+
+
+def raisable(hold: Hold, reached: LimitReached | None, plan: BegunPlan) -> Hold:
+    """Return the hold with the limit that a repair may raise; an agent's own is not raised here."""
+    most = {"the mission": plan.most, "each leg": plan.most_of_leg}
+    if reached is None or reached.of not in most:
+        return hold
+    return hold.model_copy(update={"limit": reached, "most": most[reached.of]})
+
+
+def raised(plan: BegunPlan, hold: Hold, text: str) -> tuple[BegunPlan, timedelta | None]:
+    """Return the plan with the limit that was reached raised, and the mission's new deadline."""
+    limit = raised_limit(hold, text)
+    changed = {n: one for n in Limits.model_fields if (one := getattr(limit, n)) is not None}
+    is_of_leg = hold.limit is not None and hold.limit.of == "each leg"
+    name, time = ("leg_limits", None) if is_of_leg else ("limits", limit.wall_clock)
+    limits: Limits = getattr(plan, name)
+    if time is None or limits.wall_clock is not None:
+        limits = limits.model_copy(update=changed)
+    return plan.model_copy(update={name: limits}), time

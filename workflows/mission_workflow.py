@@ -16,10 +16,10 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
     from orchestrator.core.errors import MissionIdTaken, QuestionError
-    from orchestrator.core.limits import LimitReached, Limits, Used, out_of_time
+    from orchestrator.core.limits import Used, out_of_time
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import ModelPause, ResumeInput
-    from orchestrator.messages.hold import Hold, raised_limit, why_not_repaired
+    from orchestrator.messages.hold import why_not_repaired
     from orchestrator.messages.leg import (
         AnswerInput,
         LegInput,
@@ -74,6 +74,8 @@ with workflow.unsafe.imports_passed_through():
         MissionHold,
         failure_of,
         question_before_rollback,
+        raisable,
+        raised,
         rejected_for_good,
         repaired,
     )
@@ -278,9 +280,10 @@ class MissionWorkflow:
             return False
         leg = self._legs.lost.get(failed.leg_id) if failed is not None else None
         ledger = self._live_ledger()
+        time = out_of_time(self._longest(), workflow.now() - self._started_at, of="the mission")
         hold = failure_of(failed, leg, self._error or "", why_not_repaired(ledger))
         question = question_before_rollback(
-            hold.model_copy(update=self._raisable(failed)),
+            raisable(hold, failed.limit if failed is not None else time, self._plan),
             ledger,
             question_id=names.hold_id(self._mission_id, len(self._hold.records) + 1),
             mission_id=self._mission_id,
@@ -292,18 +295,6 @@ class MissionWorkflow:
         self._hold.open(question)
         self._show(MissionStatus.ON_HOLD)
         return True
-
-    def _raisable(self, failed: LegResult | None) -> dict[str, object]:
-        """Return the limit that ended a leg or the mission, and how far it may be raised."""
-        reached = failed.limit if failed is not None else self._time_reached()
-        most = {"the mission": self._plan.most, "each leg": self._plan.most_of_leg}
-        if reached is None or reached.of not in most:
-            return {}
-        return {"limit": reached, "most": most[reached.of]}
-
-    def _time_reached(self) -> LimitReached | None:
-        passed = workflow.now() - self._started_at
-        return out_of_time(self._longest(), passed, of="the mission")
 
     async def _is_repaired(self) -> bool:
         """Wait for the end of the hold; return True if the mission goes on, False if it is kept.
@@ -326,28 +317,16 @@ class MissionWorkflow:
             return False
         self._error = None
         if answer.limit:
-            self._raise(question.hold, answer.limit)
+            self._plan, time = raised(self._plan, question.hold, answer.limit)
+            self._deadline_raised = time or self._deadline_raised
+            self._limits.take_plan(self._plan.limits, Used())
         for result in self._legs.results.values():
             self._keep(result)
-        legs = self._plan.leg_limits
+        limits = {"limits": self._plan.leg_limits}
         lost = [repaired(leg, question.hold, answer) for leg in self._legs.lost.values()]
         self._show(MissionStatus.RUNNING)
-        self._legs.reopen((leg.model_copy(update={"limits": legs}) for leg in lost), self._shared)
+        self._legs.reopen((leg.model_copy(update=limits) for leg in lost), self._shared)
         return True
-
-    def _raise(self, hold: Hold, text: str) -> None:
-        """Raise the limit that was reached."""
-        raised = raised_limit(hold, text)
-        changed = {n: one for n in Limits.model_fields if (one := getattr(raised, n)) is not None}
-        which = "limits"
-        if hold.limit is not None and hold.limit.of == "each leg":
-            which = "leg_limits"
-        elif raised.wall_clock is not None:
-            self._deadline_raised = raised.wall_clock
-            changed = changed if self._plan.limits.wall_clock is not None else {}
-        limits = getattr(self._plan, which).model_copy(update=changed)
-        self._plan = self._plan.model_copy(update={which: limits})
-        self._limits.take_plan(self._plan.limits, Used())
 
     async def _plan_of(self, goal: str) -> BegunPlan:
         """Plan a goal, and make the plan the mission's."""

@@ -388,7 +388,7 @@ class ToolSaga:
         with workflow.unsafe.imports_passed_through():
             from orchestrator.workflows.pydantic_ai_tools import GuardedToolset
 
-        return GuardedToolset(self, tools, prune=prune)
+        return GuardedToolset(_ForAgents(self), tools, prune=prune)
 
     async def function_tools(
         self, *, tools: Sequence[str], request: str = ""
@@ -403,7 +403,7 @@ class ToolSaga:
         with workflow.unsafe.imports_passed_through():
             from orchestrator.workflows.openai_agents_tools import function_tools
 
-        return await function_tools(self, tools, request=request)
+        return await function_tools(_ForAgents(self), tools, request=request)
 
     async def offered(self, tools: Sequence[str], request: str) -> Sequence[OfferedTool]:
         """Return the tools to offer to an agent, for frameworks without a method above."""
@@ -577,6 +577,18 @@ class ToolSaga:
     def hear(self, report: RollbackReport) -> None:
         """Take a rollback's signal, which means that there is a report to read."""
         self._rollback.hear(report)
+
+
+class _ForAgents:
+    """The calls of a saga for an agent, whose model may recover from a failure: nobody is asked."""
+
+    def __init__(self, saga: ToolSaga) -> None:
+        self._saga = saga
+        self.offered: Final = saga.offered
+
+    async def call(self, tool: str, arguments: JsonObject, *, reason: str = "") -> JsonValue:
+        """Make one call and return its answer."""
+        return await self._saga.call(tool, arguments, reason=reason, on_failure="rollback")
 
 
 class GuardedCall:

@@ -252,7 +252,7 @@ async def test_a_worker_dies_during_the_hold(workflow_env: object) -> None:
     world = FakeWorld(workflow_env.client, TOOLS, policy=OPERATORS)
     stage = Stage(workflow_env, world, "killed")
     world.answer("book_hotel", FULL, ToolOutcome(kind="succeeded", status=201, body={}))
-    async with stage.worker():
+    async with stage.worker(max_cached_workflows=0):  # nothing waits for that very worker
         script = (FLIGHT, HOTEL, *[gives_up_unless_done("book_hotel")] * 3)
         mission = await stage.start_leg("trip", *script, policy=ASK)
         question = await hold_of(mission)
