@@ -163,11 +163,15 @@ class Authority:
         wanted = mission.policy.plan_first or self.policy.plan_first
         wanted = wanted and not mission.observe
         fields = {name: getattr(plan, name) for name in MissionPlan.model_fields}
+        is_shorter = self.policy.hold_limit < mission.policy.hold_limit
         return BegunPlan(
             **fields,
             needs_approval=wanted,
             limits=self.limits(mission.policy),
             leg_limits=mission.policy.leg_limits.intersect(self.policy.leg_limits),
+            hold_limit=self.policy.hold_limit if is_shorter else None,
+            most=self.policy.limits,
+            most_of_leg=self.policy.leg_limits,
         )
 
     def limits(self, missions: MissionPolicy) -> Limits:

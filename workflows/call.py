@@ -144,6 +144,7 @@ class Caller:
         )
 
     async def _carry_out(self, wanted: CallTool, prepared: PreparedCall) -> None:
+        self._progress.attempt(wanted)
         if prepared.missing_personal or prepared.obstacles:
             await self._questions.ask_to_provide(wanted.tool, prepared)
             prepared = await self._prepared(wanted)
@@ -168,6 +169,8 @@ class Caller:
         except (LegLost, LegSkipped) as ended:
             self._progress.record(f"call {wanted.tool}", "refused", str(ended))
             raise
+        # A leg that is cancelled meanwhile, and repaired, goes on after this call.
+        self._progress.act_further(sent=permitted)
         outcome = await send(permitted, self._progress)
         self._asked.settle(permitted, outcome)
         why = outcome.reason or outcome.contract_breach

@@ -10,6 +10,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core import command_lines
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import ModelChange
+    from orchestrator.messages.hold import Hold
     from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
     from orchestrator.messages.mission import MissionResult, MissionStatus
     from orchestrator.messages.observed import OBSERVED
@@ -111,6 +112,7 @@ def _markdown(page: MissionPage) -> str:
     if mission.plan_made_by.model:
         lines.append(f"**Plan** {md.text(mission.plan_made_by.told)}")
     lines += [f"**Again** {md.text(one.told)}" for one in mission.replanned]
+    lines += [f"**Hold** {md.text(str(one))}" for one in mission.holds]
     if mission.error is not None:
         lines.append(f"**First error** {md.text(mission.error)}")
     if mission.summary:
@@ -134,12 +136,15 @@ _AS: Mapping[WaitKind, LegStatus] = {
     WaitKind.ANSWER: LegStatus.AWAITING_ANSWER,
     WaitKind.MODEL: LegStatus.AWAITING_MODEL,
 }
-_ASKS = frozenset({MissionStatus.AWAITING_ANSWER, MissionStatus.AWAITING_CONFIRMATION})
+_ASKS = frozenset(
+    {MissionStatus.AWAITING_ANSWER, MissionStatus.AWAITING_CONFIRMATION, MissionStatus.ON_HOLD}
+)
 _ENDED_BADLY = frozenset({MissionStatus.FAILED, MissionStatus.CANCELLED})
 _STANDING: Mapping[str, str] = {
     MissionStatus.PLANNING: "its goal is split into legs",
     MissionStatus.AWAITING_ANSWER: "nothing was done; what of its goal is in doubt is asked about",
     MissionStatus.AWAITING_CONFIRMATION: "nothing was done; its plan waits to be approved",
+    MissionStatus.ON_HOLD: "it failed; a person decides on what stands before it is taken back",
     MissionStatus.ROLLING_BACK: "what it did is taken back, without asking anybody",
     MissionStatus.SUCCEEDED: "it is over, and what it did stands",
     MissionStatus.INCOMPLETE: "it is over; what it did stands, and part of its goal was not done",
@@ -166,7 +171,16 @@ def _about_plan(own: LegWaiting) -> list[str]:
     """Return the mission's question about its plan, or the plan's card, in full."""
     if own.card is not None:
         return ["", *as_markdown(own.card).splitlines()]
-    return ["", "### About its plan", "", md.text(own.question.question)] if own.question else []
+    if own.question is None:
+        return []
+    if (hold := own.question.hold) is not None:
+        stands = [f"- {md.text(str(one))}" for one in hold.standing]
+        return [*md.section("On hold: what stands", stands), *_why_not(hold)]
+    return ["", "### About its plan", "", md.text(own.question.question)]
+
+
+def _why_not(hold: Hold) -> list[str]:
+    return ["", f"It cannot be repaired: {md.text(hold.no_repair)}"] if hold.no_repair else []
 
 
 def _waits(page: MissionPage) -> list[str]:
@@ -193,7 +207,7 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
         *([md.command(wait.tool)] if wait.tool else []),
         *([f"until {md.moment(wait.expires_at)}"] if wait.expires_at is not None else []),
     ]
-    what = "Decide" if is_card else "Answer"
+    what = "Decide" if is_card or wait.waits_for is WaitKind.HOLD else "Answer"
     card = page.waiting[leg_id].card if leg_id in page.waiting else None
     return [
         f"**{what}** {md.text(wait.title)}: {', '.join(facts)}",

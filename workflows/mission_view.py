@@ -12,6 +12,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Usage
+    from orchestrator.messages.hold import HoldRecord
     from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
     from orchestrator.messages.mission import (
         MissionRequest,
@@ -52,6 +53,7 @@ class MissionView:
     ledger: Ledger | None
     started_at: datetime
     finished_at: datetime | None
+    holds: tuple[HoldRecord, ...] = ()
     stalled: str = ""
     """Reason why the mission waits for state that workers store."""
 
@@ -87,6 +89,7 @@ class MissionView:
             replanned=self.replanned,
             plan_waits=self.plan_waits,
             plan_answers=self.answers,
+            holds=self.holds,
             plan_decisions=self.decisions,
             stalled=self.stalled,
         )

@@ -102,6 +102,8 @@ class Progress:
         """Calls sent in this step and the previous one, for display only."""
         self._usage: Usage | None = None
         """Usage of planning the step, until its first record reports it."""
+        self._left_off: Acting | None = leg.state.acting
+        """The decision that was being carried out when the leg ended."""
         self._is_suspended = False
         self.payload_refs = PayloadRefs()
         """Parts of the leg that the store has, so that no message carries them again."""
@@ -193,6 +195,16 @@ class Progress:
             self._calls[sent.call_id] = sent.model_copy(update=came)
         self._seen += len(observation.model_dump_json())
         self._update(observations=(*self.state.observations, observation), repeats=repeats)
+        if outcome == "succeeded" and self.state.unmade is not None:
+            self._update(unmade=None)
+
+    def try_again(self) -> None:
+        """Let people be asked about a call again that they or its provider refused."""
+        self._update(asked=(), told=())
+
+    def attempt(self, call: CallTool) -> None:
+        """Store a call that is about to be prepared, until it succeeds."""
+        self._update(unmade=call)
 
     def retract(self, why: str, **seen: object) -> None:
         """Turn the step's observation into a refusal, because its effect was cancelled."""
@@ -405,6 +417,11 @@ class Progress:
             error=state.error,
         )
 
+    def as_left_off(self) -> LegInput:
+        """Return the leg with the decision that it was carrying out when it ended."""
+        waits = {"acting": self._left_off, "card": None, "question": None, "pause": None}
+        return self.leg.model_copy(update={"state": self.state.model_copy(update=waits)})
+
     def suspend(self) -> None:
         """Freeze the current state: a new run of the mission continues from it."""
         self._is_suspended = True
@@ -432,6 +449,7 @@ class Progress:
             "stalled": "",
         }
         told |= {"acting": None, "card": None, "question": None, "pause": None}
+        self._left_off = self.state.acting
         self._update(summary=summary, error=error, table=table, **told)
         logs.leg_ended(self._leg, status)
         self.show(status)

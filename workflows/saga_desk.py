@@ -47,6 +47,9 @@ _OURS: Final = frozenset(
 )
 
 
+MISUSED: Final = "ToolSagaMisused"
+
+
 class SagaRouting(Interceptor):
     """Worker interceptor that lets people decide on the cards of sagas, and ends open sagas."""
 
@@ -266,4 +269,4 @@ def _own_update() -> str | None:
 
 def misused(sentence: str) -> ApplicationError:
     """Return the failure of a workflow that misuses a saga."""
-    return ApplicationError(sentence, type="ToolSagaMisused", non_retryable=True)
+    return ApplicationError(sentence, type=MISUSED, non_retryable=True)

@@ -14,14 +14,14 @@ A mission makes the calls of its legs through the same `Caller`, and rolls back 
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import Field, JsonValue
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import (
@@ -32,13 +32,20 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import ToolNotFound, UsageError
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import names
+    from orchestrator.messages.hold import (
+        FailedCall,
+        Hold,
+        HoldRecord,
+        rolls_back_at,
+        why_not_repaired,
+    )
     from orchestrator.messages.leg import (
         LegInput,
         LegState,
         LegStatus,
         LegWaiting,
     )
-    from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+    from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy, OnFailure
     from orchestrator.messages.observed import (
         OBSERVED,
         Mode,
@@ -57,13 +64,14 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
     from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
+    from orchestrator.workflows.hold import question_before_rollback, record_of, rejected_for_good
     from orchestrator.workflows.leg_view import facts_of
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
     from orchestrator.workflows.own_rollback import OwnRollback
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
-    from orchestrator.workflows.saga_desk import Desk, desk_of_run, misused
+    from orchestrator.workflows.saga_desk import MISUSED, Desk, desk_of_run, misused
     from orchestrator.workflows.scope import work_for
     from orchestrator.workflows.waiting import finish_despite_cancel
 
@@ -74,6 +82,8 @@ with workflow.unsafe.imports_passed_through():
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,29}")
 _KEY: Final = re.compile(KEY_PATTERN)
+_END: Final = "end"
+"""The id of the question about an exception that leaves the block; calls have other ids."""
 _BEFORE: Final = "before"
 """The leg under which a budget counts the spending of earlier runs of the workflow."""
 _MOST_FACTS: Final = 50
@@ -129,6 +139,17 @@ class ToolCallFailed(ApplicationError):
         return f"{self.outcome}: {self.reason}{wish}"
 
 
+class SagaDecision(NamedTuple):
+    """A person's decision on a failure: its effects are kept, or (None) rolled back."""
+
+    error: BaseException
+    kept: frozenset[str] | None
+    """The ids of the obligations that stood when it was decided."""
+
+
+Repair = Callable[["GuardedCall", CallTool, ToolCallFailed], Awaitable[CallTool]]
+
+
 class ToolSaga:
     """Tool calls of a workflow, each prepared, confirmed, recorded, sent and settled.
 
@@ -148,6 +169,7 @@ class ToolSaga:
         policy: MissionPolicy | None = None,
         read_only: bool = False,
         mode: Mode | None = None,
+        on_failure: OnFailure | None = None,
         state: SagaState | None = None,
     ) -> None:
         """Prepare a saga; nothing is sent before its first call.
@@ -160,6 +182,8 @@ class ToolSaga:
             read_only: True if calls with consequences are refused.
             mode: `observe` to make every call as it is, and only record what a guard would have
                 done, where the workers allow that; None: that of `state`, else of the plugin.
+            on_failure: `ask`: a failure after effects is asked about before it is raised, and
+                before all is rolled back; None: as the policy says.
             state: `state` of the previous run.
 
         Raises:
@@ -181,6 +205,8 @@ class ToolSaga:
         self._requester = requester
         self._policy = policy or MissionPolicy()
         self._read_only = read_only
+        self._on_failure: Final = on_failure or self._policy.on_failure
+        self._decision: SagaDecision | None = None
         self._before = state or SagaState()
         self._state = self._before
         self._check_mode(mode, state)
@@ -286,6 +312,7 @@ class ToolSaga:
         *,
         reason: str = "",
         key: str | None = None,
+        on_failure: OnFailure | None = None,
     ) -> JsonValue:
         """Make one call and return its answer; several may be under way at once.
 
@@ -295,6 +322,8 @@ class ToolSaga:
             reason: the reason for the call, for the person who reads its card.
             key: names the call, in place of its number, so that a workflow that calls in another
                 order after a reset keeps the idempotency key of each call. Unique in the saga.
+            on_failure: `rollback`: the failure is raised at once, for a block that handles it;
+                None: as the saga's.
 
         Raises:
             ToolCallFailed: the call was not made, or did not succeed.
@@ -313,8 +342,9 @@ class ToolSaga:
         if (task := asyncio.current_task()) is not None:
             self._tasks[leg_id] = task
         wanted = CallTool(tool=tool, arguments=arguments or {}, reason=reason)
+        asks = (on_failure or self._on_failure) == "ask"
         try:
-            answer = await made.run(wanted)
+            answer = await made.run(wanted, self._repair if asks else None)
         except LOST as error:
             self._settle(leg_id, made)
             if isinstance(error, ToolCallFailed):
@@ -322,6 +352,77 @@ class ToolSaga:
             raise
         self._settle(leg_id, made)
         return answer
+
+    # -- before a rollback ------------------------------------------------------------------------
+
+    async def _repair(
+        self, made: "GuardedCall", wanted: CallTool, failed: ToolCallFailed
+    ) -> CallTool:
+        """Return the call to make after a failure, as a person decides.
+
+        Raises:
+            ToolCallFailed: the given one; all is rolled back or kept.
+        """
+        if rejected_for_good(made.progress.state.decisions):
+            raise failed
+        call = FailedCall(tool=wanted.tool, arguments=wanted.arguments)
+        decided = await self._decide(made, Hold(error=failed.message, failed=call), failed)
+        if decided is None or decided.decision != "repair":
+            raise failed
+        changed = {**wanted.arguments, **(decided.arguments or {})}
+        return wanted.model_copy(update={"arguments": changed})
+
+    async def _decide(
+        self, asking: "GuardedCall", hold: Hold, error: BaseException
+    ) -> HoldRecord | None:
+        """Ask about a failure; None: nothing stands, or only a rollback can find out what does."""
+        ledger = self.ledger
+        if why_not_repaired(ledger):
+            return None
+        limit = self._policy.hold_limit
+        question = question_before_rollback(
+            hold,
+            ledger,
+            question_id=names.hold_id(asking.progress.leg.call_id),
+            mission_id=self.saga_id,
+            limit=limit,
+        )
+        if question is None:
+            return None
+        asked_at = workflow.now()
+        answer = await asking.questions.decide(
+            question, lambda: rolls_back_at(self.ledger, asked_at, limit)
+        )
+        record = record_of(question, answer)
+        if record.decision != "repair":
+            known = frozenset(one.obligation_id for one in self.ledger.live())
+            self._decision = SagaDecision(error, known if record.decision == "keep" else None)
+        return record
+
+    async def _decide_at_end(self, error: BaseException) -> None:
+        """Ask about an exception that leaves the block, unless its failure was decided on."""
+        is_misuse = isinstance(error, ApplicationError) and error.type == MISUSED
+        over = workflow.cancellation_reason() is not None or is_cancelled_exception(error)
+        if self._on_failure != "ask" or is_misuse or over or self._is_decided:
+            return
+        terms = self._terms(_END, "", await self._pinned())
+        asking = GuardedCall(self, terms, self._budget, self._limits)
+        self._under_way[_END] = asking
+        try:
+            refusal = "the block of the saga has ended"
+            await self._decide(asking, Hold(error=first_words(error), no_repair=refusal), error)
+        finally:
+            del self._under_way[_END]
+            self.changed()
+
+    @property
+    def _is_decided(self) -> bool:
+        """True if a person decided on all that stands now."""
+        decided = self._decision
+        return decided is not None and (
+            decided.kept is None
+            or all(one.obligation_id in decided.kept for one in self.ledger.live())
+        )
 
     async def _pinned(self) -> CatalogPin:
         async with self._pinning:
@@ -393,7 +494,7 @@ class ToolSaga:
         with workflow.unsafe.imports_passed_through():
             from orchestrator.workflows.pydantic_ai_tools import GuardedToolset
 
-        return GuardedToolset(self, tools, prune=prune)
+        return GuardedToolset(_ForAgents(self), tools, prune=prune)
 
     async def function_tools(
         self, *, tools: Sequence[str], request: str = ""
@@ -408,7 +509,7 @@ class ToolSaga:
         with workflow.unsafe.imports_passed_through():
             from orchestrator.workflows.openai_agents_tools import function_tools
 
-        return await function_tools(self, tools, request=request)
+        return await function_tools(_ForAgents(self), tools, request=request)
 
     async def offered(self, tools: Sequence[str], request: str) -> Sequence[OfferedTool]:
         """Return the tools to offer to an agent, for frameworks without a method above."""
@@ -496,35 +597,38 @@ class ToolSaga:
         """
         if error is not None and not isinstance(error, LOST):
             return  # continue-as-new, or a worker that evicts the run: nothing has failed
-        _, cancelled = await finish_despite_cancel(self._end(error))
-        if cancelled and error is None and self._rolled_back is None:
+        _, cancelled = await finish_despite_cancel(self._settle_all(error))
+        if error is not None and not cancelled and not self._observed and self.ledger.live():
+            try:
+                await self._decide_at_end(error)
+            except asyncio.CancelledError:
+                cancelled = True
+        _, cancelled_later = await finish_despite_cancel(self._end(error))
+        if (cancelled or cancelled_later) and error is None and self._rolled_back is None:
             raise asyncio.CancelledError
 
-    async def _end(self, error: BaseException | None) -> None:
-        work_for(self)
+    async def _settle_all(self, error: BaseException | None) -> None:
         if error is not None:
             for task in self._tasks.values():
                 task.cancel()
         await workflow.wait_condition(lambda: not self.is_calling)
+
+    async def _end(self, error: BaseException | None) -> None:
+        work_for(self)
         if self._observed:
             self._note("" if error is None else first_words(error), ended=True)
             await self._close()
             return
-        unknown = [
-            one
-            for one in self.ledger.obligations
-            if one.state is ObligationState.INTENDED and error is None
-        ]
-        if error is None and unknown:
-            reason = "whether it took effect is unknown; all was rolled back"
-            failure = ToolCallFailed(unknown[0].tool, "unknown", reason)
+        failure = self._failure_of_block() if error is None else None
+        if failure is not None:
             await self._roll_back(failure)
             await self._close()
             raise failure
-        if error is not None:
+        kept = self._decision is not None and self._decision.kept is not None and self._is_decided
+        if error is not None and not kept:
             await self._roll_back(error)
         else:
-            if self._failed and self.ledger.live():
+            if error is None and self._failed and self.ledger.live():
                 workflow.logger.warning(
                     "the saga %s stands although %s, for its block caught that: let ToolCallFailed "
                     "leave the block where all is to be cancelled",
@@ -535,6 +639,15 @@ class ToolSaga:
             if abandoned.live():
                 await self._rollback.run_abandoned(abandoned)
         await self._close()
+
+    def _failure_of_block(self) -> BaseException | None:
+        """Return the failure for which a block without an exception is rolled back; else None."""
+        for one in self.ledger.obligations:
+            if one.state is ObligationState.INTENDED:
+                reason = "whether it took effect is unknown; all was rolled back"
+                return ToolCallFailed(one.tool, "unknown", reason)
+        decided = self._decision
+        return decided.error if decided is not None and decided.kept is None else None
 
     async def _roll_back(self, error: BaseException) -> None:
         ledger = self.ledger
@@ -576,6 +689,18 @@ class ToolSaga:
         self._rollback.hear(report)
 
 
+class _ForAgents:
+    """The calls of a saga for an agent, whose model may recover from a failure: nobody is asked."""
+
+    def __init__(self, saga: ToolSaga) -> None:
+        self._saga = saga
+        self.offered: Final = saga.offered
+
+    async def call(self, tool: str, arguments: JsonObject, *, reason: str = "") -> JsonValue:
+        """Make one call and return its answer."""
+        return await self._saga.call(tool, arguments, reason=reason, on_failure="rollback")
+
+
 class GuardedCall:
     """A call under way."""
 
@@ -597,14 +722,28 @@ class GuardedCall:
         """Show why the call waits for state that workers are missing; empty: no longer waiting."""
         self.progress.stall(why)
 
-    async def run(self, wanted: CallTool) -> JsonValue:
+    async def run(self, wanted: CallTool, repair: Repair | None = None) -> JsonValue:
         """Make the call and return its answer.
+
+        Args:
+            wanted: the call.
+            repair: asks about a failure, and returns the call that is made after it.
 
         Raises:
             ToolCallFailed: the call did not succeed.
         """
         work_for(self)
         self.progress.begin(workflow.now())
+        while True:
+            try:
+                return await self._made(wanted)
+            except ToolCallFailed as failed:
+                if repair is None:
+                    raise
+                wanted = await repair(self, wanted, failed)
+                self.progress.try_again()
+
+    async def _made(self, wanted: CallTool) -> JsonValue:
         self.progress.begin_step()
         try:
             await self._caller.call(wanted)

@@ -63,6 +63,13 @@ Requester = Annotated[
 PlanFirst = Annotated[
     bool, typer.Option("--plan-first", help="Do nothing before somebody has approved its plan.")
 ]
+OnFailure = Annotated[
+    Literal["rollback", "ask"] | None,
+    typer.Option(
+        "--on-failure",
+        help="After a failure with effects: rollback, or ask first (mission repair decides).",
+    ),
+]
 ReadOnly = Annotated[
     bool, typer.Option("--read-only", help="Refuse every call that would change something.")
 ]
@@ -142,6 +149,7 @@ def request_of(
     priority: Urgency = None,
     read_only: ReadOnly = False,
     observe: Observe = False,
+    on_failure: OnFailure = None,
 ) -> "MissionRequest":
     """Return the request that the options make up, its policy tightened where they say so."""
     from pydantic import ValidationError
@@ -168,6 +176,7 @@ def request_of(
             priority=priority,
             read_only=read_only,
             observe=observe,
+            on_failure=on_failure,
             orders=tuple(map(_order, orders or ())),
         )
     except ValidationError as error:

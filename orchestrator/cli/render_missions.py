@@ -126,6 +126,8 @@ def mission(console: Console, result: MissionResult) -> None:
         by = f" by {one.by}" if one.by else ""
         note = f"about its plan: {one.outcome}{by}, {one.at:%Y-%m-%d %H:%M:%S}"
         console.print(line(note), soft_wrap=True)
+    for held in result.holds:
+        console.print(line((str(held), "yellow")), soft_wrap=True)
     if result.error:
         console.print(line((result.error, "red")))
     if result.summary:

@@ -25,7 +25,7 @@ from orchestrator.messages.open_waits import Waiting, commands_for, urgency, wai
 
 _WAITING: Final = (
     "ExecutionStatus = 'Running' "
-    f"AND {names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer', 'model', 'store')"
+    f"AND {names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer', 'hold', 'model', 'store')"
 )
 
 

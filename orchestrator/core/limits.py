@@ -114,6 +114,12 @@ class LimitReached(Record):
         used, limit = _amount(self.figure, self.used), _amount(self.figure, self.limit)
         return f"the limit of {self.of} is reached: used {used} of {limit} {told}"
 
+    def is_still_reached_by(self, raised: Limits) -> bool:
+        """Return True if another value of the figure leaves nothing more to use."""
+        value = getattr(raised, self.figure)
+        most = value.total_seconds() if isinstance(value, timedelta) else value
+        return Decimal(str(most)) <= self.used
+
 
 class Allowance(Record):
     """The remaining amount of each limited figure."""

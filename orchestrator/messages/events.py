@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
+from orchestrator.messages.hold import Hold
 
 _RELEASE: Final = "1"
 _FIELDS: Final = 4
@@ -215,6 +216,7 @@ class QuestionEvent(Event):
     """Personal fields to store before answering."""
     why: str = ""
     expires_at: datetime | None = None
+    hold: Hold | None = Field(default=None, description="set before a rollback: what it is about")
 
 
 class PauseEvent(Event):

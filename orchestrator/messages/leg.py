@@ -15,11 +15,19 @@ from orchestrator.core.limits import Allowance, LimitReached, Limits, Used
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.failure_details import ModelChange, ModelPause, ModelState
+from orchestrator.messages.hold import Hold
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
 from orchestrator.messages.step import PlanStepOutput, Repeats, StepRecord
 from orchestrator.messages.tool_call import PreparedCall
-from orchestrator.planning.models import AnswerTable, Fact, LegPlan, Observation
+from orchestrator.planning.models import (
+    AnswerTable,
+    CallTool,
+    Fact,
+    HandOver,
+    LegPlan,
+    Observation,
+)
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import FollowUp, OutcomeKind
@@ -69,6 +77,7 @@ class Question(Record):
     otherwise: str = Field(default="", description="consequence of no answer in time")
     asked_at: datetime | None = None
     """In the time zone in which the dates of the answer are read."""
+    hold: Hold | None = Field(default=None, description="set before a rollback: what it is about")
 
     @property
     def asks(self) -> "tuple[QuestionField, ...]":
@@ -208,6 +217,7 @@ class LegState(LegAccount):
     not stored yet."""
     told: tuple[str, ...] = ()
     """Refusals that its planner has received, the newest last."""
+    unmade: CallTool | None = Field(default=None, description="the last call, if it failed")
     acting: Acting | None = Field(
         default=None, description="None while the leg thinks, or after its end"
     )
@@ -253,6 +263,30 @@ class LegInput(Record):
     def brought(self) -> tuple[str, ...]:
         """The handles of the personal values that its mission was started with."""
         return tuple(str(v) for v in self.inputs.values() if is_handle(v))
+
+    def reopened(self, **changes: object) -> "LegInput":
+        """Return the terms and the state from which a repair continues a leg that was lost.
+
+        A call that was settled is finished, and a hand-over awaited; else the leg thinks again. The
+        questions and refusals before no longer count against it.
+        """
+        state, acting = self.state, self.state.acting
+        if acting is not None:
+            goes_on = acting.sent is not None or isinstance(acting.planned.decision, HandOver)
+            acting = acting if goes_on else None
+        model = state.model.model_copy(update={"bad_answers": 0, "passed_over": ()})
+        again: dict[str, object] = {
+            "status": LegStatus.RUNNING,
+            "acting": acting,
+            "repeats": Repeats(),
+            "asked": (),
+            "told": (),
+            "model": model,
+            "error": None,
+            "limit": None,
+            "share": LegShare(),
+        }
+        return self.model_copy(update={"state": state.model_copy(update={**again, **changes})})
 
     def call_of(self, tool: str) -> CallRef:
         """Return the reference of a call of a tool in the current step."""

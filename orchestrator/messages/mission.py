@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Literal, Self
 
@@ -16,8 +16,9 @@ from orchestrator.core.limits import LimitReached, Limits, Used
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.received_files import ReceivedFile, file_handles_in
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.leg import LegInput, LegResult, LegWaiting
-from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.messages.hold import HoldRecord
+from orchestrator.messages.leg import LegInput, LegResult, LegWaiting, Question
+from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy, OnFailure
 from orchestrator.messages.plan_changes import Replanned
 from orchestrator.messages.receipts import (
     Cancelled,
@@ -65,6 +66,8 @@ class MissionRequest(Record):
     model's plan even if nobody approves the plan."""
     call: OneCall | None = None
     """A single call instead of a plan, such as a follow-up."""
+    on_failure: OnFailure | None = None
+    """After a final failure with effects: roll back, or ask first; None: as the policy says."""
     requester: str = Field(default="", max_length=200)
     """The name of the requester, as the client states it."""
     planner: OwnPlanner | None = None
@@ -146,6 +149,8 @@ class MissionStatus(StrEnum):
     AWAITING_CONFIRMATION = "awaiting_confirmation"
     """A person has to approve its plan."""
     RUNNING = "running"
+    ON_HOLD = "on_hold"
+    """It failed, and a person is being asked before its effects are rolled back."""
     ROLLING_BACK = "rolling_back"
     SUCCEEDED = "succeeded"
     """Every leg ended well, and each order of the goal has its effect."""
@@ -233,6 +238,8 @@ class MissionResult(Record):
     """Answers about its plan, in order."""
     plan_decisions: tuple[DecisionRecord, ...] = ()
     """Decisions on the cards of its plan."""
+    holds: tuple[HoldRecord, ...] = ()
+    """Failures that people were asked about before a rollback, in order."""
     stalled: str = ""
     """The reason for waiting for state that no worker has; empty: it does not wait."""
 
@@ -352,6 +359,12 @@ class BegunPlan(MissionPlan):
     """Limits of the mission, the tighter of both policies."""
     leg_limits: Limits = Field(default_factory=Limits)
     """Limits of each leg, the tighter of both policies."""
+    hold_limit: timedelta | None = None
+    """The worker's, if it is shorter than the mission's."""
+    most: Limits = Field(default_factory=Limits)
+    """The worker's limits of a mission, up to which a person may raise those that were reached."""
+    most_of_leg: Limits = Field(default_factory=Limits)
+    """The worker's limits of each leg, up to which a person may raise those that were reached."""
 
 
 class CarriedMission(Record):
@@ -376,6 +389,10 @@ class CarriedMission(Record):
     """Undecided overcharges: call ids by leg."""
     handed: dict[str, str] = Field(default_factory=dict)
     """Legs by the id of their hand-over."""
+    hold: Question | None = None
+    """The open question before a rollback: `legs` are those that a repair continues."""
+    holds: tuple[HoldRecord, ...] = ()
+    deadline: timedelta | None = Field(default=None, description="as a person raised it")
 
     @property
     def ledger(self) -> Ledger:

@@ -38,6 +38,7 @@ def longest_call(call_timeout: timedelta, attempts: int) -> timedelta:
     return attempts * (longest_attempt(call_timeout) + LONGEST_PAUSE)
 
 
+OnFailure = Literal["rollback", "ask"]
 UnknownPrice = Literal["ask", "refuse", "allow"]
 
 _UNKNOWN_PRICE: Final[tuple[UnknownPrice, ...]] = ("allow", "ask", "refuse")
@@ -108,6 +109,10 @@ class MissionPolicy(Record):
     """The most parts that legs may hand to other agents, in the whole mission."""
     replan: int = Field(default=0, ge=0, le=1)
     """Further plans, if a leg fails before the mission had any effect."""
+    on_failure: OnFailure = "rollback"
+    """After a final failure with effects: roll them back, or ask the requester first."""
+    hold_limit: timedelta = timedelta(hours=24)
+    """The longest time that such a question is open."""
 
 
 def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
@@ -123,6 +128,10 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
         found.append(
             f"confirmation_expiry ({own.confirmation_expiry}) is longer than the worker's "
             f"({longest})"
+        )
+    if own.hold_limit > workers.hold_limit and own.hold_limit != MissionPolicy().hold_limit:
+        found.append(
+            f"hold_limit ({own.hold_limit}) is longer than the worker's ({workers.hold_limit})"
         )
     if own.confirmation.rounds > workers.confirmation.rounds:
         found.append(

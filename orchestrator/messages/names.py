@@ -216,6 +216,11 @@ def plan_card_id(mission_id: str, asked: int) -> str:
     return f"{mission_id}.plan-approval-{asked}"
 
 
+def hold_id(asked_in: str, number: int = 0) -> str:
+    """Return the id of a question before a rollback: the nth of a mission, or that of a call."""
+    return f"{asked_in}.hold-{number}" if number else f"{asked_in}-hold"
+
+
 def plan_workflow_id(digest: str) -> str:
     """Return the workflow id of a plan preview, which no mission, leg or rollback can have."""
     return f"plan:{digest[:32]}"

@@ -27,6 +27,8 @@ class WaitKind(StrEnum):
     """A decision on a card."""
     ANSWER = "answer"
     """An answer to a question."""
+    HOLD = "hold"
+    """A decision before a rollback: repair, roll back or keep."""
     OPERATOR = "operator"
     """An operator's decision on a parked obligation."""
     MODEL = "model"
@@ -69,6 +71,8 @@ class LegWait(Record):
             return ()  # it continues by itself
         if self.waits_for is WaitKind.MODEL:
             return command_lines.resume_leg(self.id)
+        if self.waits_for is WaitKind.HOLD:
+            return command_lines.repair(self.id)[:1]
         stored = (command_lines.store_personal(name) for name in self.personal)
         return (*stored, command_lines.answer_question(self.id, self.fields))
 
@@ -102,7 +106,7 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
     if waiting.question is not None:
         question = waiting.question
         return LegWait(
-            waits_for=WaitKind.ANSWER,
+            waits_for=WaitKind.ANSWER if question.hold is None else WaitKind.HOLD,
             id=question.question_id,
             title=question.question[:_LONGEST],
             expires_at=question.expires_at,
@@ -138,7 +142,7 @@ class Waiting(Record):
         return tuple(sorted((*self.cards, *self.questions), key=urgency))
 
     def entries(self) -> tuple[JsonObject, ...]:
-        """Return all waits as one list for scripts; `kind` is card, question, model or store."""
+        """Return all waits as one list for scripts; `kind` tells cards, holds and others apart."""
         asked = (
             {**_content(one), "kind": _kind(one), "commands": list(commands_for(one))}
             for one in self.in_order()
@@ -181,6 +185,8 @@ def commands_for(asked: ConfirmationCard | Question) -> tuple[str, ...]:
             command_lines.respond_to_card(card),
             command_lines.reject_card(card),
         )
+    if asked.hold is not None:
+        return command_lines.repair(asked.question_id, can_go_on=not asked.hold.no_repair)
     stored = (command_lines.store_personal(name) for name in asked.personal)
     return (*stored, command_lines.answer_question(asked.question_id, asked.fields))
 
@@ -202,5 +208,7 @@ def _content(asked: ConfirmationCard | Question) -> JsonObject:
     return {**content, "asks": fields}
 
 
-def _kind(asked: ConfirmationCard | Question) -> Literal["card", "question"]:
-    return "card" if isinstance(asked, ConfirmationCard) else "question"
+def _kind(asked: ConfirmationCard | Question) -> Literal["card", "question", "hold"]:
+    if isinstance(asked, ConfirmationCard):
+        return "card"
+    return "question" if asked.hold is None else "hold"

@@ -180,6 +180,7 @@ def draft_obligation(
     if contract is not None:
         limits["cancel_timeout"] = contract.timeout
         limits["cancel_max_attempts"] = contract.max_attempts
+        limits["cancel_window"] = contract.window
         limits["on_failure"] = contract.on_failure
     key = tool.key_of(call.key)
     return Obligation(

@@ -177,6 +177,9 @@ class Obligation(Record):
     )
     cancel_timeout: timedelta = compensation_limits.CALL_TIMEOUT
     cancel_max_attempts: int = compensation_limits.ATTEMPTS
+    cancel_window: timedelta | None = Field(
+        default=None, description="time from its commitment in which it can be cancelled"
+    )
     on_failure: Literal["park", "continue"] = "park"
     state: ObligationState = ObligationState.INTENDED
     written_at: datetime
@@ -346,6 +349,12 @@ class Obligation(Record):
     def key(self) -> str:
         """The id of its call among all missions that ever had the same id."""
         return key_of_call(self.obligation_id, self.origin)
+
+    @property
+    def cancellable_until(self) -> datetime | None:
+        """When its provider ceases to cancel it; None: no end is declared."""
+        began = self.committed_at or self.written_at
+        return None if self.cancel_window is None else began + self.cancel_window
 
     @property
     def is_unpriced(self) -> bool:

@@ -289,8 +289,7 @@ class Provider:
         key = call.cause.idempotency_key
         # Newest first: without a key the newest one is from this call.
         made = self._store.resources_of(call.operation.operation_id)
-        own = (r for r in made if key is None or r.facts.get(SENT, {}).get(KEY) == key)
-        return next(own, None)
+        return next((r for r in made if key in (None, r.facts.get(SENT, {}).get(KEY))), None)
 
     def _read(self, call: Call) -> Resource | None:
         """Return the one resource that a read shows."""

@@ -110,7 +110,8 @@ def test_a_call_and_its_answer_fill_what_they_can(
 
 def test_a_version_is_no_id_that_was_answered(catalog: Catalog) -> None:
     """Two things may have the same one; it is sent with the cancel all the same."""
-    pay, answer = catalog.tool("pay"), {"payment_id": "p1", "etag": "v1"}
+    pay = catalog.tool("pay")
+    answer: JsonValue = {"payment_id": "p1", "etag": "v1"}
 
     assert answered_arguments(pay, answer) == {"payment_id": "p1"}
     sent = cancel_arguments(pay, {}, idempotency_key=None, response_body=answer)
