@@ -289,7 +289,8 @@ class Provider:
         key = call.cause.idempotency_key
         # Newest first: without a key the newest one is from this call.
         made = self._store.resources_of(call.operation.operation_id)
-        return next((r for r in made if key in (None, r.facts.get(SENT, {}).get(KEY))), None)
+        own = (r for r in made if key is None or r.facts.get(SENT, {}).get(KEY) == key)
+        return next(own, None)
 
     def _read(self, call: Call) -> Resource | None:
         """Return the one resource that a read shows."""
@@ -300,7 +301,7 @@ class Provider:
         return None
 
     def _version(self, resource: Resource) -> str:
-        named = self._document.version_name(resource.operation)
+        named = self._document.version_name(resource.operation) or ETAG
         return str(resource.facts.get(named, '"1"'))
 
     def move_version(self, call: Call) -> None:
