@@ -33,6 +33,8 @@ class Style:
     schema: Schema
     content_type: str | None = None
     """Media type of a parameter that is described by `content`."""
+    location: str = "body"
+    required: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,22 @@ def is_json_type(content_type: str) -> bool:
     return essence_of(content_type).endswith(("/json", "+json"))
 
 
-def read_style(raw: Mapping[str, Any], schema: Schema) -> Style:
+def read_style(raw: Mapping[str, Any]) -> Style:
     """Return the style of a parameter, with OpenAPI's defaults."""
-    default = "form" if raw["in"] in ("query", "cookie") else "simple"
-    style = str(raw.get("style") or default)
-    content = raw.get("content")
-    content_type = next(iter(content), None) if isinstance(content, Mapping) else None
-    explode = raw.get("explode")
-    exploded = explode if isinstance(explode, bool) else style == "form"
-    return Style(str(raw["name"]), style, exploded, schema, content_type)
+    location, content = raw["in"], raw.get("content") or {}
+    style = str(raw.get("style") or ("form" if location in ("query", "cookie") else "simple"))
+    explode, schema = raw.get("explode"), raw.get("schema")
+    if not isinstance(schema, Mapping):
+        schema = next(iter(content.values()), {}).get("schema", {})
+    return Style(
+        str(raw["name"]),
+        style,
+        explode if isinstance(explode, bool) else style == "form",
+        schema,
+        next(iter(content), None),
+        location,
+        location == "path" or raw.get("required") is True,
+    )
 
 
 def read_path(style: Style, text: str, values: WireValues) -> Any:

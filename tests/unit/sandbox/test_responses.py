@@ -166,7 +166,7 @@ async def test_an_overcharge_is_in_the_answer_and_on_record(
 ) -> None:
     """The charge is a quarter more than the offer."""
     fair = (await order()).json()["price"]["amount"]
-    ledger.database.write("DELETE FROM answers")
+    ledger.database.write("DELETE FROM notes WHERE kind = 'answer'")
     ledger.database.write("DELETE FROM resources")
     faults.replace([FaultRule(operation_id=ORDER, kind="overcharge")])
 
