@@ -41,7 +41,7 @@ from orchestrator.planning.rules.clause import Candidate
 from orchestrator.planning.rules.fill import Draft, Leaf, as_typed, days_of
 from orchestrator.planning.rules.items import Item, is_empty, is_listing, read_items
 from orchestrator.planning.rules.money import why_not_taken
-from orchestrator.planning.rules.paging import goes_on, next_page, turning_inputs
+from orchestrator.planning.rules.paging import goes_on, next_page, page_after, turning_inputs
 from orchestrator.planning.rules.parameters import MONEY, TEXTS, Kind, tool_parameters
 from orchestrator.planning.rules.result_text import (
     details,
@@ -261,7 +261,12 @@ class Leg:
             ]
             if items or feeder is feeders[-1]:
                 offers, asked = is_offering(feeder.tool, chain.tool), seen.arguments
-                return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
+                try:
+                    return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
+                except _Due as due:
+                    page = self._page_after(feeder.tool, asked)
+                    is_missing = isinstance(due.step, GiveUp) and not self._refused(chain.tool)
+                    raise (_Due(page) if is_missing and page is not None else due) from None
             why = _Due(GiveUp(reason=_found_nothing(feeder.tool)))
         raise why
 
@@ -299,6 +304,15 @@ class Leg:
         following = next_page(tool, pages[-1]) if 0 < len(pages) < _MAX_PAGES else {}
         wanted = {**arguments, **following}
         if any(seen.arguments == wanted for seen in pages) or not following:
+            return None
+        return self._call(tool, wanted, "the next page")
+
+    def _page_after(self, tool: Tool, arguments: JsonObject) -> StepDecision | None:
+        """Return the call for a page after the last that was read, which may be empty."""
+        pages = self._pages(tool, arguments)
+        following = page_after(tool, pages) if len(pages) < _MAX_PAGES else {}
+        wanted = {**arguments, **following}
+        if not following or any(self._all_seen(tool, wanted)):
             return None
         return self._call(tool, wanted, "the next page")
 

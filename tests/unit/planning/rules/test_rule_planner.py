@@ -474,6 +474,30 @@ def test_a_name_is_looked_for_on_every_page(
     assert isinstance(found, CallTool) and found.arguments == {"offer_id": "o3"}
 
 
+@pytest.mark.parametrize(
+    ("name", "following"), [("offset", {"offset": 2}), ("page", {"page": 2}), ("cursor", None)]
+)
+def test_a_page_that_no_answer_speaks_of_is_read_before_a_name_is_missing(
+    name: str, following: JsonObject | None
+) -> None:
+    """A header may say that there is more; an empty, repeated or refused page is the end."""
+    kind: JsonObject = {"type": "string"} if name == "cursor" else {"type": "integer"}
+    catalog, goal = _cottages(**{name: kind}), "Book the cottage called Fjord"
+    two = _offers(("o1", "Anchor", 90), ("o2", "Bay", 80))
+    first: _Seen = ("cottages_find", {}, two)
+
+    step = _step(catalog, goal, first)
+
+    if following is None:
+        assert isinstance(step, GiveUp)
+        return
+    assert isinstance(step, CallTool) and step.arguments == following
+    for body in (_offers(), two, "there is no such page"):
+        assert isinstance(_step(catalog, goal, first, ("cottages_find", following, body)), GiveUp)
+    found = _step(catalog, goal, first, ("cottages_find", following, _offers(("o3", "Fjord", 7))))
+    assert isinstance(found, CallTool) and found.arguments == {"offer_id": "o3"}
+
+
 def test_pages_that_are_not_read_are_said() -> None:
     """What is not found may stand on one of them: here nothing says how to turn to it."""
     page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), has_more=True))
