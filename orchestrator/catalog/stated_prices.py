@@ -5,7 +5,7 @@ room use prices.py, which makes that body by the document's schemas.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -379,7 +379,7 @@ def _unclear_taken(value: JsonValue, levels: int) -> Iterator[str]:
         if not _is_taken(name):
             yield from _unclear_taken(inner, levels - 1)
             continue
-        held = inner.values() if isinstance(inner, dict) else (inner,)
+        held: Iterable[JsonValue] = inner.values() if isinstance(inner, dict) else (inner,)
         yield from (one for one in held if isinstance(one, str) and one.endswith(UNCLEAR))
 
 

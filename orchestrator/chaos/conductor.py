@@ -401,6 +401,8 @@ class Conductor:
         async with Interruptions(self._missions, script, self.fired) as interruptions:
             await retry_transient(lambda: self._closed(script.mission_id))
             await interruptions.on_rollback()
+        # A reset that came just as the mission ended has begun another run.
+        await retry_transient(lambda: self._closed(script.mission_id))
         # Until every cancel was tried; the scheduled sweep continues after a termination.
         while not await retry_transient(lambda: self._missions.is_settled(script)):  # noqa: ASYNC110  # polled
             await asyncio.sleep(_PAUSE_S)

@@ -31,6 +31,8 @@ from orchestrator.core.received_files import (
 from orchestrator.core.record import JsonObject
 
 _MAX_DEPTH = 100
+_MAX_LISTS = 100_000
+"""Lists in an answer: the parser makes more of them only while nothing else can run."""
 _LARGE_BYTES = 65_536
 _LARGE_VALUES = 2_000
 _LARGE_LEVELS = 30
@@ -193,7 +195,9 @@ def _with_body(
     """Return the answer with its body, read by the content type or else by its first byte."""
     charset = _charset(bare.header("content-type"))
     says_json = is_json(bare.content_type)
-    if says_json or (sniff and data.lstrip()[:1] in (b"{", b"[")):
+    looks_like_json = says_json or (sniff and data.lstrip()[:1] in (b"{", b"["))
+    too_many = looks_like_json and data.count(b"[") > _MAX_LISTS
+    if looks_like_json and not too_many:
         with contextlib.suppress(ValueError, RecursionError):
             repeated: dict[str, bool] = {}
             value = _parsed(data, charset, repeated)
@@ -208,6 +212,7 @@ def _with_body(
         return replace(bare, value=text, body=described, is_empty=False, file=data)
     text = _whole(data.decode(charset, errors="replace"))
     fault = f"the body is not valid {bare.content_type}" if says_json else None
+    fault = f"the answer has more than {_MAX_LISTS:,} lists" if too_many else fault
     return replace(bare, value=text, body=text, is_text=True, is_empty=False, fault=fault)
 
 

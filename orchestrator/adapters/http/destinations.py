@@ -164,6 +164,7 @@ Origin = tuple[str, str, int]
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
+_HOST = re.compile(r"[\w.:-]+")
 SETTING = "ORCHESTRATOR_SERVER_VARIABLES"
 ServerVariables = Mapping[str, Mapping[str, str]]
 """Values of server variables by document name."""
@@ -223,7 +224,9 @@ def origin_of(url: str) -> Origin | None:
         _ = httpx.URL(f"{parts.scheme}://{parts.netloc}").host
     except (ValueError, httpx.InvalidURL):
         return None
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or parts.username is not None:
+    if parts.scheme not in _DEFAULT_PORTS or parts.username is not None:
+        return None
+    if not _HOST.fullmatch(parts.hostname or ""):
         return None
     return parts.scheme, parts.hostname, port if port is not None else _DEFAULT_PORTS[parts.scheme]
 
