@@ -20,10 +20,12 @@ from temporalio.worker import (
 )
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.adapters.temporal.search_attributes import MODE
     from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
     from orchestrator.core.errors import QuestionError
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, LegWaiting
+    from orchestrator.messages.observed import SEARCHED_AS
     from orchestrator.messages.open_waits import wait_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.workflows import ui
@@ -95,6 +97,10 @@ class Desk:
 
     def __init__(self) -> None:
         """Register the handlers."""
+        info = workflow.info()
+        searched = info.typed_search_attributes.get(MODE)
+        self.was_observed = bool(info.continued_run_id) and searched == SEARCHED_AS
+        """True if an earlier run of the workflow was not guarded."""
         self.sagas: dict[str, ToolSaga] = {}
         """The open sagas, by their ids."""
         self._began: dict[str, None] = {}

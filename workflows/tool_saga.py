@@ -213,6 +213,7 @@ class ToolSaga:
         self._observed = None if mode is None else mode == "observe"
         if state is not None:
             self._observed = state.observed
+        self._is_fresh = state is None
         self._noted: ObservedRun | None = None
         self._observing = 0
         self._observed_calls: list[tuple[ObservedCall, datetime]] = []
@@ -230,14 +231,7 @@ class ToolSaga:
 
     def _check_mode(self, mode: Mode | None, state: SagaState | None) -> None:
         """Refuse another mode than that of the earlier runs of the workflow."""
-        if state is None:
-            noted = workflow.memo_value(f"{names.OBSERVED_MEMO}{self.saga_id}", None)
-            if noted is not None and workflow.info().continued_run_id:
-                raise misused(
-                    f"the saga {self.saga_id} was {OBSERVED} in an earlier run: pass the state "
-                    "of that run, as ToolSaga(state=...)"
-                )
-        elif mode is not None and state.observed != (mode == "observe"):
+        if state is not None and mode is not None and state.observed != (mode == "observe"):
             before = OBSERVED if state.observed else "guarded"
             raise misused(
                 f"the saga {self.saga_id} was {before} in the run before, and stays so to its "
@@ -442,6 +436,9 @@ class ToolSaga:
         Raises:
             ToolCallFailed, asyncio.CancelledError: as for a guarded call.
         """
+        earlier = workflow.info().continued_run_id
+        if earlier and self._is_fresh:  # a run before may have had calls of these ids
+            leg_id = f"{leg_id}-{earlier[:8]}"
         wanted = ObserveInput(
             call_id=names.call_id(self.saga_id, leg_id, 1),
             mission_id=self.saga_id,
@@ -580,6 +577,13 @@ class ToolSaga:
     async def __aenter__(self) -> "ToolSaga":
         """Register the saga at the workflow's desk, where people decide on its cards."""
         desk = desk_of_run()
+        if desk.was_observed and self._is_fresh:
+            if self._observed is False:
+                raise misused(
+                    f"an earlier run of the workflow was {OBSERVED}, and it stays so to its end: "
+                    "leave the mode of the saga out, or start another workflow"
+                )
+            self._observed = True
         desk.begin(self)
         self._desk = desk
         return self
