@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, Question
     from orchestrator.messages.mission_policy import MissionPolicy
+    from orchestrator.messages.rollback import SweepInput
     from orchestrator.runtime.worker import workflow_runner
     from orchestrator.saga.outcome import ToolOutcome
     from orchestrator.testing import FakeWorld
@@ -97,6 +98,17 @@ class HeldTrips:
         answer = AnswerInput(question_id=question.question_id, values=values, answered_by="ana")
         await told.execute_update(names.ANSWER_UPDATE, answer, result_type=str)
         return question
+
+    async def sweep(self, saga_id: str) -> None:
+        """Have what a sweep would find examined."""
+        self.world.strand((saga_id,))
+        with self.env.auto_time_skipping_disabled():
+            await self.env.client.execute_workflow(
+                names.SWEEP_WORKFLOW,
+                SweepInput(),
+                id=f"sweep-{saga_id}",
+                task_queue=self.queue,
+            )
 
     def cancelled(self) -> list[str]:
         return [one.tool for one in self.world.compensated()]
@@ -183,10 +195,7 @@ async def test_keep_raises_and_leaves_all_standing(trips: HeldTrips) -> None:
         await trip.result()
 
     saga_id = names.mission_of(question.question_id)
-    trips.world.strand((saga_id,))
-    await trips.env.client.execute_workflow(
-        names.SWEEP_WORKFLOW, id=f"sweep-{saga_id}", task_queue=trips.queue
-    )
+    await trips.sweep(saga_id)
     assert trips.cancelled() == []
     assert trips.world.grants.ledger(saga_id).live() == ()
 
@@ -259,11 +268,8 @@ async def test_a_terminated_hold_is_rolled_back_by_the_sweep(trips: HeldTrips) -
     found_by = (await trip.describe()).typed_search_attributes.get(WAITING_FOR)
     saga_id = names.mission_of(question.question_id)
     await trip.terminate("by hand")
-    trips.world.strand((saga_id,))
 
-    await trips.env.client.execute_workflow(
-        names.SWEEP_WORKFLOW, id=f"sweep-{saga_id}", task_queue=trips.queue
-    )
+    await trips.sweep(saga_id)
     await trips.env.client.get_workflow_handle(names.rollback_workflow_id(saga_id)).result()
 
     assert found_by == ["hold"]
