@@ -11,9 +11,8 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import Observation
-from orchestrator.planning.rules.fill import as_typed
 from orchestrator.planning.rules.items import flat_fields
-from orchestrator.planning.rules.parameters import tool_parameters
+from orchestrator.planning.rules.parameters import as_typed, tool_parameters
 
 
 @read_once
