@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from temporalio.worker import Worker
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import MissionClient, ToolSaga
+    from orchestrator.core.errors import ConfirmationError, NoWorker
     from orchestrator.temporal import OrchestratorPlugin
 
 PERSON = {"traveler_name": "pii:traveler_name", "traveler_email": "pii:traveler_email"}
@@ -49,7 +51,9 @@ async def trip(client: MissionClient, m: str, days: list[str]) -> str:
     """Start it, approve each card, wait for its end."""
     started = await client.temporal.start_workflow("GuardedTrip", days, id=m, task_queue="guarded")
     async for card in client.cards_of(m):
-        await client.approve(card.confirmation_id, card.digest, approver="you@example.com")
+        while card in await client.confirmations():  # until a worker has taken it
+            with suppress(NoWorker, ConfirmationError):
+                await client.approve(card.confirmation_id, card.digest, approver="you@example.com")
     return str(await started.result())
 
 
