@@ -6,25 +6,29 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai.durable_exec.temporal import PydanticAIPlugin
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
-from temporalio.openai_agents import ModelActivityParameters, OpenAIAgentsPlugin
-from temporalio.openai_agents.testing import TestModelProvider
 from temporalio.worker import Worker
 
 from orchestrator.temporal import OrchestratorPlugin
 from tests.guarded_examples import example
-from tests.scripted_waiter import Scripted, TwoOrNone
+from tests.scripted_waiter import TwoOrNone
 
 
 def _concierge() -> tuple[type, Any]:
+    from pydantic_ai.durable_exec.temporal import PydanticAIPlugin
+
     module = example("pydantic_ai_trip")
     module.agent.model.request = TwoOrNone().as_model().request
     return module.Concierge, PydanticAIPlugin()
 
 
 def _butler() -> tuple[type, Any]:
+    from temporalio.openai_agents import ModelActivityParameters, OpenAIAgentsPlugin
+    from temporalio.openai_agents.testing import TestModelProvider
+
+    from tests.scripted_openai import Scripted
+
     limits = ModelActivityParameters(start_to_close_timeout=timedelta(seconds=9))
     provider = TestModelProvider(Scripted(TwoOrNone()))
     plugin = OpenAIAgentsPlugin(model_params=limits, model_provider=provider)

@@ -1,4 +1,4 @@
-"""A scripted model that reserves tables, for agents of Pydantic AI and OpenAI Agents."""
+"""A scripted model that reserves tables, for agents of any framework."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import json
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 from temporalio.exceptions import ApplicationError
-from temporalio.openai_agents.testing import ResponseBuilders, TestModel
 
 if TYPE_CHECKING:
-    from agents import ModelResponse as OpenAIResponse
+    from pydantic_ai.models.function import FunctionModel
 
 DAY: Final = (date.today() + timedelta(days=7)).isoformat()
 REQUEST: Final = f"Reserve a table in Lisbon on {DAY}"
@@ -47,9 +44,11 @@ class Waiter:
         ]
 
     def as_model(self) -> FunctionModel:
-        """The model of an agent of Pydantic AI."""
+        """The model of an agent of Pydantic AI, imported here because workers start faster so."""
+        from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+        from pydantic_ai.models.function import FunctionModel
 
-        def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        def answer(messages: list[Any], info: Any) -> ModelResponse:
             parts = [part for message in messages for part in message.parts]
             results = [p.model_response_str() for p in parts if isinstance(p, ToolReturnPart)]
             wanted = self.next([tool.name for tool in info.function_tools], results)
@@ -74,31 +73,3 @@ class TwoOrNone(Waiter):
         if not results or len(results) > 2:
             return super().next(offered, results)
         return [self.reservations(results[0])[len(results) - 1]]
-
-
-class Scripted(TestModel):
-    """Asks the script, as the SDK of OpenAI asks a model."""
-
-    def __init__(self, waiter: Waiter) -> None:
-        super().__init__(lambda: ResponseBuilders.output_message("done"))
-        self.waiter = waiter
-
-    async def get_response(
-        self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
-    ) -> OpenAIResponse:
-        """Return its next calls, or what it says."""
-        tools = kwargs.get("tools") or args[1]
-        results = [str(one["output"]) for one in input if _is_output(one)]
-        wanted = self.waiter.next([tool.name for tool in tools], results)
-        if not wanted:
-            return ResponseBuilders.output_message("; ".join(results[1:]) or "done")
-        made = [
-            ResponseBuilders.tool_call(json.dumps(given), name, call_id=f"{len(results)}-{at}")
-            for at, (name, given) in enumerate(wanted)
-        ]
-        made[0].output[:] = [one.output[0] for one in made]
-        return made[0]
-
-
-def _is_output(one: Any) -> bool:
-    return isinstance(one, dict) and one.get("type") == "function_call_output"

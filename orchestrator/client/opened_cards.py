@@ -108,6 +108,8 @@ class _Following:
         self._waits |= dict(zip(written, decoded, strict=True))
         waits = [one for one in self._waits.values() if isinstance(one, LegWaiting)]
         self._cards = waiting_of_all(waits).cards
+        for card in self._cards:
+            self._connection.note_saga(card.mission_id, self._mission_id)
         if _reaches(events, self._known + 1):
             self._connection.note_worker(self._mission_id)
 

@@ -98,6 +98,8 @@ async def workflow_of(connection: Connection, asked_id: str) -> str:
         CardUnknown: the id has another form.
     """
     mission_id = mission_of(asked_id)
+    if (noted := connection.workflow_of(mission_id)) is not None:
+        return noted
     if names.may_be_saga(mission_id):
         query = f"{names.AGENT_ATTRIBUTE} = '{names.saga_attribute(mission_id)}'"
         with connection.explaining():

@@ -25,7 +25,8 @@ from orchestrator.sandbox import FaultRule
 from orchestrator.temporal import OrchestratorPlugin
 from orchestrator.testing import eventually
 from tests.guarded_examples import all_approved, approve_next, example, saga_of
-from tests.scripted_waiter import REQUEST, Scripted, Waiter
+from tests.scripted_openai import Scripted
+from tests.scripted_waiter import REQUEST, Waiter
 
 if TYPE_CHECKING:
     from orchestrator.client.mission_client import MissionClient

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from agents import Agent as OpenAIAgent
 from agents import Runner, set_tracing_disabled
 from pydantic_ai import Agent, DeferredToolRequests
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 
+from orchestrator import ToolSaga
+from orchestrator.core.errors import UsageError
 from orchestrator.messages.step import OfferedTool
 from orchestrator.workflows.openai_agents_tools import function_tools
 from orchestrator.workflows.pydantic_ai_tools import GuardedToolset
-from tests.scripted_waiter import SEARCH, Scripted, Waiter
+from tests.scripted_openai import Scripted
+from tests.scripted_waiter import SEARCH, Waiter
 
 if TYPE_CHECKING:
     from orchestrator.core.record import JsonObject
@@ -61,6 +65,12 @@ async def test_deferred_approvals_of_pydantic_ai_are_answered_by_the_cards() -> 
         "dining_search_tables",
         *["dining_reserve_table"] * 2,
     ]
+
+
+def test_a_saga_outside_of_a_workflow_is_refused() -> None:
+    """The sentence says where it belongs, and what serves elsewhere."""
+    with pytest.raises(UsageError, match="run method"):
+        ToolSaga()
 
 
 async def test_tools_of_openai_agents_need_no_second_approval() -> None:
