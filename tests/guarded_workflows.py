@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, NexusOperationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import ToolCallFailed, ToolSaga
@@ -148,3 +148,19 @@ class Caller:
             calls.append(await send("outcome", begun))
         result = await send(ends, session)
         return {"saga": opened["saga_id"], "status": result["status"], "calls": calls}
+
+
+@workflow.defn
+class Beginner:
+    """Begins a call in a session over Nexus."""
+
+    @workflow.run
+    async def run(self, endpoint: str, session_id: str) -> str:
+        """Return what the error says."""
+        sessions = workflow.create_nexus_client(service="OrchestratorSessions", endpoint=endpoint)
+        wanted = {"session_id": session_id, "tool": "dining_search_tables"}
+        try:
+            await sessions.execute_operation("begin", wanted, output_type=dict)
+        except NexusOperationError as failed:
+            return str(failed.cause)
+        return ""

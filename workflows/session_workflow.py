@@ -145,12 +145,12 @@ class SessionWorkflow:
     # -- calls ------------------------------------------------------------------------------------
 
     @workflow.update(name=names.OPEN_UPDATE)
-    def open(self, terms: SessionTerms) -> SessionOpened:
+    def opened(self, terms: SessionTerms) -> SessionOpened:
         """Confirm that a worker has the session."""
         return SessionOpened(saga_id=self._saga.saga_id)
 
-    @open.validator
-    def check_open(self, terms: SessionTerms) -> None:
+    @opened.validator
+    def check_opened(self, terms: SessionTerms) -> None:
         """Refuse other terms than those of the session."""
         if terms != self._terms:
             raise self._refused(

@@ -26,7 +26,7 @@ from orchestrator.sandbox import FaultRule
 from orchestrator.temporal import OrchestratorPlugin
 from orchestrator.testing import eventually
 from tests.guarded_examples import all_approved, card_of
-from tests.guarded_workflows import PERSON, Caller, TakenName
+from tests.guarded_workflows import PERSON, Beginner, Caller, TakenName
 
 if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
@@ -339,3 +339,29 @@ async def test_a_workflow_in_any_language_calls_over_nexus(
     assert [call["outcome"] for call in done["calls"]] == ["succeeded", "succeeded"]
     assert done["status"] == ("completed" if ends == "complete" else "rolled_back")
     assert len(await sandbox.live(done["saga"])) == stand
+
+
+async def test_wrong_use_over_nexus_fails_the_operation(stack: Stack) -> None:
+    """With the sentence that a client gets."""
+    plain = await Client.connect(stack.address)
+    async with (
+        served(stack) as client,
+        nexus_endpoint(plain, client.connection.task_queue) as endpoint,
+        Worker(
+            plain,
+            task_queue=endpoint,
+            workflows=[Beginner],
+            workflow_runner=UnsandboxedWorkflowRunner(),
+        ),
+    ):
+        session = await client.session()
+        await session.complete()
+        said = [
+            await plain.execute_workflow(
+                "Beginner", args=[endpoint, one], id=f"beginner/{uuid4()}", task_queue=endpoint
+            )
+            for one in (session.session_id, "nobody-has-it")
+        ]
+
+    assert "start another" in said[0]
+    assert "there is no such session" in said[1]
