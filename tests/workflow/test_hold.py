@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
 from temporalio import workflow
 from temporalio.client import WorkflowExecutionStatus
+from temporalio.testing import WorkflowEnvironment
 
 from orchestrator.adapters.temporal.search_attributes import WAITING_FOR
 from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.models import Reject
 from orchestrator.core.budget import Money
 from orchestrator.core.limits import Limits
+from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus, Question
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.rollback import RollbackReport
-from orchestrator.planning.models import CallTool, Finish, GiveUp, HandOver, StepContext
+from orchestrator.planning.models import (
+    AgentProfile,
+    CallTool,
+    Finish,
+    GiveUp,
+    HandOver,
+    StepContext,
+)
 from orchestrator.saga.ledger import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool, states_of
@@ -29,6 +40,7 @@ from tests.workflow.conftest import OPERATORS, TOOLS, Mission, Stage
 from tests.workflow.replays import replays_at_every_task
 from tests.workflow.test_sweep import sweep
 
+Lost = Callable[..., Awaitable[Mission]]
 HOUR = timedelta(hours=1)
 ASK = MissionPolicy(on_failure="ask", call_timeout=timedelta(seconds=4), call_attempts=3)
 FULL = ToolOutcome(kind="rejected", status=409, reason="no room is left")
@@ -76,12 +88,10 @@ async def decide(mission: Mission, number: int = 1, **values: JsonValue) -> Ques
 
 
 @pytest.fixture
-def lost(stage: Stage, world: FakeWorld) -> Callable[..., object]:
+def lost(stage: Stage, world: FakeWorld) -> Lost:
     """Start a mission that books a flight, and whose hotel is refused."""
 
-    async def start(
-        *decisions: DecideStep, policy: MissionPolicy = ASK, **given: object
-    ) -> Mission:
+    async def start(*decisions: DecideStep, policy: MissionPolicy = ASK, **given: Any) -> Mission:
         world.answer("book_hotel", FULL, ToolOutcome(kind="succeeded", status=201, body={}))
         script = decisions or (FLIGHT, HOTEL, *[gives_up_unless_done("book_hotel")] * 5)
         return await stage.start_leg("trip", *script, policy=policy, **given)
@@ -89,14 +99,18 @@ def lost(stage: Stage, world: FakeWorld) -> Callable[..., object]:
     return start
 
 
+def open_for(question: Question) -> timedelta:
+    """How long it waits at most."""
+    assert question.expires_at is not None and question.asked_at is not None
+    return question.expires_at - question.asked_at
+
+
 def sent_once(world: FakeWorld, *tools: str) -> bool:
     """Whether each tool was called once."""
     return all(len(world.sent(tool)) == 1 for tool in tools)
 
 
-async def test_a_failure_is_asked_about_and_shows_what_stands(
-    lost: Callable[..., object], world: FakeWorld
-) -> None:
+async def test_a_failure_is_asked_about_and_shows_what_stands(lost: Lost, world: FakeWorld) -> None:
     """The question says why it failed, which call, what stands, and until when it waits."""
     mission = await lost()
 
@@ -109,14 +123,14 @@ async def test_a_failure_is_asked_about_and_shows_what_stands(
     assert [(one.tool, one.state) for one in hold.standing] == [
         ("book_flight", ObligationState.COMMITTED)
     ]
-    assert question.expires_at - question.asked_at == timedelta(hours=24)
+    assert open_for(question) == timedelta(hours=24)
     shown = await mission.handle.describe()
     assert shown.typed_search_attributes.get(WAITING_FOR) == ["hold"]
     assert (await mission.snapshot()).status is MissionStatus.ON_HOLD
     assert world.compensated() == []
 
 
-async def test_a_failed_call_is_made_again(lost: Callable[..., object], world: FakeWorld) -> None:
+async def test_a_failed_call_is_made_again(lost: Lost, world: FakeWorld) -> None:
     """A bare repair makes the failed call again; what stands is not done again."""
     mission = await lost()
 
@@ -150,7 +164,7 @@ async def test_an_amended_call_has_a_card_of_its_own(stage: Stage, world: FakeWo
     assert sent_once(world, "book_flight")
 
 
-async def test_a_hint_reaches_the_planner(lost: Callable[..., object], world: FakeWorld) -> None:
+async def test_a_hint_reaches_the_planner(lost: Lost, world: FakeWorld) -> None:
     """The planner reads what the person wants instead, and goes on from where it was."""
     mission = await lost(FLIGHT, HOTEL, GiveUp(reason="no room"), CAR)
 
@@ -163,7 +177,7 @@ async def test_a_hint_reaches_the_planner(lost: Callable[..., object], world: Fa
     assert sent_once(world, "book_flight", "book_hotel", "book_car")
 
 
-async def test_roll_back(lost: Callable[..., object], world: FakeWorld) -> None:
+async def test_roll_back(lost: Lost, world: FakeWorld) -> None:
     """The answer roll back ends the mission as without a hold."""
     mission = await lost()
 
@@ -176,7 +190,7 @@ async def test_roll_back(lost: Callable[..., object], world: FakeWorld) -> None:
 
 
 async def test_keep_leaves_all_standing_until_somebody_rolls_it_back(
-    lost: Callable[..., object], world: FakeWorld
+    lost: Lost, world: FakeWorld
 ) -> None:
     """The mission ends as incomplete with its receipts; no sweep touches it, a person still may."""
     mission = await lost()
@@ -193,7 +207,7 @@ async def test_keep_leaves_all_standing_until_somebody_rolls_it_back(
     assert states_of(report.ledger)["book_flight"] == "cancelled"
 
 
-async def test_it_ends_after_its_own_limit(lost: Callable[..., object], world: FakeWorld) -> None:
+async def test_it_ends_after_its_own_limit(lost: Lost, world: FakeWorld) -> None:
     """Without an answer all is rolled back after the hold's limit."""
     mission = await lost(policy=ASK.model_copy(update={"hold_limit": 2 * HOUR}))
 
@@ -201,12 +215,12 @@ async def test_it_ends_after_its_own_limit(lost: Callable[..., object], world: F
 
     assert result.status is MissionStatus.ROLLED_BACK
     assert [one.decision for one in result.holds] == ["expired"]
-    held = result.finished_at - result.started_at
-    assert 2 * HOUR <= held < 3 * HOUR
+    assert result.started_at is not None and result.finished_at is not None
+    assert 2 * HOUR <= result.finished_at - result.started_at < 3 * HOUR
 
 
 async def test_the_limit_of_the_worker_counts_where_it_is_shorter(
-    lost: Callable[..., object], world: FakeWorld
+    lost: Lost, world: FakeWorld
 ) -> None:
     """The worker's policy bounds how long effects stand undecided."""
     world.govern(OPERATORS.model_copy(update={"hold_limit": HOUR}))
@@ -214,12 +228,10 @@ async def test_the_limit_of_the_worker_counts_where_it_is_shorter(
 
     question = await hold_of(mission)
 
-    assert question.expires_at - question.asked_at == HOUR
+    assert open_for(question) == HOUR
 
 
-async def test_it_ends_before_the_first_window_closes(
-    workflow_env: object, request: pytest.FixtureRequest
-) -> None:
+async def test_it_ends_before_the_first_window_closes(workflow_env: WorkflowEnvironment) -> None:
     """The rollback begins early enough for all attempts of the cancel within its window."""
     world = FakeWorld(workflow_env.client, windowed(3 * HOUR), policy=OPERATORS)
     stage = Stage(workflow_env, world, "window")
@@ -230,14 +242,17 @@ async def test_it_ends_before_the_first_window_closes(
         result = await mission.end()
 
     flight = result.ledger.obligations[0]
-    until = flight.committed_at + 3 * HOUR
-    assert question.hold.standing[0].until == until
+    until = flight.cancellable_until
+    assert until is not None and flight.committed_at == until - 3 * HOUR
+    assert question.hold is not None and question.hold.standing[0].until == until
     assert question.expires_at == until - 3 * flight.cancel_timeout
     assert result.status is MissionStatus.ROLLED_BACK
     assert world.attempts(names.COMPENSATE)[0].at < until
 
 
-async def test_a_window_that_closes_too_soon_is_not_waited_for(workflow_env: object) -> None:
+async def test_a_window_that_closes_too_soon_is_not_waited_for(
+    workflow_env: WorkflowEnvironment,
+) -> None:
     """Where the attempts of the cancel need the whole window, nothing is asked."""
     world = FakeWorld(workflow_env.client, windowed(timedelta(minutes=1)), policy=OPERATORS)
     stage = Stage(workflow_env, world, "short")
@@ -248,7 +263,7 @@ async def test_a_window_that_closes_too_soon_is_not_waited_for(workflow_env: obj
     assert (result.status, result.holds) == (MissionStatus.ROLLED_BACK, ())
 
 
-async def test_a_worker_dies_during_the_hold(workflow_env: object) -> None:
+async def test_a_worker_dies_during_the_hold(workflow_env: WorkflowEnvironment) -> None:
     """Another worker goes on with the open hold."""
     world = FakeWorld(workflow_env.client, TOOLS, policy=OPERATORS)
     stage = Stage(workflow_env, world, "killed")
@@ -265,9 +280,7 @@ async def test_a_worker_dies_during_the_hold(workflow_env: object) -> None:
     assert sent_once(world, "book_flight")
 
 
-async def test_a_cancel_request_ends_the_hold(
-    lost: Callable[..., object], world: FakeWorld
-) -> None:
+async def test_a_cancel_request_ends_the_hold(lost: Lost, world: FakeWorld) -> None:
     """A person who cancels has decided: all is rolled back at once."""
     mission = await lost()
     await hold_of(mission)
@@ -301,8 +314,6 @@ async def test_a_person_who_wants_everything_cancelled_is_not_asked(
     mission = await stage.start_leg("trip", FLIGHT, TICKET, policy=ASK)
     card = await mission.card("trip")
 
-    from orchestrator.confirmation.models import Reject
-
     await mission.decide(
         Reject(confirmation_id=card.confirmation_id, reason="no", approver="ada", then="rollback")
     )
@@ -319,7 +330,7 @@ async def test_nothing_stands_and_nobody_is_asked(stage: Stage) -> None:
 
 
 async def test_a_terminated_hold_is_rolled_back_by_the_sweep(
-    lost: Callable[..., object], world: FakeWorld, stage: Stage
+    lost: Lost, world: FakeWorld, stage: Stage
 ) -> None:
     """Terminate is beyond us: the sweep finds what stands."""
     mission = await lost()
@@ -333,9 +344,7 @@ async def test_a_terminated_hold_is_rolled_back_by_the_sweep(
     assert states_of(report.ledger)["book_flight"] == "cancelled"
 
 
-async def test_a_repair_that_fails_again_holds_again(
-    lost: Callable[..., object], world: FakeWorld
-) -> None:
+async def test_a_repair_that_fails_again_holds_again(lost: Lost, world: FakeWorld) -> None:
     """Each failure is a hold of its own, and each repair makes the call once."""
     mission = await lost()
     world.answer("book_hotel", FULL, FULL, ToolOutcome(kind="succeeded", status=201, body={}))
@@ -350,17 +359,18 @@ async def test_a_repair_that_fails_again_holds_again(
     assert sent_once(world, "book_flight")
 
 
-async def test_a_late_or_wrong_answer_is_refused(lost: Callable[..., object]) -> None:
+async def test_a_late_or_wrong_answer_is_refused(lost: Lost) -> None:
     """Answers need a decision of those offered, and fields that fit it."""
     mission = await lost()
     question = await hold_of(mission)
 
-    for values in (
+    wrong: list[JsonObject] = [
         {},
         {"decision": "maybe"},
         {"decision": "keep", "hint": "x"},
         {"decision": "repair", "limit": "3"},
-    ):
+    ]
+    for values in wrong:
         refusal = await mission.refusal(mission.answer(question, values))
         assert refusal.type == "AnswerInvalid"
     await mission.answer(question, {"decision": "roll back"})
@@ -404,6 +414,7 @@ async def test_legs_that_were_cancelled_go_on(stage: Stage, world: FakeWorld) ->
 
     assert result.status is MissionStatus.SUCCEEDED
     assert {leg.status for leg in result.legs} == {LegStatus.SUCCEEDED}
+    assert question.hold is not None
     assert {one.tool for one in question.hold.standing} == {"book_flight", "book_car"}
     assert sent_once(world, "book_flight", "book_car", "buy_ticket")
     assert await replays_at_every_task(mission.handle) > 5
@@ -425,7 +436,7 @@ async def test_a_reached_limit_is_raised_as_far_as_the_worker_allows(
     assert question.hold.limit is not None and question.hold.limit.figure == "tool_calls"
 
     for limit in ("1", "4", "many"):
-        wrong = {"decision": "repair", "limit": limit}
+        wrong: JsonObject = {"decision": "repair", "limit": limit}
         assert (await mission.refusal(mission.answer(question, wrong))).type == "AnswerInvalid"
     await mission.answer(question, {"decision": "repair", "limit": "3"})
     result = await mission.end()
@@ -452,8 +463,8 @@ async def test_a_deadline_is_raised(stage: Stage, world: FakeWorld) -> None:
 
 async def test_the_budget_holds_across_a_repair(stage: Stage, world: FakeWorld) -> None:
     """What was spent before counts: a call beyond the rest is refused after a repair too."""
-    price = {"amount": "60", "currency": "EUR"}
-    seat = {"seat": "12A", "price": price}
+    price: JsonObject = {"amount": "60", "currency": "EUR"}
+    seat: JsonObject = {"seat": "12A", "price": price}
     world.answer("book_hotel", FULL)
     script: list[DecideStep] = [
         CallTool(tool="buy_ticket", arguments=seat),
@@ -486,7 +497,7 @@ def renewable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("decision", ["repair", "roll back", "keep"])
 async def test_an_open_hold_goes_on_in_a_new_run(
-    lost: Callable[..., object], world: FakeWorld, renewable: None, decision: str
+    lost: Lost, world: FakeWorld, renewable: None, decision: str
 ) -> None:
     """The new run has the same question with the same end, and the state that a repair needs."""
     mission = await lost()
@@ -518,12 +529,15 @@ async def test_an_open_hold_goes_on_in_a_new_run(
 
 async def test_a_hand_over_is_awaited_after_a_repair(stage: Stage, world: FakeWorld) -> None:
     """A leg that had handed a part over waits for that part, and hands nothing over twice."""
-    from orchestrator.planning.models import AgentProfile
-
-    world.staff(AgentProfile(name="porter"))
-    world.plan(fake_leg("trip"))
+    asking = AgentProfile(name="asking", hands_over_to=("*",))
+    world.staff(asking, AgentProfile(name="porter"))
+    world.plan(fake_leg("trip", agent=asking))
     world.answer("book_hotel", FULL, ToolOutcome(kind="succeeded", status=201, body={}))
-    world.decide("trip", HandOver(agent="porter", goal="book a room"), Finish(summary="done"))
+    world.decide(
+        "trip",
+        HandOver(agent="porter", goal="a room", reason="mine cannot"),
+        Finish(summary="done"),
+    )
     world.decide("h1-trip", FLIGHT, HOTEL, *[gives_up_unless_done("book_hotel")] * 3)
     mission = await stage.start(policy=ASK)
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from temporalio import workflow
-from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
+from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
@@ -24,7 +24,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, Question
     from orchestrator.messages.mission_policy import MissionPolicy
-    from orchestrator.messages.rollback import SweepInput
     from orchestrator.runtime.worker import workflow_runner
     from orchestrator.saga.outcome import ToolOutcome
     from orchestrator.testing import FakeWorld
@@ -99,17 +98,6 @@ class HeldTrips:
         await told.execute_update(names.ANSWER_UPDATE, answer, result_type=str)
         return question
 
-    async def sweep(self, saga_id: str) -> None:
-        """Have what a sweep would find examined."""
-        self.world.strand((saga_id,))
-        with self.env.auto_time_skipping_disabled():
-            await self.env.client.execute_workflow(
-                names.SWEEP_WORKFLOW,
-                SweepInput(),
-                id=f"sweep-{saga_id}",
-                task_queue=self.queue,
-            )
-
     def cancelled(self) -> list[str]:
         return [one.tool for one in self.world.compensated()]
 
@@ -149,6 +137,7 @@ async def test_the_failed_call_is_amended(trips: HeldTrips) -> None:
     assert question.hold is not None and question.hold.failed is not None
     assert question.hold.failed.arguments == {"stars": 5}
     assert [one.tool for one in question.hold.standing] == ["book_flight"]
+    assert question.expires_at is not None and question.asked_at is not None
     assert question.expires_at - question.asked_at == timedelta(hours=2)
     assert result == str({"room": 7})
     assert [call.arguments for call in trips.world.sent("book_hotel")] == [{"stars": 5}, changed]
@@ -187,17 +176,18 @@ async def test_roll_back_cancels_all_even_if_the_block_catches(
 
 
 async def test_keep_raises_and_leaves_all_standing(trips: HeldTrips) -> None:
-    """The failure is raised, nothing is cancelled, and no sweep finds anything to cancel."""
+    """The failure is raised, and nothing is cancelled; the list of what waits named the hold."""
     trip = await trips.start()
 
-    question = await trips.answer(trip, decision="keep")
+    await trips.question(trip)
+    waiting_for = (await trip.describe()).typed_search_attributes.get(WAITING_FOR)
+    await trips.answer(trip, decision="keep")
     with pytest.raises(WorkflowFailureError):
         await trip.result()
 
-    saga_id = names.mission_of(question.question_id)
-    await trips.sweep(saga_id)
+    assert waiting_for == ["hold"]
     assert trips.cancelled() == []
-    assert trips.world.grants.ledger(saga_id).live() == ()
+    await trips.replays(trip)
 
 
 async def test_nobody_answers(trips: HeldTrips) -> None:
@@ -259,19 +249,3 @@ async def test_an_unknown_outcome_is_rolled_back_at_once(trips: HeldTrips) -> No
         await trip.result()
 
     assert trips.cancelled() == ["book_hotel", "book_flight"]
-
-
-async def test_a_terminated_hold_is_rolled_back_by_the_sweep(trips: HeldTrips) -> None:
-    """What stood while the hold was open is found and cancelled."""
-    trip = await trips.start()
-    question = await trips.question(trip)
-    found_by = (await trip.describe()).typed_search_attributes.get(WAITING_FOR)
-    saga_id = names.mission_of(question.question_id)
-    await trip.terminate("by hand")
-
-    await trips.sweep(saga_id)
-    await trips.env.client.get_workflow_handle(names.rollback_workflow_id(saga_id)).result()
-
-    assert found_by == ["hold"]
-    assert (await trip.describe()).status is WorkflowExecutionStatus.TERMINATED
-    assert trips.cancelled() == ["book_flight"]

@@ -1,6 +1,7 @@
 """The pure part of a hold: what stands, when a rollback has to begin, and which answers fit."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -21,7 +22,7 @@ from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
 
 NOW = datetime(2026, 12, 1, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-REACHED = LimitReached(figure="tool_calls", used=3, limit=3, of="the mission")
+REACHED = LimitReached(figure="tool_calls", used=Decimal(3), limit=Decimal(3), of="the mission")
 
 
 def booked(number: int, **fields: object) -> Obligation:
@@ -87,7 +88,7 @@ def test_standing_effects_are_those_of_the_rollback_in_its_order() -> None:
         ({"cancel_sent": True}, False),
     ],
 )
-def test_what_is_in_doubt_is_not_repaired(fields: JsonObject, repairable: bool) -> None:
+def test_what_is_in_doubt_is_not_repaired(fields: dict[str, object], repairable: bool) -> None:
     """A call or a cancel of unknown outcome is left to a rollback."""
     ledger = Ledger(obligations=(booked(1, **fields),))
 
@@ -128,6 +129,8 @@ def test_answers(values: JsonObject, fits: bool) -> None:
 
 def test_a_time_is_raised_in_the_words_of_policies() -> None:
     """The deadline of a mission is a limit like others."""
-    reached = LimitReached(figure="wall_clock", used=3600, limit=3600, of="the mission")
+    reached = LimitReached(
+        figure="wall_clock", used=Decimal(3600), limit=Decimal(3600), of="the mission"
+    )
 
     assert raised_limit(Hold(error="", limit=reached), "PT2H") == Limits(wall_clock=2 * HOUR)
