@@ -298,6 +298,7 @@ class SessionHandle:
         Raises:
             SessionError: it is unknown.
         """
+        found: WorkflowExecutionDescription | None
         try:
             found = await self._connection.describe(self.session_id)
         except errors.MissionNotFound:
@@ -351,7 +352,7 @@ def start_operation(
     task_queue: str, session_id: str, terms: SessionTerms
 ) -> "WithStartWorkflowOperation[Any, Any]":
     """Return the start of a session, unless it runs already."""
-    attributes = []
+    attributes: list[SearchAttributePair[Any]] = []
     if searchable(terms.requester):
         attributes.append(SearchAttributePair(REQUESTER, terms.requester))
     return WithStartWorkflowOperation(
