@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.client import (
@@ -90,6 +91,11 @@ class Connection:
         self.task_queue = task_queue
         self._answered_at: dict[str, float] = {}
         self._workflows: dict[str, str] = {}
+        self._slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    def update_slots(self, workflow_id: str, number: int) -> asyncio.Semaphore:
+        """Return the slots for updates of a workflow, the same for all that hold them."""
+        return self._slots.setdefault(workflow_id, asyncio.Semaphore(number))
 
     @cached_property
     def replays(self) -> "Replays":

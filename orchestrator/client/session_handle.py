@@ -6,6 +6,7 @@ await session.complete()  # or session.rollback()
 """
 
 import asyncio
+import random
 import re
 import secrets
 from collections.abc import Sequence
@@ -26,11 +27,13 @@ from temporalio.common import (
     WorkflowIDReusePolicy,
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import REQUESTER, searchable
 from orchestrator.client.connection import Connection, check_size, until_answered
 from orchestrator.core import command_lines, errors
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages import names
 from orchestrator.messages.mission import MISSION_ID_PATTERN
 from orchestrator.messages.session import (
@@ -52,7 +55,9 @@ T = TypeVar("T")
 _RESTS_S: Final = (0.05, 1.0)
 """Shortest and longest pause between two looks for an outcome."""
 _AT_ONCE: Final = 5
-"""Updates that one handle has under way: the server takes ten of a workflow, from all processes."""
+"""Updates that a client has under way: the server takes ten of a workflow, from all processes."""
+_FULL_S: Final = 120.0
+"""How long an update waits for its place among those ten."""
 _TAKEN_UP: Final = timedelta(seconds=15)
 """How long a worker may take to start a session."""
 _BETWEEN_RUNS: Final = (0.1, 0.3, 1.0)
@@ -66,7 +71,7 @@ class SessionHandle:
         """Take the connection; the server is not called yet."""
         self._connection = connection
         self.session_id = session_id
-        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._slots = connection.update_slots(session_id, _AT_ONCE)
 
     # -- calls ------------------------------------------------------------------------------------
 
@@ -257,10 +262,19 @@ class SessionHandle:
         """Send an update; workers and servers that are replaced meanwhile are waited for."""
         await check_size(self._connection.temporal, message, what="the message")
 
+        deadline = asyncio.get_running_loop().time() + _FULL_S
+
         async def send() -> T:
-            return await self._connection.update(
-                self.session_id, name, message, kind, about=self.session_id
-            )
+            while True:
+                try:
+                    return await self._connection.update(
+                        self.session_id, name, message, kind, about=self.session_id
+                    )
+                except RPCError as error:
+                    is_full = error.status is RPCStatusCode.RESOURCE_EXHAUSTED
+                    if not is_full or asyncio.get_running_loop().time() > deadline:
+                        raise
+                await asyncio.sleep(random.uniform(0.2, 1))
 
         for pause in (*_BETWEEN_RUNS, None):
             async with self._slots:
@@ -284,6 +298,7 @@ class SessionHandle:
         Raises:
             SessionError: it is unknown.
         """
+        found: WorkflowExecutionDescription | None
         try:
             found = await self._connection.describe(self.session_id)
         except errors.MissionNotFound:
@@ -337,7 +352,7 @@ def start_operation(
     task_queue: str, session_id: str, terms: SessionTerms
 ) -> "WithStartWorkflowOperation[Any, Any]":
     """Return the start of a session, unless it runs already."""
-    attributes = []
+    attributes: list[SearchAttributePair[Any]] = []
     if searchable(terms.requester):
         attributes.append(SearchAttributePair(REQUESTER, terms.requester))
     return WithStartWorkflowOperation(
@@ -348,7 +363,9 @@ def start_operation(
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
         id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
         search_attributes=TypedSearchAttributes(attributes),
-        static_summary=f"a session of {terms.requester}" if attributes else "a session",
+        static_summary=markdown_summary(
+            f"a session of {terms.requester}" if attributes else "a session"
+        ),
     )
 
 

@@ -143,4 +143,5 @@ def _on_trips(client: MissionClient, stack: Stack) -> MissionClient:
 
 
 def _dine() -> Callable[..., Any]:
-    return example("langgraph_agent").dine
+    dine: Callable[..., Any] = example("langgraph_agent").dine
+    return dine
