@@ -144,7 +144,7 @@ class Caller:
         )
 
     async def _carry_out(self, wanted: CallTool, prepared: PreparedCall) -> None:
-        self._progress.attempt(wanted)
+        self._progress.attempt(wanted, side_effect=prepared.side_effect)
         if prepared.missing_personal or prepared.obstacles:
             await self._questions.ask_to_provide(wanted.tool, prepared)
             prepared = await self._prepared(wanted)

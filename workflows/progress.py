@@ -195,16 +195,20 @@ class Progress:
             self._calls[sent.call_id] = sent.model_copy(update=came)
         self._seen += len(observation.model_dump_json())
         self._update(observations=(*self.state.observations, observation), repeats=repeats)
-        if outcome == "succeeded" and self.state.unmade is not None:
+        failed, came = self.state.unmade, observation
+        is_over = failed is not None and (came.side_effect or came.tool == failed.tool)
+        if outcome == "succeeded" and is_over:
             self._update(unmade=None)
 
     def try_again(self) -> None:
         """Let people be asked about a call again that they or its provider refused."""
         self._update(asked=(), told=())
 
-    def attempt(self, call: CallTool) -> None:
-        """Store a call that is about to be prepared, until it succeeds."""
-        self._update(unmade=call)
+    def attempt(self, call: CallTool, *, side_effect: bool) -> None:
+        """Store a call until it succeeds; a read does not replace a failed call with an effect."""
+        failed = self.state.unmade
+        if side_effect or failed is None or failed.tool == call.tool:
+            self._update(unmade=call)
 
     def retract(self, why: str, **seen: object) -> None:
         """Turn the step's observation into a refusal, because its effect was cancelled."""

@@ -50,7 +50,7 @@ Place = tuple[str, Version | None]
 class Wait(Record):
     """A card, question, pause or obstacle for which a mission waits."""
 
-    kind: Literal["confirmation", "answer", "model", "store", "operator", "worker"]
+    kind: Literal["confirmation", "answer", "hold", "model", "store", "operator", "worker"]
     what: str
     command: str = ""
 
@@ -272,8 +272,12 @@ def waits_for(mission: WorkflowExecution, waits: Waiting, family: Family) -> Ite
     confirm = "orchestrator confirm list"
     if waits.cards:
         yield Wait(kind="confirmation", what=_counted(waits.cards, "card"), command=confirm)
-    if waits.questions:
-        yield Wait(kind="answer", what=_counted(waits.questions, "question"), command=confirm)
+    asked = [one for one in waits.questions if one.hold is None]
+    if asked:
+        yield Wait(kind="answer", what=_counted(asked, "question"), command=confirm)
+    if len(asked) < len(waits.questions):
+        command = command_lines.repair(mission.id)[0]
+        yield Wait(kind="hold", what="a decision before its rollback", command=command)
     if waits.pauses:
         yield Wait(kind="model", what=_counted(waits.pauses, "model"), command=confirm)
     open_ones = [one for one in (mission, rollback) if one is not None and one.status is _RUNNING]

@@ -177,6 +177,19 @@ async def test_a_hint_reaches_the_planner(lost: Lost, world: FakeWorld) -> None:
     assert sent_once(world, "book_flight", "book_hotel", "book_car")
 
 
+async def test_a_read_after_it_does_not_hide_the_failed_call(lost: Lost, world: FakeWorld) -> None:
+    """A planner that has looked for something else and found nothing failed at the booking."""
+    look = CallTool(tool="find_flights")
+    mission = await lost(FLIGHT, HOTEL, look, GiveUp(reason="nothing else fits"))
+
+    question = await decide(mission, decision="repair")
+    result = await mission.end()
+
+    assert question.hold is not None and question.hold.failed is not None
+    assert question.hold.failed.tool == "book_hotel"
+    assert result.status is MissionStatus.SUCCEEDED
+
+
 async def test_roll_back(lost: Lost, world: FakeWorld) -> None:
     """The answer roll back ends the mission as without a hold."""
     mission = await lost()
