@@ -34,7 +34,7 @@ from orchestrator.messages.observed import ObservedCall, ObserveInput
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.cancel_arguments import draft_cancel, draft_obligation
 from orchestrator.saga.ledger import CancelCall, Obligation
-from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
 
 _ONCE: Final = "its worker may have sent it, and it takes no key by which it is known again"
 
@@ -94,7 +94,7 @@ class ObserveActivities(ToolActivities):
         except NOTHING_SENT as error:
             return ToolOutcome(kind="rejected", reason=f"not sent: {error}")
         except TransportFailed as error:
-            kind = "unknown" if error.may_have_arrived else "rejected"
+            kind: OutcomeKind = "unknown" if error.may_have_arrived else "rejected"
             outcome = ToolOutcome(kind=kind, reason=str(error), deferred=not error.may_have_arrived)
         if repeatable and activity.info().attempt < attempts and _is_open(outcome):
             note_arrival(call, may_have_arrived=not is_deferred(outcome))

@@ -57,7 +57,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.planning.models import StepContext
     from orchestrator.saga.ledger import Ledger, Obligation
-    from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+    from orchestrator.saga.outcome import CompensationOutcome, OutcomeKind, ToolOutcome
     from orchestrator.saga.own_cancels import cancellable
     from orchestrator.workflows import running, ui
     from orchestrator.workflows.failures import first_words
@@ -370,7 +370,7 @@ async def observe_call(wanted: ObserveInput) -> ObservedCall:
             raise
         was_sent = missing is not None and not missing.nothing_sent
         is_known = isinstance(cause, ApplicationError) and not was_sent
-        kind = "rejected" if is_known else "unknown"
+        kind: OutcomeKind = "rejected" if is_known else "unknown"
         return ObservedCall(outcome=ToolOutcome(kind=kind, reason=first_words(error)))
 
 

@@ -59,6 +59,7 @@ async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall, b
     message = ObserveInput(
         **leg.call_of(wanted.tool).ref,
         arguments=wanted.arguments,
+        agent=leg.leg.agent.wall,
         reason=wanted.reason,
         timeout_s=leg.policy.call_timeout.total_seconds(),
         attempts=leg.policy.call_attempts,

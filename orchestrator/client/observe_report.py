@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.failure.v1 import Failure
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.activities.authority import governed
@@ -44,6 +45,7 @@ _AT_ONCE: Final = 8
 _NO_ANSWER: Final = ObservedCall(
     outcome=ToolOutcome(kind="unknown", reason="its workflow has no answer to it")
 )
+_RUNNING: Final = WorkflowExecutionStatus.RUNNING
 _STOPPED: Final = frozenset({WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT})
 
 Kind = Literal["no_cancel", "twice", "overcharged", "unknown", "over_budget", "refused", "failed"]
@@ -103,6 +105,13 @@ class ObservedCalls:
     mission_id: str
     terms: ObservedRun
     calls: dict[int, tuple[ObserveInput, datetime, ObservedCall]] = field(default_factory=dict)
+    """By the event that scheduled them."""
+
+    def answer(self, scheduled_id: int, made: ObservedCall) -> None:
+        """Note the outcome of a call of this run; of another activity nothing is noted."""
+        if (sent := self.calls.get(scheduled_id)) is not None:
+            wanted, at, _ = sent
+            self.calls[scheduled_id] = (wanted, at, made)
 
 
 async def observe_report(
@@ -189,23 +198,24 @@ async def _read(client: Client, workflow: WorkflowExecution) -> tuple[list[Obser
                     runs[wanted.mission_id].calls[event.event_id] = (wanted, at, _NO_ANSWER)
             elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
                 completed = event.activity_task_completed_event_attributes
+                scheduled_id, payloads = completed.scheduled_event_id, completed.result.payloads
                 for run in runs.values():
-                    if (sent := run.calls.get(completed.scheduled_event_id)) is not None:
-                        made = await raw_history.decoded(
-                            client, completed.result.payloads, ObservedCall
-                        )
-                        run.calls[completed.scheduled_event_id] = (*sent[:2], made or _NO_ANSWER)
+                    if scheduled_id in run.calls:
+                        made = await raw_history.decoded(client, payloads, ObservedCall)
+                        run.answer(scheduled_id, made or _NO_ANSWER)
             elif (failed := raw_history.failure_of(event)) is not None:
                 for run in runs.values():
-                    if (sent := run.calls.get(failed[0])) is not None:
-                        run.calls[failed[0]] = (*sent[:2], _failed(failed[1].message))
+                    run.answer(failed[0], _failed(failed[1]))
     except (OrchestratorError, ValueError) as error:
         why = f"{workflow.id}: {error}"
     return list(runs.values()), why
 
 
-def _failed(message: str) -> ObservedCall:
-    return ObservedCall(outcome=ToolOutcome(kind="rejected", reason=message))
+def _failed(failure: Failure) -> ObservedCall:
+    """Return a call that its worker refused, or of which it said nothing."""
+    if not failure.HasField("application_failure_info"):
+        return _NO_ANSWER
+    return ObservedCall(outcome=ToolOutcome(kind="rejected", reason=failure.message))
 
 
 def report_of(
@@ -216,19 +226,26 @@ def report_of(
     policy: MissionPolicy,
     unread: Sequence[str] = (),
 ) -> ObserveReport:
-    """Return the report on observed runs; a call that a reset copied into a run counts once."""
+    """Return the report on observed runs.
+
+    A mission or saga is examined over all its runs; a call that a reset copied counts once.
+    """
     caught: list[Caught] = []
     asks: list[WouldAsk] = []
     effects: dict[tuple[str, str], dict[tuple[str, str], tuple[ObservedCalls, Obligation]]]
     effects = defaultdict(dict)
-    charged, calls, consequences = Spend(), 0, 0
+    calls, consequences = 0, 0
     others: set[str] = set()
     seen: set[tuple[str, str]] = set()
+    reviews: dict[str, _Review] = {}
     for run in sorted(runs, key=lambda one: one.workflow.start_time):
-        review = _Review(run, policy)
+        review = reviews.setdefault(run.mission_id, _Review(run, policy))
+        review.run = run
         for wanted, at, made in run.calls.values():
             identity = wanted.call_id, str(made.outcome.answered_at or at)
-            is_new = identity not in seen
+            is_under_way = made is _NO_ANSWER and run.workflow.status is _RUNNING
+            if identity in seen or is_under_way:
+                continue
             seen.add(identity)
             catalog = catalogs.get(wanted.catalog_digest) or catalogs.get("")
             if catalog is None or wanted.tool not in catalog.tools:
@@ -236,17 +253,14 @@ def report_of(
                 continue
             if wanted.catalog_digest not in catalogs:
                 others.add(f"{wanted.tool} was called by other documents than those here")
-            review.add(wanted, at, made, catalog, counts=is_new)
-            if not is_new:
-                continue
+            review.add(wanted, at, made, catalog)
             calls += 1
-            if made.obligation is not None or made.cancel is not None:
-                consequences += 1
-            if made.obligation is not None:
+            consequences += catalog.tool(wanted.tool).is_side_effect
+            if made.obligation is not None and made.outcome.kind != "rejected":
                 effects[wanted.tool, review.meaning][identity] = (run, made.obligation)
+    for review in reviews.values():
         caught += review.ended()
         asks += review.asks
-        charged = Spend.total([charged, review.charged])
     caught += _twice(effects)
     if len(caught) > _MOST_FINDINGS or len(asks) > _MOST_FINDINGS:
         others.add(f"only the first {_MOST_FINDINGS:,} findings of each list are shown")
@@ -255,7 +269,7 @@ def report_of(
         workflows=len({(run.workflow.id, run.workflow.run_id) for run in runs}),
         calls=calls,
         consequences=consequences,
-        charged=charged,
+        charged=Spend.total(review.charged for review in reviews.values()),
         caught=tuple(caught[:_MOST_FINDINGS]),
         asks=tuple(asks[:_MOST_FINDINGS]),
         unread=(*unread, *sorted(others)),
@@ -277,7 +291,8 @@ class _Review:
     """Goes through the calls of one run as a guard would have."""
 
     def __init__(self, run: ObservedCalls, policy: MissionPolicy) -> None:
-        self._run, self._policy = run, policy
+        self.run, self._policy = run, policy
+        """The newest run."""
         self._rules = run.terms.policy.spending.beside(policy.spending)
         self._seen: list[Observation] = []
         self._caught: list[Caught] = []
@@ -297,31 +312,31 @@ class _Review:
         at: datetime,
         made: ObservedCall,
         catalog: Catalog,
-        *,
-        counts: bool,
     ) -> None:
-        """Examine the next call; one that another run has too only adds to what is known."""
+        """Examine the next call."""
         prepared = self._prepared(wanted, at, catalog)
         self.meaning = prepared.meaning or str(sorted(wanted.arguments.items(), key=str))
-        if counts:
-            self._compare(wanted, made, prepared)
+        is_effect = catalog.tool(wanted.tool).is_side_effect
+        self._compare(wanted, made, prepared, is_effect=is_effect)
         self._enter(wanted, at, made, prepared)
 
-    def _compare(self, wanted: ObserveInput, made: ObservedCall, prepared: PreparedCall) -> None:
+    def _compare(
+        self, wanted: ObserveInput, made: ObservedCall, prepared: PreparedCall, *, is_effect: bool
+    ) -> None:
         if prepared.problems:
             self._note("refused", f"{wanted.tool}: {'; '.join(prepared.problems)}", wanted)
         if prepared.card is not None:
             standing = prepared.standing_approver is not None
-            workflow = self._run.workflow.id
+            workflow = self.run.workflow.id
             self.asks.append(WouldAsk(workflow_id=workflow, card=prepared.card, standing=standing))
         price = prepared.price if prepared.spends else None
-        full = over_budget_with_fee(self._run.terms.budget, self._ledger.spent, price, prepared.fee)
+        full = over_budget_with_fee(self.run.terms.budget, self._ledger.spent, price, prepared.fee)
         if full is not None:
             self._note("over_budget", f"{wanted.tool}: {full}", wanted)
         effect = made.obligation
         if effect is not None and effect.cancel_tool is None and made.outcome.kind != "rejected":
             self._note("no_cancel", f"{wanted.tool} cannot be cancelled by any tool", wanted)
-        if made.outcome.kind == "unknown" and (effect or made.cancel or made is _NO_ANSWER):
+        if made.outcome.kind == "unknown" and is_effect:
             self._note("unknown", f"{wanted.tool}: {made.outcome.why}", wanted)
 
     def _enter(
@@ -355,9 +370,12 @@ class _Review:
 
     def _prepared(self, wanted: ObserveInput, at: datetime, catalog: Catalog) -> PreparedCall:
         """Return the call as a guard would have prepared it, or the reasons against it."""
-        tool, terms = catalog.tool(wanted.tool), self._run.terms
+        tool, terms = catalog.tool(wanted.tool), self.run.terms
         arguments = {name: wanted.key for name in tool.reference_inputs} | wanted.arguments
-        if problems := check_arguments(catalog, tool, arguments):
+        problems = list(check_arguments(catalog, tool, arguments))
+        if wanted.agent is not None and not wanted.agent.admits(tool.name, tool.domain):
+            problems.append(wanted.agent.refusal(tool.name))
+        if problems:
             return PreparedCall(problems=tuple(problems))
         order = (Order(tools=(wanted.tool,)),)
         asked = PrepareInput(
@@ -384,13 +402,13 @@ class _Review:
     def ended(self) -> Iterator[Caught]:
         """Yield the findings, with the rollback that a failure would have caused."""
         yield from self._caught
-        terms, live = self._run.terms, self._ledger.compensation_order()
+        terms, live = self.run.terms, self._ledger.compensation_order()
         over = overspent(terms.budget, self.charged)
         if over and not any(one.kind == "over_budget" for one in self._caught):
-            yield _caught("over_budget", self._run, f"it {over}")
+            yield _caught("over_budget", self.run, f"it {over}")
         why = terms.failed
-        status = self._run.workflow.status
-        if not why and not terms.ended and status in _STOPPED:
+        status = self.run.workflow.status
+        if not why and not terms.ended and status is not None and status in _STOPPED:
             why = f"its workflow was {status.name.lower().replace('_', ' ')}"
         if not (why and live):
             return
@@ -402,10 +420,10 @@ class _Review:
             f"nothing could have cancelled {', '.join(stay)}" if stay else "",
             f"{doubt} of them may not exist" if doubt else "",
         ]
-        yield _caught("failed", self._run, f"{why}: {'; '.join(filter(None, parts))}")
+        yield _caught("failed", self.run, f"{why}: {'; '.join(filter(None, parts))}")
 
     def _note(self, kind: Kind, text: str, wanted: ObserveInput) -> None:
-        self._caught.append(_caught(kind, self._run, text, call_id=wanted.call_id))
+        self._caught.append(_caught(kind, self.run, text, call_id=wanted.call_id))
 
 
 def _caught(kind: Kind, run: ObservedCalls, text: str, *, call_id: str = "") -> Caught:

@@ -12,6 +12,7 @@ from pydantic import Field
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.wall import Wall
 from orchestrator.messages.mission_policy import CALL_TIMEOUT, MissionPolicy
 from orchestrator.saga.ledger import CancelCall, IllegalTransition, Ledger, Obligation
 from orchestrator.saga.outcome import ToolOutcome
@@ -27,6 +28,7 @@ class ObserveInput(CallRef):
     """A call to send without its guards."""
 
     arguments: JsonObject
+    agent: Wall | None = Field(default=None, description="who calls, and what it may touch")
     reason: str = ""
     timeout_s: float = CALL_TIMEOUT.total_seconds()
     attempts: int = Field(default=1, description="of a call that may be repeated, by the policy")
