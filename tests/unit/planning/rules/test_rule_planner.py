@@ -123,7 +123,8 @@ async def test_values_go_to_the_inputs_that_mean_them(
 
 
 def _operation(name: str, summary: str, path: str, /, **inputs: JsonObject) -> JsonObject:
-    schema: JsonObject = {"type": "object", "properties": {**inputs}, "required": [*inputs]}
+    required: list[JsonValue] = [name for name, one in inputs.items() if one is not _OPTIONAL]
+    schema: JsonObject = {"type": "object", "properties": {**inputs}, "required": required}
     return {
         path: {
             "post": {
@@ -144,6 +145,8 @@ def _operation(name: str, summary: str, path: str, /, **inputs: JsonObject) -> J
 
 _NUMBER: JsonObject = {"type": "number"}
 _TEXT: JsonObject = {"type": "string"}
+_OPTIONAL: JsonObject = {"type": "string", "maxLength": 200}
+_TIME: JsonObject = {"type": "string", "format": "time"}
 _CODE: dict[str, JsonObject] = {"currency": _TEXT}
 _PATHS: JsonObject = {
     **_operation("makeDevice", "Create a device", "/devices", nickname=_TEXT),
@@ -153,6 +156,10 @@ _PATHS: JsonObject = {
     **_operation(
         "makeDeal", "Create a deal", "/deals", title=_TEXT, amount=_NUMBER, currency=_TEXT
     ),
+    **_operation(
+        "addRecord", "Add a record", "/records", title=_TEXT, artist=_OPTIONAL, reason=_OPTIONAL
+    ),
+    **_operation("openHatch", "Open the hatch", "/hatch", start=_TIME),
     **_operation("makeRoom", "Create a room", "/rooms", name=_TEXT, seats={"default": 4}),
 }
 
@@ -169,6 +176,12 @@ _PATHS: JsonObject = {
             "makeDeal",
             {"title": "Renewal", "amount": 400, "currency": "EUR"},
         ),
+        (
+            'Add the record "Blue" by Joni Mitchell',
+            "addRecord",
+            {"title": "Blue", "artist": "Joni Mitchell"},
+        ),
+        ("Open the hatch at 10:00", "openHatch", {"start": "10:00:00Z"}),
         ("Create a room called Attic", "makeRoom", {"name": "Attic", "seats": 4}),
     ],
 )
