@@ -23,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, Question
-    from orchestrator.messages.mission_policy import MissionPolicy
+    from orchestrator.messages.mission_policy import MissionPolicy, OnFailure
     from orchestrator.runtime.worker import workflow_runner
     from orchestrator.saga.outcome import ToolOutcome
     from orchestrator.testing import FakeWorld
@@ -55,7 +55,7 @@ class HeldTrip:
         async with ToolSaga("trip", policy=policy) as saga:
             await saga.call("book_flight")
             try:
-                at_once = None if wanted.asks_at_call else "rollback"
+                at_once: OnFailure | None = None if wanted.asks_at_call else "rollback"
                 room = await saga.call("book_hotel", wanted.hotel, on_failure=at_once)
             except ToolCallFailed as failed:
                 if not wanted.catches:
