@@ -47,6 +47,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy, OnFailure
     from orchestrator.messages.observed import (
+        MODES,
         OBSERVED,
         Mode,
         ObservedCall,
@@ -231,6 +232,8 @@ class ToolSaga:
 
     def _check_mode(self, mode: Mode | None, state: SagaState | None) -> None:
         """Refuse another mode than that of the earlier runs of the workflow."""
+        if mode is not None and mode not in MODES:
+            raise misused(f"{mode!r} is no mode of a saga; it has one of: {', '.join(MODES)}")
         if state is not None and mode is not None and state.observed != (mode == "observe"):
             before = OBSERVED if state.observed else "guarded"
             raise misused(

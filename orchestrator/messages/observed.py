@@ -5,7 +5,7 @@ asked, refused and rolled back.
 """
 
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from pydantic import Field
 
@@ -18,6 +18,7 @@ from orchestrator.saga.ledger import CancelCall, IllegalTransition, Ledger, Obli
 from orchestrator.saga.outcome import ToolOutcome
 
 Mode = Literal["guard", "observe"]
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 OBSERVED: Final = "observed, not guarded"
 """The words that every page, list, receipt and report of an observed call has."""
 SEARCHED_AS: Final = "observed"

@@ -28,7 +28,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.python_functions import FunctionTool
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
-from orchestrator.messages.observed import Mode
+from orchestrator.messages.observed import MODES, Mode
 from orchestrator.runtime.defaults import default_approval_keys, default_routers, default_tools
 from orchestrator.runtime.retention_rounds import keep_retention
 from orchestrator.runtime.worker import introduce, load_catalog, workflow_runner
@@ -86,6 +86,8 @@ class OrchestratorPlugin(SimplePlugin):
                 records what a guard would have done; ORCHESTRATOR_OBSERVE=true only allows that.
         """
         super().__init__("orchestrator.OrchestratorPlugin")
+        if mode not in MODES:
+            raise UsageError(f"{mode!r} is no mode of sagas; use one of: {', '.join(MODES)}")
         self._specs = (specs,) if isinstance(specs, str | Path) else tuple(specs)
         self._overlays = tuple(overlays)
         self._functions = tuple(functions)
