@@ -275,8 +275,13 @@ def write_newer_documents(stack: Stack) -> list[Path]:
     """Write the next version of a stack's documents, with the same operations."""
     folder = stack.folder / "newer-documents"
     for number, source in enumerate(stack.specs):
-        copied = Path(shutil.copytree(source, folder / str(number), dirs_exist_ok=True))
-        for path in copied.glob("*.yaml"):
+        copied = folder / str(number)
+        if source.is_file():
+            copied.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, copied)
+        else:
+            shutil.copytree(source, copied, dirs_exist_ok=True)
+        for path in [p for p in copied.iterdir() if p.suffix in (".yaml", ".yml", ".json")]:
             document = yaml.safe_load(path.read_text(encoding="utf-8"))
             document["info"]["version"] = f"{document['info']['version']}-next"
             for item in document["paths"].values():

@@ -190,9 +190,16 @@ async def test_an_agent_of_openai_has_a_card_for_each_of_its_calls_at_once(
 
 @pytest.mark.parametrize(("agent", "workflow"), [("concierge", "Concierge"), ("butler", "Butler")])
 async def test_an_agent_whose_worker_dies_leaves_nothing_when_its_last_call_is_refused(
-    stack: Stack, client: MissionClient, sandbox: Witness, agent: str, workflow: str
+    stack: Stack,
+    client: MissionClient,
+    sandbox: Witness,
+    monkeypatch: pytest.MonkeyPatch,
+    agent: str,
+    workflow: str,
 ) -> None:
     """The worker is killed between a call and its answer: nothing twice, and nothing left."""
+    # A worker imports a framework first, for a minute where the machine is busy.
+    monkeypatch.setattr("orchestrator.runtime.devserver._START_S", 200.0)
     command = [sys.executable, "-m", "tests.agent_worker", agent]
     variables = {"PYTHONPATH": os.getcwd()}
     await sandbox.set_faults(

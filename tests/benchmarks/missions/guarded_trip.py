@@ -24,13 +24,8 @@ class GuardedTrip:
 
     async def flight(self, go: str, end: str) -> Any:
         """Book the first offer."""
-        way = {
-            "origin": "Berlin",
-            "destination": "Lisbon",
-            "departure_date": go,
-            "return_date": end,
-        }
-        offer = (await self.saga.call("flight_search_offers", way))["offers"][0]["offer_id"]
+        to = {"origin": "Berlin", "destination": "Lisbon", "departure_date": go, "return_date": end}
+        offer = (await self.saga.call("flight_search_offers", to))["offers"][0]["offer_id"]
         booking = {"offer_id": offer, "traveler_id": "pii:traveler_id"}
         return await self.saga.call("flight_book_offer", booking)
 
