@@ -83,8 +83,14 @@ class MissionRequest(Record):
     @field_validator("goal", mode="before")
     @classmethod
     def _is_a_goal(cls, goal: object) -> object:
-        """Refuse an overlong goal in one sentence, without quoting it as pydantic does."""
-        if isinstance(goal, str) and len(goal) > LONGEST_GOAL:
+        """Refuse what is no goal in one sentence, without quoting it as pydantic does."""
+        if not isinstance(goal, str):
+            return goal
+        if not goal:
+            raise UsageError("goal: it says nothing; say what is to be done")
+        if any("\ud800" <= character <= "\udfff" for character in goal[:LONGEST_GOAL]):
+            raise UsageError("goal: it has half of a character; send it as valid Unicode text")
+        if len(goal) > LONGEST_GOAL:
             raise UsageError(
                 f"goal: at most {LONGEST_GOAL} characters are taken, and it has {len(goal):,}; "
                 "what belongs to it can be given as an input"

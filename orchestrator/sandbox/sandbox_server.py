@@ -274,7 +274,10 @@ class SandboxClient:
     ) -> JsonObject:
         given = {"mission": mission_id, "request_prefix": request_prefix}
         params = {name: value for name, value in given.items() if value}
-        response = await self._http.get(path, params=params)
+        try:
+            response = await self._http.get(path, params=params)
+        except httpx.RemoteProtocolError:  # it closed an idle connection at that moment
+            response = await self._http.get(path, params=params)
         response.raise_for_status()
         found: JsonObject = response.json()
         return found
