@@ -27,6 +27,7 @@ from orchestrator.routing.scoring.fitness import (
     without_values,
 )
 from orchestrator.routing.scoring.request_scoring import (
+    RECENT,
     RequestScorer,
     ScoredRequest,
     in_order,
@@ -63,8 +64,9 @@ class Explanation:
 
 
 class _Measured(NamedTuple):
-    """A scored request's needed tools, their chances, and how well the best tool fits."""
+    """A scored request's merged scores, needed tools and chances; how well the best tool fits."""
 
+    scores: Mapping[str, float]
     needs: Needs
     chances: tuple[float, ...]
     fitness: float
@@ -122,7 +124,7 @@ class Router:
         embedder = similarity.embedder if isinstance(similarity, EmbeddedCards) else ""
         self._fitness = Fitness(self._cards, has_vectors=embedder.startswith(FITTED_TO))
         self._producers = Producers(self._cards)
-        self._measured = read_once(self._measure)  # the same in each step of a leg
+        self._measured = read_once(self._measure, most=RECENT)
         warm_up()
 
     def route(
@@ -214,9 +216,9 @@ class Router:
     def _select(
         self, frame: IntentFrame, request: ScoredRequest, context: RouteContext
     ) -> Selection:
-        scores, winners = merged(request), request.winners
+        scores, needs, chances, fitness, fits = self._measured(request)
+        winners = request.winners
         cards = [self._by_name[name] for name in winners]
-        needs, chances, fitness, fits = self._measured(request)
         confidence = chances[0]
         frame = frame.model_copy(update={"confidence": confidence})
         width = adaptive_k(
@@ -248,11 +250,12 @@ class Router:
         )
 
     def _measure(self, request: ScoredRequest) -> _Measured:
-        needs = needs_of(request)
+        scores = merged(request)
+        needs = needs_of(request, scores)
         first, *wider = needs.covered()
         confidence = self._confidence(first, request)
         chances = (confidence, *(max(chance, confidence) for chance in wider))
-        return _Measured(needs, chances, *self._fit(request))
+        return _Measured(scores, needs, chances, *self._fit(request))
 
     def _fit(self, request: ScoredRequest) -> tuple[float, bool]:
         """Return how well the best tool fits a request, 0 to 1, and whether that suffices."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.scoring.request_scoring import ScoredRequest, merged, relative
+from orchestrator.routing.scoring.request_scoring import ScoredRequest, relative
 from orchestrator.routing.selection import Band
 from orchestrator.routing.sparse_index import Floats
 
@@ -59,9 +59,8 @@ class Needs(NamedTuple):
         return (*chances.tolist(), *[1.0] * (FEWEST - len(chances)))
 
 
-def needs_of(request: ScoredRequest) -> Needs:
-    """Return how likely a request needs each candidate."""
-    scores = merged(request)
+def needs_of(request: ScoredRequest, scores: Mapping[str, float]) -> Needs:
+    """Return how likely a request needs each candidate; `scores` are fused scores, best first."""
     chances = 1 / (1 + np.exp(-(need_signs(request, scores) @ _COEFFICIENTS)))
     names = [*scores][:CONSIDERED]
     best = frozenset(request.winners) if len(request.winners) <= _FEW else frozenset()

@@ -1,13 +1,13 @@
 """Parsed and scored requests, with their candidates, best first."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Final
 
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.core.read_once import Recent, read_once
+from orchestrator.core.read_once import Recent
 from orchestrator.language.intent import IntentFrame, Slot
 from orchestrator.routing.clause_reading import ClauseReading, joined
 from orchestrator.routing.profile import NO_DEADLINE, Deadline
@@ -176,8 +176,7 @@ def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:
     return [replace(c, unwanted=unwanted) for c in clauses] if unwanted and wanted else [*clauses]
 
 
-@read_once
-def merged(reading: ScoredRequest) -> Mapping[str, float]:
+def merged(reading: ScoredRequest) -> dict[str, float]:
     """Return candidates with their fused scores, best first, ties by name.
 
     With several clauses: the score of the whole, plus the best of any clause, so that every clause

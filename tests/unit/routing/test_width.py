@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.scoring.request_scoring import ScoredRequest
+from orchestrator.routing.scoring.request_scoring import ScoredRequest, merged
 from orchestrator.routing.scoring.scorer import ScoreTable
 from orchestrator.routing.width import (
     CEILING,
@@ -38,7 +38,7 @@ def request(whole: ScoreTable, *parts: ScoreTable) -> ScoredRequest:
 
 def confidence(scored: ScoredRequest) -> float:
     """The chance that the first tool is all that is needed."""
-    return needs_of(scored).covered()[0]
+    return needs_of(scored, merged(scored)).covered()[0]
 
 
 def test_a_clear_lead_is_surer_than_a_tie() -> None:
@@ -58,7 +58,7 @@ def test_the_best_of_each_clause_comes_first() -> None:
     whole = table(2, 1.6, 1.5, 1.4, 1.0)
     scored = request(whole, table(2, 0.3), table(2, 0.3, first=4))
 
-    assert set(needs_of(scored).names[:2]) == {"tool_0", "tool_4"}
+    assert set(needs_of(scored, merged(scored)).names[:2]) == {"tool_0", "tool_4"}
 
 
 @given(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=CONSIDERED))
@@ -77,7 +77,7 @@ def test_without_candidates_nothing_is_sure() -> None:
     nothing = ScoredRequest((), (), None, ())
 
     assert len(need_signs(nothing, {})) == 0
-    assert needs_of(nothing).covered() == (0.0,) * FEWEST
+    assert needs_of(nothing, {}).covered() == (0.0,) * FEWEST
 
 
 CHANCES = st.lists(st.floats(0, 1), min_size=CEILING, max_size=CEILING).map(sorted)
