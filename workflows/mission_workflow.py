@@ -71,7 +71,10 @@ with workflow.unsafe.imports_passed_through():
         usage_of,
     )
     from orchestrator.workflows.hand_overs import HandOvers
-    from orchestrator.workflows.hold import (
+    from orchestrator.workflows.leg_task import Leg, SharedByLegs
+    from orchestrator.workflows.legs import LegFailed, Legs
+    from orchestrator.workflows.mission_budget import MissionBudget
+    from orchestrator.workflows.mission_hold import (
         MissionHold,
         failure_of,
         question_before_rollback,
@@ -80,9 +83,6 @@ with workflow.unsafe.imports_passed_through():
         rejected_for_good,
         repaired,
     )
-    from orchestrator.workflows.leg_task import Leg, SharedByLegs
-    from orchestrator.workflows.legs import LegFailed, Legs
-    from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
     from orchestrator.workflows.mission_page import MissionPage
     from orchestrator.workflows.mission_view import MissionView, unserved_reason

@@ -65,9 +65,13 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
     from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
-    from orchestrator.workflows.hold import question_before_rollback, record_of, rejected_for_good
     from orchestrator.workflows.leg_view import facts_of
     from orchestrator.workflows.mission_budget import MissionBudget
+    from orchestrator.workflows.mission_hold import (
+        question_before_rollback,
+        record_of,
+        rejected_for_good,
+    )
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
     from orchestrator.workflows.own_rollback import OwnRollback
     from orchestrator.workflows.progress import Progress
