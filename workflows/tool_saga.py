@@ -105,7 +105,9 @@ class SagaState(Record):
     taken: Spend = Field(default_factory=Spend, description="spending of the budget")
     facts: tuple[Fact, ...] = Field(default=(), description="answers, for the cards of later calls")
     decisions: tuple[DecisionRecord, ...] = ()
-    observed: bool = Field(default=False, description="its calls are not guarded")
+    observed: bool | None = Field(
+        default=None, description="its calls are not guarded; None: it has made none"
+    )
 
 
 class ToolCallFailed(ApplicationError):
@@ -216,7 +218,7 @@ class ToolSaga:
         self._state = self._before
         self._check_mode(mode, state)
         self._observed = None if mode is None else mode == "observe"
-        if state is not None:
+        if state is not None and state.observed is not None:
             self._observed = state.observed
         self._is_fresh = state is None
         self._noted: ObservedRun | None = None
@@ -238,10 +240,11 @@ class ToolSaga:
         """Refuse another mode than that of the earlier runs of the workflow."""
         if mode is not None and mode not in MODES:
             raise misused(f"{mode!r} is no mode of a saga; it has one of: {', '.join(MODES)}")
-        if state is not None and mode is not None and state.observed != (mode == "observe"):
-            before = OBSERVED if state.observed else "guarded"
+        before = None if state is None else state.observed
+        if before is not None and mode is not None and before != (mode == "observe"):
+            was = OBSERVED if before else "guarded"
             raise misused(
-                f"the saga {self.saga_id} was {before} in the run before, and stays so to its "
+                f"the saga {self.saga_id} was {was} in the run before, and stays so to its "
                 "end: leave the mode out where the state is passed"
             )
 
