@@ -280,9 +280,10 @@ class Provider:
         found = self._read(call) if call.operation.kind is OperationKind.READ else self._made(call)
         if found is None:
             return {}
-        is_versioned = self._document.version_name(found.operation) == ETAG
-        version = {"ETag": self._version(found)} if is_versioned else {}
-        return {**dict.fromkeys(wanted, found.resource_id), **version}
+        headers = dict.fromkeys(wanted, found.resource_id)
+        if self._document.version_name(found.operation) == ETAG:
+            headers["ETag"] = self._version(found)
+        return headers
 
     def _made(self, call: Call) -> Resource | None:
         """Return the resource that a call has just made."""
@@ -301,8 +302,8 @@ class Provider:
         return None
 
     def _version(self, resource: Resource) -> str:
-        named = self._document.version_name(resource.operation) or ETAG
-        return str(resource.facts.get(named, '"1"'))
+        named = self._document.version_name(resource.operation)
+        return str(resource.facts.get(named or ETAG, '"1"'))
 
     def move_version(self, call: Call) -> None:
         """Change the version of the resource that a conditional cancel names, as others would."""
@@ -315,12 +316,9 @@ class Provider:
 
     def _refuse_stale(self, call: Call, resource: Resource) -> None:
         """Refuse a cancel that was sent with another version than the current one."""
-        sent = next((v for n, v in call.arguments.items() if n.lower() == VERSION), None)
-        if self._document.version_name(resource.operation) and sent not in (
-            None,
-            "*",
-            self._version(resource),
-        ):
+        sent = next((v for n, v in call.arguments.items() if n.lower() == VERSION), "*")
+        is_versioned = self._document.version_name(resource.operation) is not None
+        if is_versioned and sent not in ("*", self._version(resource)):
             raise RequestRefused(412, "It has changed: the version that was sent is not its own.")
 
     def _perform(self, call: Call) -> Any:
