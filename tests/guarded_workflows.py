@@ -34,7 +34,7 @@ class TwoTables:
         """Fail at the second."""
         async with ToolSaga("tables", requester="ana@example.com") as saga:
             await reserve(saga, day)
-            gone = {"table_slot_id": "tbl_nosuchslot", **PERSON}
+            gone: dict[str, Any] = {"table_slot_id": "tbl_nosuchslot", **PERSON}
             await saga.call("dining_reserve_table", gone)
 
 

@@ -77,10 +77,10 @@ class Caller:
         acting = self._progress.state.acting
         if self._progress.leg.observe:
             await self._limits.check_call()
-            for part, one in enumerate(wanted):
+            for part, call in enumerate(wanted):
                 if part not in self._done():
                     self._progress.begin_part(part)
-                    await self._observe(one)
+                    await self._observe(call)
                     self._progress.act_further(done=(*self._done(), part))
             return
         if acting is not None and acting.sent is not None:

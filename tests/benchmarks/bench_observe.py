@@ -27,7 +27,7 @@ with workflow.unsafe.imports_passed_through():
 
 _SPECS: Final = Path(__file__).parents[2] / "specs"
 _CALLS, _ROUNDS, _WARM = 20, 20, 3
-_EVENT: Final = {"title": "Compact car in Lisbon", "start_date": "2030-12-03"}
+_EVENT: Final[dict[str, Any]] = {"title": "Compact car in Lisbon", "start_date": "2030-12-03"}
 
 
 @workflow.defn
