@@ -89,9 +89,9 @@ class Caller:
             self._progress.act_further(done=(*acting.done, part), sent=None)
         if acting is None or not (acting.done or acting.parts):
             await self._read_first(wanted)
-        for part, one in self._left().items():
+        for part, prepared in self._left().items():
             self._progress.begin_part(part)
-            await self._carry_out_late(wanted[part], one)
+            await self._carry_out_late(wanted[part], prepared)
             self._progress.act_further(done=(*self._done(), part), sent=None)
 
     async def _read_first(self, wanted: Sequence[CallTool]) -> None:

@@ -195,8 +195,10 @@ class Progress:
             self._calls[sent.call_id] = sent.model_copy(update=came)
         self._seen += len(observation.model_dump_json())
         self._update(observations=(*self.state.observations, observation), repeats=repeats)
-        failed, came = self.state.unmade, observation
-        is_over = failed is not None and (came.side_effect or came.tool == failed.tool)
+        failed = self.state.unmade
+        is_over = failed is not None and (
+            observation.side_effect or observation.tool == failed.tool
+        )
         if outcome == "succeeded" and is_over:
             self._update(unmade=None)
 

@@ -14,7 +14,7 @@ A mission makes the calls of its legs through the same `Caller`, and rolls back 
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -312,7 +312,7 @@ class ToolSaga:
     async def call(
         self,
         tool: str,
-        arguments: JsonObject | None = None,
+        arguments: Mapping[str, JsonValue] | None = None,
         *,
         reason: str = "",
         key: str | None = None,
@@ -339,13 +339,13 @@ class ToolSaga:
         leg_id = self._next_id(key)
         pinned = await self._pinned()
         if self._observed:
-            return await self._observe(leg_id, tool, arguments or {}, reason, pinned)
+            return await self._observe(leg_id, tool, dict(arguments or {}), reason, pinned)
         terms = self._terms(leg_id, tool, pinned)
         made = GuardedCall(self, terms, self._budget, self._limits)
         self._under_way[leg_id] = made
         if (task := asyncio.current_task()) is not None:
             self._tasks[leg_id] = task
-        wanted = CallTool(tool=tool, arguments=arguments or {}, reason=reason)
+        wanted = CallTool(tool=tool, arguments=dict(arguments or {}), reason=reason)
         asks = (on_failure or self._on_failure) == "ask"
         try:
             answer = await made.run(wanted, self._repair if asks else None)

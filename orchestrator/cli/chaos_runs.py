@@ -100,7 +100,7 @@ def seeded(
             ),
             on_end=lambda _: bar.advance(task),
             modelled=modelled,
-            workflow=case and case.workflow,
+            workflow=None if case is None else case.workflow,
         )
 
     return play
@@ -125,7 +125,7 @@ def every_point(
             goal,
             on_count=lambda count: bar.update(task, total=count),
             on_end=lambda _: bar.advance(task),
-            workflow=case and case.workflow,
+            workflow=None if case is None else case.workflow,
         )
         return await every.run(
             lambda index: f"orchestrator chaos run --every-point --only {index}{given}", only=only

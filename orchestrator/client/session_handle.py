@@ -9,7 +9,7 @@ import asyncio
 import random
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -78,7 +78,7 @@ class SessionHandle:
     async def call(
         self,
         tool: str,
-        arguments: JsonObject | None = None,
+        arguments: Mapping[str, JsonValue] | None = None,
         *,
         reason: str = "",
         key: str | None = None,
@@ -96,7 +96,7 @@ class SessionHandle:
     async def begin(
         self,
         tool: str,
-        arguments: JsonObject | None = None,
+        arguments: Mapping[str, JsonValue] | None = None,
         *,
         reason: str = "",
         key: str | None = None,
@@ -115,7 +115,7 @@ class SessionHandle:
                 to another call.
             NoWorker: no worker is there.
         """
-        wanted = _wanted(tool, arguments or {}, reason, key or secrets.token_hex(8))
+        wanted = _wanted(tool, dict(arguments or {}), reason, key or secrets.token_hex(8))
         return await self._send(names.BEGIN_UPDATE, wanted, str)
 
     async def outcome(self, call_id: str) -> JsonValue:

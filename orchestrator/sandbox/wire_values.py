@@ -69,7 +69,8 @@ def read_style(raw: Mapping[str, Any]) -> Style:
     style = str(raw.get("style") or ("form" if location in ("query", "cookie") else "simple"))
     explode, schema = raw.get("explode"), raw.get("schema")
     if not isinstance(schema, Mapping):
-        schema = next(iter(content.values()), {}).get("schema", {})
+        described: Mapping[str, Any] = next(iter(content.values()), {})
+        schema = described.get("schema", {})
     return Style(
         str(raw["name"]),
         style,

@@ -147,7 +147,7 @@ async def test_a_failed_call_is_made_again(lost: Lost, world: FakeWorld) -> None
 async def test_an_amended_call_has_a_card_of_its_own(stage: Stage, world: FakeWorld) -> None:
     """A repair approves nothing: the call runs with its new arguments once its card is approved."""
     world.answer("buy_ticket", FULL, ToolOutcome(kind="succeeded", status=201, body={}))
-    script = (FLIGHT, TICKET, *[gives_up_unless_done("buy_ticket")] * 3)
+    script: list[Any] = [FLIGHT, TICKET, *[gives_up_unless_done("buy_ticket")] * 3]
     mission = await stage.start_leg("trip", *script, policy=ASK)
     first = await mission.card("trip")
     await mission.approve(first)
@@ -281,7 +281,7 @@ async def test_a_worker_dies_during_the_hold(workflow_env: WorkflowEnvironment) 
     stage = Stage(workflow_env, world, "killed")
     world.answer("book_hotel", FULL, ToolOutcome(kind="succeeded", status=201, body={}))
     async with stage.worker(max_cached_workflows=0):  # nothing waits for that very worker
-        script = (FLIGHT, HOTEL, *[gives_up_unless_done("book_hotel")] * 3)
+        script: list[Any] = [FLIGHT, HOTEL, *[gives_up_unless_done("book_hotel")] * 3]
         mission = await stage.start_leg("trip", *script, policy=ASK)
         question = await hold_of(mission)
     async with stage.worker(max_cached_workflows=0):
@@ -445,7 +445,8 @@ async def test_a_reached_limit_is_raised_as_far_as_the_worker_allows(
     policy = ASK.model_copy(update={"limits": Limits(tool_calls=1)})
     mission = await stage.start_leg("trip", FLIGHT, HOTEL, HOTEL, CAR, policy=policy)
     question = await hold_of(mission)
-    assert question.hold.limit is not None and question.hold.limit.figure == "tool_calls"
+    assert question.hold is not None and question.hold.limit is not None
+    assert question.hold.limit.figure == "tool_calls"
 
     for limit in ("1", "4", "many"):
         wrong: JsonObject = {"decision": "repair", "limit": limit}

@@ -226,9 +226,10 @@ def origin_of(url: str) -> Origin | None:
         return None
     if parts.scheme not in _DEFAULT_PORTS or parts.username is not None:
         return None
-    if not _HOST.fullmatch(parts.hostname or ""):
+    host = parts.hostname or ""
+    if not _HOST.fullmatch(host):
         return None
-    return parts.scheme, parts.hostname, port if port is not None else _DEFAULT_PORTS[parts.scheme]
+    return parts.scheme, host, port if port is not None else _DEFAULT_PORTS[parts.scheme]
 
 
 def _server_url(server: DocumentNode, configured: ServerVariables) -> str:

@@ -50,10 +50,8 @@ class ApprovedCalls:
         written = {o.obligation_id: o for o in account.ledger.obligations}
         for request in self._evidence.requests:
             name = request.request_id or ""
-            found = [
-                list(self._deviations_from(approved, written.get(name), request))
-                for approved in self._calls.get(name) or [None]
-            ]
+            known: Sequence[ApprovedCall | None] = self._calls.get(name) or [None]
+            found = [list(self._deviations_from(c, written.get(name), request)) for c in known]
             if all(found):
                 yield from found[-1]
 

@@ -25,22 +25,23 @@ class GuardedTrip:
     async def flight(self, go: str, end: str) -> Any:
         """Book the first offer."""
         to = {"origin": "Berlin", "destination": "Lisbon", "departure_date": go, "return_date": end}
-        offer = (await self.saga.call("flight_search_offers", to))["offers"][0]["offer_id"]
-        booking = {"offer_id": offer, "traveler_id": "pii:traveler_id"}
+        found: Any = await self.saga.call("flight_search_offers", to)
+        booking = {"offer_id": found["offers"][0]["offer_id"], "traveler_id": "pii:traveler_id"}
         return await self.saga.call("flight_book_offer", booking)
 
     async def hotel(self, go: str, end: str) -> Any:
         """Book the first room."""
         stay = {"city": "Lisbon", "check_in": go, "check_out": end}
-        room = (await self.saga.call("hotel_search_rooms", stay))["offers"][0]["room_offer_id"]
-        return await self.saga.call("hotel_book_room", {"room_offer_id": room, **PERSON})
+        found: Any = await self.saga.call("hotel_search_rooms", stay)
+        room = {"room_offer_id": found["offers"][0]["room_offer_id"], **PERSON}
+        return await self.saga.call("hotel_book_room", room)
 
     @workflow.run
     async def run(self, days: list[str]) -> str:
         """Make all calls, or leave nothing."""
         async with ToolSaga("trip", requester="ana@example.com") as self.saga:
             booked = await asyncio.gather(self.flight(*days), self.hotel(*days))
-            items = [{"description": "Trip", **one["price"]} for one in booked]
+            items: list[Any] = [{"description": "Trip", **one["price"]} for one in booked]
             who = {"employee_id": "pii:employee_id"}
             await self.saga.call("expense_file_report", {**who, "items": items})
         return "succeeded"

@@ -28,7 +28,7 @@ REACHED = LimitReached(figure="tool_calls", used=Decimal(3), limit=Decimal(3), o
 def booked(number: int, **fields: object) -> Obligation:
     """An obligation that was committed so many minutes ago."""
     at = NOW - timedelta(minutes=number)
-    given = {
+    given: dict[str, object] = {
         "obligation_id": f"m.1-a.{number}",
         "mission_id": "m",
         "leg_id": "1-a",

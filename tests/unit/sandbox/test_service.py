@@ -290,8 +290,9 @@ async def test_a_cancel_with_a_version_that_has_moved_is_refused(
 
         async def cancel(seen: httpx.Response) -> int:
             sent = {"If-Match": seen.headers.get("etag") or seen.json()["etag"]}
-            answer = await http.post("/shop/cancellations", json=named, headers=sent)
-            return answer.status_code
+            return int(
+                (await http.post("/shop/cancellations", json=named, headers=sent)).status_code
+            )
 
         stale = await cancel(made)
         done = await cancel(await http.get(f"/shop/orders/{named['order_id']}"))
