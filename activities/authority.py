@@ -180,7 +180,7 @@ class Authority:
 
     def spending(self, missions: MissionPolicy) -> SpendingPolicy:
         """Return the stricter spending rules of both policies."""
-        return missions.spending.beside(self.policy.spending)
+        return missions.spending.combined_with(self.policy.spending)
 
     async def over(self, prepared: PreparedCall, wanted: PrepareInput) -> PreparedCall:
         """Return a prepared call with the operator's rules applied to its card.

@@ -56,7 +56,7 @@ from orchestrator.messages.step import (
     Thought,
 )
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput
-from orchestrator.planning.effects import doubt_about_finish, nothing_read, unheld_ids
+from orchestrator.planning.effects import doubt_about_finish, foreign_ids, nothing_read
 from orchestrator.planning.metering import Meter, usage_in
 from orchestrator.planning.models import (
     CHAINING,
@@ -327,7 +327,7 @@ def _standing(
         decision=decision,
         usage=usage,
         unproved=nothing_read(context, decision),
-        unheld=unheld_ids(decision.summary, context),
+        unheld=foreign_ids(decision.summary, context),
         follow_ups=_after_reading(context, catalog),
     )
 

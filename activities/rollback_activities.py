@@ -285,7 +285,7 @@ class RollbackActivities:
         self, catalog: Catalog, tool: Tool, obligation: Obligation, owner: str
     ) -> Settled:
         """Make the calls that cancel an obligation, each after the answer to the previous one."""
-        await self._note_taken_back(obligation)
+        await self._note_cancelled(obligation)
         now = datetime.now(UTC)
         calls = compensation(catalog, tool, obligation, owner=owner, now=now)
         asked = False
@@ -322,7 +322,7 @@ class RollbackActivities:
                 "%s is settled without a note of it: %s", cancelled.obligation_id, error
             )
 
-    async def _note_taken_back(self, obligation: Obligation) -> None:
+    async def _note_cancelled(self, obligation: Obligation) -> None:
         """Note that a call is being cancelled, so that nobody sends it again.
 
         If the store fails, the cancel continues, because it matters more.

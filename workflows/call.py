@@ -38,7 +38,7 @@ class Caller:
         self._overcharges = Overcharges(progress, approvals, self._asked)
 
     @property
-    def keeps_what_was_to_go(self) -> bool:
+    def keeps_effects(self) -> bool:
         """True if people refused the last card and that card was for a cancel."""
         return self._asked.last_was_refused_cancel()
 

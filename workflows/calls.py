@@ -179,7 +179,7 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
         here: True if the worker that runs the workflow task is tried first.
     """
     wanted = _wanted(progress, "", {})
-    told = ui.summary(ui.THINK, step=context.step)
+    label = ui.summary(ui.THINK, step=context.step)
     if here and progress.is_short:
         message = ThinkInput(step=context, call=wanted)
         return await _from_store(
@@ -187,7 +187,7 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
             names.THINK,
             message,
             gives=Thought,
-            summary=told,
+            summary=label,
             reads=context,
             here=True,
             **_THINKING,
@@ -210,7 +210,7 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
         names.THINK,
         ThinkInput(step=step, call=call),
         gives=Thought,
-        summary=told,
+        summary=label,
         reads=step,
         here=here,
         **_THINKING,

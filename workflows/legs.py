@@ -172,7 +172,7 @@ class Legs:
         await _all_done(list(self._tasks.values()))
         return states
 
-    def tell_found(self, leg_id: str, tools: Sequence[str]) -> None:
+    def share_found(self, leg_id: str, tools: Sequence[str]) -> None:
         """Let the other legs use tools that one leg's search found, within their allowed tools."""
         for other, leg in self.under_way.items():
             if other != leg_id:

@@ -66,8 +66,8 @@ class MissionPage:
         if self.result.status is not MissionStatus.RUNNING:
             return []
         legs = [(leg.leg_id, self.waiting.get(leg.leg_id)) for leg in self.result.legs]
-        told = [(leg_id, wait_of(one)) for leg_id, one in legs if one is not None]
-        return [(leg_id, wait) for leg_id, wait in told if wait is not None]
+        open_waits = [(leg_id, wait_of(one)) for leg_id, one in legs if one is not None]
+        return [(leg_id, wait) for leg_id, wait in open_waits if wait is not None]
 
     @property
     def waits_for(self) -> list[WaitKind]:
@@ -110,8 +110,8 @@ def _markdown(page: MissionPage) -> str:
         *([f"**Models** {mission.usage}"] if mission.usage.requests else []),
     ]
     if mission.plan_made_by.model:
-        lines.append(f"**Plan** {md.text(mission.plan_made_by.told)}")
-    lines += [f"**Again** {md.text(one.told)}" for one in mission.replanned]
+        lines.append(f"**Plan** {md.text(mission.plan_made_by.sentence)}")
+    lines += [f"**Again** {md.text(one.sentence)}" for one in mission.replanned]
     lines += [f"**Hold** {md.text(str(one))}" for one in mission.holds]
     if mission.error is not None:
         lines.append(f"**First error** {md.text(mission.error)}")
@@ -221,9 +221,9 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
 
 def _model_lines(leg_id: str, wait: LegWait) -> list[str]:
     """Return the lines of a leg that waits for its model and continues by itself afterwards."""
-    told = f"**{md.text(leg_id)}** {md.text(wait.title)}"
+    row = f"**{md.text(leg_id)}** {md.text(wait.title)}"
     facts = [f"- {md.text(line)}" for line in wait.takes]
-    return [told, *facts, *(f"- {md.command(line)}" for line in wait.commands), ""]
+    return [row, *facts, *(f"- {md.command(line)}" for line in wait.commands), ""]
 
 
 def _leg_lines(leg: LegResult) -> list[str]:
@@ -275,7 +275,7 @@ def _rollback(mission: MissionResult) -> list[str]:
         return []
     page = md.rollback_link(mission.mission_id)
     shown = md.command(command_lines.show_rollback(mission.mission_id))
-    if any(_is_taken_back(o) for o in mission.ledger.obligations):
+    if any(_is_cancelled(o) for o in mission.ledger.obligations):
         left = [o for o in mission.ledger.obligations if o.state is ObligationState.PARKED]
         waits = f"{len(left)} wait there for an operator" if left else "nothing waits there"
         return ["", "### Rollback", "", f"{page}: {waits}; {shown}"]
@@ -285,5 +285,5 @@ def _rollback(mission: MissionResult) -> list[str]:
     return ["", "### Rollback", "", f"{over} A rollback that somebody orders later is {page}."]
 
 
-def _is_taken_back(obligation: Obligation) -> bool:
+def _is_cancelled(obligation: Obligation) -> bool:
     return obligation.rollback is not None

@@ -71,7 +71,7 @@ class MissionView:
             observed=self.request.observe,
             status=self.status,
             error=self.error,
-            summary=" ".join(leg.told for leg in legs if leg.told) if reached else "",
+            summary=" ".join(leg.sentence for leg in legs if leg.sentence) if reached else "",
             legs=legs,
             unserved=missing,
             set_aside=set_aside(self.plan, self.answers) if reached else (),

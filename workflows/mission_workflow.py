@@ -240,7 +240,7 @@ class MissionWorkflow:
             self._status, self._error = MissionStatus.ON_HOLD, carried.hold.hold.error
             self._legs.lose(carried.legs)
         for leg in carried.legs if carried.hold is None else ():
-            self._limits.tell(leg.leg.leg_id, leg.state.used)
+            self._limits.record(leg.leg.leg_id, leg.state.used)
             self._note_found(leg.state.discovered)
             self._legs.resume(leg, self._shared)
         # The server may have taken over only a part of the attributes that the previous run set.
@@ -350,7 +350,7 @@ class MissionWorkflow:
             observe=request.observe,
             call=request.call,
             used=self._limits.total,
-            failed_before=tuple(one.told for one in self._replanned),
+            failed_before=tuple(one.sentence for one in self._replanned),
         )
         asks = request.model is not None or request.planner not in (None, CHAINING)
         try:
@@ -477,7 +477,7 @@ class MissionWorkflow:
     def _found(self, leg_id: str, tools: Sequence[str]) -> None:
         """Let all legs use the tools that one leg's search found, within their allowed tools."""
         self._note_found(tools)
-        self._legs.tell_found(leg_id, tools)
+        self._legs.share_found(leg_id, tools)
 
     def _note_found(self, tools: Sequence[str]) -> None:
         """Store the newest tools that searches found: later legs start with these."""

@@ -57,7 +57,7 @@ _MOST_STEPS: Final = 100
 """The most step records listed one by one: each run of the leg carries all of them."""
 _MOST_FACTS: Final = 50
 """The most facts that a leg passes on: the messages of its dependents carry them."""
-_MOST_TOLD: Final = 20
+_MOST_NOTED: Final = 20
 _MOST_AT_ONCE: Final = 50
 """Calls of previous steps that stay shown."""
 _SHORT: Final = 24_000
@@ -188,8 +188,8 @@ class Progress:
             }
         )
         most = self.leg.leg.agent.max_repeats
-        repeats, told = self.state.repeats.after(observation, most=most)
-        observation = observation.model_copy(update={"repeated": told})
+        repeats, reported = self.state.repeats.after(observation, most=most)
+        observation = observation.model_copy(update={"repeated": reported})
         if (sent := self._calls.get(self.leg.call_id)) is not None:
             came = {"outcome": outcome, "error": observation.error}
             self._calls[sent.call_id] = sent.model_copy(update=came)
@@ -238,9 +238,9 @@ class Progress:
             facts_before=self.state.facts_before + max(0, len(facts) - _MOST_FACTS),
         )
 
-    def tell(self, sentence: str) -> None:
+    def note(self, sentence: str) -> None:
         """Store a refusal that was reported to the planner."""
-        self._update(told=(*self.state.told, sentence)[-_MOST_TOLD:])
+        self._update(noted=(*self.state.noted, sentence)[-_MOST_NOTED:])
 
     def stall(self, why: str) -> None:
         """Show that the leg waits for state that workers are missing; empty: no longer waiting."""
@@ -447,16 +447,16 @@ class Progress:
         conditions: tuple[WhenRead, ...] = (),
     ) -> None:
         """Store the leg's end."""
-        told: dict[str, object] = {
+        changes: dict[str, object] = {
             "unproved": unproved,
             "unheld": unheld,
             "follow_ups": follow_ups,
             "conditions": conditions,
             "stalled": "",
         }
-        told |= {"acting": None, "card": None, "question": None, "pause": None}
+        changes |= {"acting": None, "card": None, "question": None, "pause": None}
         self._left_off = self.state.acting
-        self._update(summary=summary, error=error, table=table, **told)
+        self._update(summary=summary, error=error, table=table, **changes)
         logs.leg_ended(self._leg, status)
         self.show(status)
 

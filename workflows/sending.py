@@ -86,15 +86,15 @@ def _due(call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progres
     ledger = _written_ahead(progress.state.ledger, allowed, deadline=deadline)
     progress.write(ledger)
     # The call carries its ledger entry, so that raw history alone shows its possible effect.
-    told: dict[str, object] = {"limit": allowed.limit}
+    times: dict[str, object] = {"limit": allowed.limit}
     if allowed.obligation is not None:
-        told["obligation"] = ledger.obligation(allowed.obligation.obligation_id)
+        times["obligation"] = ledger.obligation(allowed.obligation.obligation_id)
     if allowed.cancel is not None:
-        told["cancels"] = ledger.cancel(allowed.cancel.call_id)
-        told["named"] = obligations_named(cancellable(progress.mission_ledger()), allowed.cancel)
+        times["cancels"] = ledger.cancel(allowed.cancel.call_id)
+        times["named"] = obligations_named(cancellable(progress.mission_ledger()), allowed.cancel)
     if allowed.side_effect:
-        told["deadline"] = deadline
-    return call.model_copy(update=told)
+        times["deadline"] = deadline
+    return call.model_copy(update=times)
 
 
 async def _sent(

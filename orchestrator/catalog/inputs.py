@@ -422,10 +422,10 @@ def _part_schema(media_type: DocumentNode, name: str, schema: JsonValue) -> Json
 
 def _as_file(schema: JsonObject) -> JsonObject:
     """Return a schema of text, or of anything, as the schema of a file's content."""
-    is_told = {"format", "contentEncoding", "contentMediaType", "$ref", "enum"} & {*schema}
+    declared = {"format", "contentEncoding", "contentMediaType", "$ref", "enum"} & {*schema}
     return (
         schema
-        if is_told or not _types_of(schema) <= {"string", None}
+        if declared or not _types_of(schema) <= {"string", None}
         else {**schema, "format": "binary"}
     )
 

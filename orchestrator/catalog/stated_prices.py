@@ -302,10 +302,10 @@ def money_like_in(value: JsonValue) -> Iterator[Money]:
     yield from _money_like(value, "", "", is_alone=False)
 
 
-def _money_like(value: JsonValue, above: str, beside: str, *, is_alone: bool) -> Iterator[Money]:
+def _money_like(value: JsonValue, above: str, sibling: str, *, is_alone: bool) -> Iterator[Money]:
     if isinstance(value, list):
         for member in value:
-            yield from _money_like(member, above, beside, is_alone=is_alone)
+            yield from _money_like(member, above, sibling, is_alone=is_alone)
     elif isinstance(value, dict):
         nearby, own = currency_of(value, above), currency_of(value)
         is_single = sum(not names_currency(name) for name in value) == 1
@@ -316,11 +316,11 @@ def _money_like(value: JsonValue, above: str, beside: str, *, is_alone: bool) ->
         if written is None or written.number < 0:
             return
         is_text = isinstance(value, str)
-        code = written.currency or (above if is_text or is_alone else beside)
+        code = written.currency or (above if is_text or is_alone else sibling)
         cents = _CENTS.search(str(value))
         has_cents = cents is not None and len(cents[1]) <= currencies.EXPONENTS.get(code, 0)
         if currencies.exists(code) and (
-            written.currency or has_cents or (is_alone and beside == code)
+            written.currency or has_cents or (is_alone and sibling == code)
         ):
             yield Money(amount=written.number, currency=code)
 

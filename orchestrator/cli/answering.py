@@ -57,7 +57,7 @@ def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
     from orchestrator.messages.open_waits import commands_for
 
     if as_json or not is_terminal():
-        fields = "; ".join(field.told(question.today) for field in question.asks)
+        fields = "; ".join(field.described(question.today) for field in question.asks)
         raise UsageError(
             f"{question.question_id} asks for {fields}. Nobody is asked here; give: "
             f"{commands_for(question)[-1]}"

@@ -168,7 +168,7 @@ def request_of(
             budget=None if budget is None else read_money(*budget),
             # Made here, so that it is known whatever happens to this process. The id says nothing
             # of a goal that is encrypted.
-            mission_id=mission_id or new_mission_id(goal, tells_goal=not load_settings().encrypts),
+            mission_id=mission_id or new_mission_id(goal, names_goal=not load_settings().encrypts),
             requester=account_name() if requester is None else requester,
             planner=planner,
             model=model,

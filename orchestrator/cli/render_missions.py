@@ -59,8 +59,8 @@ def undeclared_inputs(console: Console, inputs: Sequence[str]) -> None:
 def statuses(result: MissionResult) -> Iterator[Text]:
     """Yield the status of a mission and of each leg."""
     yield line("mission ", colored(result.status.value), _mode(observed=result.observed))
-    for told in _over_budget(result):
-        yield line("mission", told)
+    for sentence in _over_budget(result):
+        yield line("mission", sentence)
     for leg in result.legs:
         yield line(f"  {leg.leg_id} ", colored(leg.status.value), f" {leg.goal}")
 
@@ -108,8 +108,8 @@ def known(console: Console, mission: KnownMission) -> None:
 
 def mission(console: Console, result: MissionResult) -> None:
     """Draw the result document: legs, receipts, ledger, spend."""
-    for told in _over_budget(result):
-        console.print(line(f"{result.mission_id}", told), soft_wrap=True)
+    for sentence in _over_budget(result):
+        console.print(line(f"{result.mission_id}", sentence), soft_wrap=True)
     mode = _mode(observed=result.observed)
     console.rule(line(f"{result.mission_id}  ", colored(result.status.value), mode))
     console.print(indented(block(result.goal)))
@@ -119,9 +119,9 @@ def mission(console: Console, result: MissionResult) -> None:
     if result.requester:
         console.print(line(f"requested by {result.requester}"))
     if result.plan_made_by.model:
-        console.print(line((result.plan_made_by.told, "dim")), soft_wrap=True)
+        console.print(line((result.plan_made_by.sentence, "dim")), soft_wrap=True)
     for replanned in result.replanned:
-        console.print(line((replanned.told, "yellow")), soft_wrap=True)
+        console.print(line((replanned.sentence, "yellow")), soft_wrap=True)
     for one in result.plan_answers:
         by = f" by {one.by}" if one.by else ""
         note = f"about its plan: {one.outcome}{by}, {one.at:%Y-%m-%d %H:%M:%S}"
@@ -424,8 +424,8 @@ def _leg_lines(leg: PlannedLeg) -> Iterator[Text]:
 
 def _plan_origin(made_by: PlanOrigin) -> Iterator[Text]:
     """Yield who made the plan, and the findings about answers of its model."""
-    if made_by.told:
-        yield line((made_by.told, "dim"))
+    if made_by.sentence:
+        yield line((made_by.sentence, "dim"))
     for number, findings in enumerate(made_by.corrected, start=1):
         yield line((f"  answer {number} did not hold: ", "dim"), "; ".join(findings))
 

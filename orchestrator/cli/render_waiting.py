@@ -59,7 +59,7 @@ def mission_waits(console: Console, found: Waiting) -> None:
 
 def paused(pause: ModelPause) -> Iterator[Text]:
     """Yield a leg that waits for its model, with the commands that resume or end it."""
-    yield line(f"{pause.mission_id}.{pause.leg_id}  ", (pause.told, "yellow"))
+    yield line(f"{pause.mission_id}.{pause.leg_id}  ", (pause.sentence, "yellow"))
     for command in command_lines.resume_leg(pause.pause_id):
         yield line("  ", command)
 
@@ -101,7 +101,7 @@ def particulars(asked: Question) -> Iterator[Text]:
     if asked.why:
         yield line(("  because: ", "dim"), asked.why)
     for field in asked.asks:
-        yield line(("  - ", "dim"), field.told(asked.today))
+        yield line(("  - ", "dim"), field.described(asked.today))
         for choice in field.listed():
             yield line("      ", choice)
     if asked.otherwise:

@@ -293,7 +293,7 @@ class _Review:
     def __init__(self, run: ObservedCalls, policy: MissionPolicy) -> None:
         self.run, self._policy = run, policy
         """The newest run."""
-        self._rules = run.terms.policy.spending.beside(policy.spending)
+        self._rules = run.terms.policy.spending.combined_with(policy.spending)
         self._seen: list[Observation] = []
         self._caught: list[Caught] = []
         self._ledger = Ledger()

@@ -93,8 +93,8 @@ def changes_between(
     money = [
         Change(label="Price", before=str(before.price or "unknown"), now=str(price or "unknown"))
     ]
-    told = money if before.price != price else []
-    return told + [
+    changes = money if before.price != price else []
+    return changes + [
         Change(label=label, before=old.get(label, ""), now=new.get(label, ""))
         for label in dict.fromkeys([*new, *old])
         if old.get(label, "") != new.get(label, "")
@@ -102,7 +102,9 @@ def changes_between(
 
 
 def _by_label(lines: Sequence[CardLine]) -> dict[str, str]:
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in lines:
-        told[line.label] = f"{told[line.label]}; {line.value}" if line.label in told else line.value
-    return told
+        values[line.label] = (
+            f"{values[line.label]}; {line.value}" if line.label in values else line.value
+        )
+    return values

@@ -224,8 +224,8 @@ class ConfirmationCard(Record):
         """Return the parts of this card that a later one is compared with."""
         others = [line for line in self.other_inputs if not self._is_ours(line.value)]
         parts = [*(self.content.sections() if self.content is not None else ())]
-        told = [line for part in (*parts, *self.named) for line in part.lines]
-        lines = [*told, *self.lines, *others]
+        facts_shown = [line for part in (*parts, *self.named) for line in part.lines]
+        lines = [*facts_shown, *self.lines, *others]
         return AskedCall(
             confirmation_id=self.confirmation_id,
             tool=self.tool,

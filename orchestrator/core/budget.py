@@ -141,10 +141,12 @@ def overspent(budget: Money | None, spend: Spend) -> str:
     """Return how a budget was, or may have been, exceeded, as part of a sentence; else ''."""
     if budget is None:
         return ""
-    told = f"exceeded its budget of {budget} (spent: {spend})"
+    account = f"exceeded its budget of {budget} (spent: {spend})"
     if spend.by_currency.get(budget.currency, Decimal(0)) > budget.amount:
-        return f"has {told}"
-    return f"may have {told}" if spend.unpriced or {*spend.by_currency} - {budget.currency} else ""
+        return f"has {account}"
+    return (
+        f"may have {account}" if spend.unpriced or {*spend.by_currency} - {budget.currency} else ""
+    )
 
 
 def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str | None:
@@ -158,8 +160,8 @@ def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str 
     if budget is None:
         return None
     if price is None:
-        told = overspent(budget, spend)
-        return f"the mission {told}" if told.startswith("has") else None
+        sentence = overspent(budget, spend)
+        return f"the mission {sentence}" if sentence.startswith("has") else None
     if price.currency != budget.currency:
         return f"the price {price} is not in the budget's currency, {budget.currency}"
     spent = spend.by_currency.get(budget.currency, Decimal(0))

@@ -110,9 +110,9 @@ class LimitReached(Record):
 
     def __str__(self) -> str:
         """Return a sentence: `the limit of the mission is reached: used 12 of 10 tokens`."""
-        told = _TOLD.get(self.figure, self.figure)
+        label = _TOLD.get(self.figure, self.figure)
         used, limit = _amount(self.figure, self.used), _amount(self.figure, self.limit)
-        return f"the limit of {self.of} is reached: used {used} of {limit} {told}"
+        return f"the limit of {self.of} is reached: used {used} of {limit} {label}"
 
     def is_still_reached_by(self, raised: Limits) -> bool:
         """Return True if another value of the figure leaves nothing more to use."""
@@ -251,7 +251,7 @@ class LimitShares:
         """The use of all legs, as far as they have reported it."""
         return Used.total([self.before, *self.used.values()])
 
-    def tell(self, leg_id: str, used: Used) -> None:
+    def record(self, leg_id: str, used: Used) -> None:
         """Record the total use of a leg; its granted allowance becomes free again."""
         self.used[leg_id] = used
         self.granted.pop(leg_id, None)
@@ -261,7 +261,7 @@ class LimitShares:
 
         The leg asks for its next step, or with `calls` for its next tool call.
         """
-        self.tell(leg_id, used)
+        self.record(leg_id, used)
         total = self.total
         refusal = reached(self.limits, total, of="the mission", calls=calls)
         if refusal is not None:

@@ -28,7 +28,7 @@ class PlanOrigin(Record):
     usage: Usage = Field(default_factory=Usage, description="usage of the model")
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return the origin in one sentence; empty when it is unknown."""
         if not self.planner:
             return ""

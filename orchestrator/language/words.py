@@ -104,11 +104,11 @@ def name_words(name: str) -> tuple[str, ...]:
 
 def content_stems(text: str) -> list[str]:
     """Return stems of the meaningful words, in order, with repeats."""
-    return [*chain.from_iterable(map(_telling, _TOKEN.findall(text)))]
+    return [*chain.from_iterable(map(_content_parts, _TOKEN.findall(text)))]
 
 
 @lru_cache(maxsize=_WORDS_KEPT)
-def _telling(word: str) -> tuple[str, ...]:
+def _content_parts(word: str) -> tuple[str, ...]:
     """Return the stems of the meaningful words within one word."""
     return tuple(stem(part) for part in _apart(word) if part not in STOP_WORDS)
 
@@ -154,12 +154,12 @@ def verb_named(name: str, summary: str, *, but: str, method: str) -> tuple[str, 
     domain = set(content_stems(but))
     words = [word for word in tokens(name) if stem(word) not in domain] or tokens(name)
     first = next(iter(tokens(summary)), "")
-    is_told = action_of_stem(stem(first)) is not Action.UNKNOWN
-    if words[:1] == [method.lower()] and (len(words) > 1 or is_told):
+    names_act = action_of_stem(stem(first)) is not Action.UNKNOWN
+    if words[:1] == [method.lower()] and (len(words) > 1 or names_act):
         words = words[1:]
     if words and is_verb(words[0]):
         return words[0], action_of(words[0], next(iter(words[1:]), ""))
-    if is_told:
+    if names_act:
         return first, action_of_stem(stem(first))
     for word in words[1:]:
         if is_verb(word) and (word not in NOUN_LIKE_VERBS or len(words) == 2):

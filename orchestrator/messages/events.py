@@ -26,7 +26,7 @@ class HistoryPlace(NamedTuple):
 
     run_id: str
     task: int
-    told: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def _place(line: str) -> tuple[str, HistoryPlace]:
     parts = line.rsplit(" ", _FIELDS - 1)
     if len(parts) != _FIELDS:
         raise ValueError(line)
-    workflow_id, run_id, task, told = parts
-    return workflow_id, HistoryPlace(run_id, int(task), int(told))
+    workflow_id, run_id, task, number = parts
+    return workflow_id, HistoryPlace(run_id, int(task), int(number))
 
 
 def _written(moment: datetime | None) -> str:

@@ -21,7 +21,7 @@ class ModelTrouble(Record):
     retry_after: timedelta | None = None
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The trouble in a sentence: `openai:gpt-5: 401, ...; set ...`."""
         named = f"{self.model}: " if self.model else ""
         return f"{named}{self.reason}{f'; {self.remedy}' if self.remedy else ''}"
@@ -47,11 +47,11 @@ class ModelPause(Record):
     )
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The pause in a sentence: `waits for the model provider: 401, ...; retried at 14:05`."""
         last = ModelTrouble(model=self.model, reason=self.reason, remedy=self.remedy)
-        told = "; then ".join([*self.before, last.told])
-        return f"waits for the model provider: {told}; {self.when}"
+        text = "; then ".join([*self.before, last.sentence])
+        return f"waits for the model provider: {text}; {self.when}"
 
     @property
     def when(self) -> str:

@@ -215,7 +215,7 @@ class LegState(LegAccount):
     past: str = ""
     """The key of the stored observations; `observations` holds those of the current step that are
     not stored yet."""
-    told: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
     """Refusals that its planner has received, the newest last."""
     unmade: CallTool | None = Field(default=None, description="the last call, if it failed")
     acting: Acting | None = Field(
@@ -330,7 +330,7 @@ class LegResult(LegAccount):
         return changed[-1] if changed else self.planned_by
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The summary, marked as unproved where nothing proves it."""
         unheld = f" (in no answer: {', '.join(map(repr, self.unheld))})" if self.unheld else ""
         if self.unproved and self.summary:

@@ -306,7 +306,7 @@ class MissionResult(Record):
         for fact in (fact for leg in self.legs for fact in leg.facts):
             for handle in file_handles_in(fact.arguments):
                 found.setdefault(handle, f"sent with: {fact.title or fact.tool}")
-            if (received := ReceivedFile.told_by(fact.body)) is not None:
+            if (received := ReceivedFile.described_by(fact.body)) is not None:
                 found[received.handle] = received.name or received.content_type or "unnamed"
         return found
 
@@ -326,9 +326,9 @@ def _summary_of(result: MissionResult) -> str:
     """Return the summary of a mission that is, or was, rolled back."""
     counts = {"cancelled": len(result.cancelled), "left standing": len(result.left)}
     counts["still to be taken back"] = len(result.receipts)
-    told = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+    counted = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
     status = result.status.value.replace("_", " ")
-    return f"{status.capitalize()}: {told or 'nothing of it stood'}."
+    return f"{status.capitalize()}: {counted or 'nothing of it stood'}."
 
 
 def final_status(
@@ -472,9 +472,9 @@ def within_size(legs: Iterable[LegResult]) -> tuple[LegResult, ...]:
 
     The counts of both remain. Effects that stand at providers are never left out.
     """
-    told = tuple(legs)
-    if sum(len(leg.model_dump_json()) for leg in told) <= LARGEST_LEGS:
-        return told
+    summaries = tuple(legs)
+    if sum(len(leg.model_dump_json()) for leg in summaries) <= LARGEST_LEGS:
+        return summaries
     return tuple(
         leg.model_copy(
             update={
@@ -485,7 +485,7 @@ def within_size(legs: Iterable[LegResult]) -> tuple[LegResult, ...]:
                 "facts_before": leg.facts_before + len(leg.facts),
             }
         )
-        for leg in told
+        for leg in summaries
     )
 
 

@@ -61,7 +61,7 @@ class SpendingPolicy(Record):
     on_overcharge: OnOvercharge = "ask"
     """For an overcharge: ask a person, keep the effect, or cancel it."""
 
-    def beside(self, other: "SpendingPolicy") -> "SpendingPolicy":
+    def combined_with(self, other: "SpendingPolicy") -> "SpendingPolicy":
         """Return the stricter of both policies, rule by rule."""
         return SpendingPolicy(
             unknown_price=max(self.unknown_price, other.unknown_price, key=_UNKNOWN_PRICE.index),
@@ -78,7 +78,7 @@ class SpendingPolicy(Record):
         usual, found = SpendingPolicy(), []
         for name in SpendingPolicy.model_fields:
             mine = getattr(self, name)
-            if mine != getattr(usual, name) and mine != getattr(self.beside(other), name):
+            if mine != getattr(usual, name) and mine != getattr(self.combined_with(other), name):
                 theirs = getattr(other, name)
                 found.append(f"spending.{name} ({mine}) is wider than the worker's ({theirs})")
         return tuple(found)
@@ -198,9 +198,9 @@ def wait_fault(policy: Record) -> str:
     """Return the fault in a policy's times, as a sentence; empty without one."""
     for name, wait in _waits(policy):
         if wait <= timedelta(0):
-            return f"{name} is {_told(wait)}, and must be longer than nothing, such as PT1H"
+            return f"{name} is {_duration(wait)}, and must be longer than nothing, such as PT1H"
         if wait > LONGEST_WAIT:
-            return f"{name} is {_told(wait)}, and may be at most {LONGEST_WAIT.days} days"
+            return f"{name} is {_duration(wait)}, and may be at most {LONGEST_WAIT.days} days"
     return ""
 
 
@@ -221,7 +221,7 @@ def _waits(value: object, name: str = "") -> Iterator[tuple[str, timedelta]]:
             yield from _waits(item, f"{name}.{number}")
 
 
-def _told(wait: timedelta) -> str:
+def _duration(wait: timedelta) -> str:
     seconds = wait.total_seconds()
     return f"{seconds / 86_400:,.0f} days" if abs(seconds) >= 86_400 else f"{seconds:g} s"
 

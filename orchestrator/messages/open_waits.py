@@ -101,7 +101,7 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
             id=pause.pause_id,
             title=f"waits for the model provider: {pause.reason}"[:_LONGEST],
             expires_at=pause.deadline,
-            takes=tuple(told[:_LONGEST] for told in (pause.remedy, pause.when) if told),
+            takes=tuple(part[:_LONGEST] for part in (pause.remedy, pause.when) if part),
         )
     if waiting.question is not None:
         question = waiting.question
@@ -120,7 +120,7 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
 
 def _takes(question: Question) -> Iterator[str]:
     for field in question_fields(question.fields):
-        yield field.told(question.today)
+        yield field.described(question.today)
         yield from field.listed()
 
 
@@ -151,7 +151,7 @@ class Waiting(Record):
             {
                 **one.model_dump(mode="json"),
                 "kind": "model",
-                "told": one.told,
+                "told": one.sentence,
                 "commands": list(command_lines.resume_leg(one.pause_id)),
             }
             for one in self.pauses
@@ -162,14 +162,14 @@ class Waiting(Record):
 
 def waiting_of_all(parts: Iterable[LegWaiting]) -> Waiting:
     """Return the waits of a mission and its legs, each kind ordered by expiry."""
-    told = list(parts)
-    cards = [one.card for one in told if one.card is not None]
-    questions = [one.question for one in told if one.question is not None]
-    why = [one.stalled for one in told]
+    all_parts = list(parts)
+    cards = [one.card for one in all_parts if one.card is not None]
+    questions = [one.question for one in all_parts if one.question is not None]
+    why = [one.stalled for one in all_parts]
     return Waiting(
         cards=tuple(sorted(cards, key=urgency)),
         questions=tuple(sorted(questions, key=urgency)),
-        pauses=tuple(one.pause for one in told if one.pause is not None),
+        pauses=tuple(one.pause for one in all_parts if one.pause is not None),
         stalled=tuple(dict.fromkeys(filter(None, why))),
     )
 

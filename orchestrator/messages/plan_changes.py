@@ -72,15 +72,15 @@ class Replanned(Record):
     legs: tuple[ReplacedLeg, ...] = Field(default=(), description="legs that had begun")
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The replacement in one sentence."""
         return f"planned anew, as {self.leg_id} failed before anything was done: {self.why}"
 
 
 def replaced(result: LegResult) -> ReplacedLeg:
     """Return the record of a leg whose plan was replaced."""
-    told = {name: getattr(result, name) for name in ReplacedLeg.model_fields}
-    return ReplacedLeg.model_validate(told)
+    fields = {name: getattr(result, name) for name in ReplacedLeg.model_fields}
+    return ReplacedLeg.model_validate(fields)
 
 
 def replanning_after(lost: LegResult, legs: Iterable[LegResult], at: datetime) -> Replanned:

@@ -103,8 +103,8 @@ def plan_digest(preview: PlanPreview) -> str:
 def is_shown(plan: MissionPlan, shown: PlanPreview) -> bool:
     """Return True if a preview is of this plan and its digest is correct."""
     legs = [(one.leg_id, one.goal, one.agent.name, one.depends_on, one.orders) for one in plan.legs]
-    told = [(one.leg_id, one.goal, one.agent, one.depends_on, one.orders) for one in shown.legs]
-    return legs == told and plan.doubts == shown.doubts and plan_digest(shown) == shown.digest
+    seen = [(one.leg_id, one.goal, one.agent, one.depends_on, one.orders) for one in shown.legs]
+    return legs == seen and plan.doubts == shown.doubts and plan_digest(shown) == shown.digest
 
 
 class PlanInput(Record):
@@ -196,8 +196,12 @@ def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
         STOP: "nothing is done",
     }
     schema = open_choice(choices, other="the whole goal said otherwise")
-    told: JsonObject = {"title": "your answer", "pattern": r"\S", "maxLength": LONGEST_GOAL}
-    return {ANSWER: {**schema, **told}}
+    answer: JsonObject = {
+        "title": "your answer",
+        "pattern": r"\S",
+        "maxLength": LONGEST_GOAL,
+    }
+    return {ANSWER: {**schema, **answer}}
 
 
 def plan_question(plan: MissionPlan, problem: str = "") -> str:
@@ -314,7 +318,7 @@ def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
 def _origin_line(preview: PlanPreview) -> Iterator[CardLine]:
     """Yield the model that made the plan, if one did."""
     if preview.made_by.model:
-        yield CardLine(label="Made by", value=preview.made_by.told)
+        yield CardLine(label="Made by", value=preview.made_by.sentence)
 
 
 def _again(problem: str) -> str:

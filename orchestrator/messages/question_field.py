@@ -146,7 +146,7 @@ class QuestionField(Record):
     def takes(self, today: date | None = None) -> str:
         """Return the expected answer in one phrase, with an example."""
         day = "2026-12-03" if today is None else (today + timedelta(days=10)).isoformat()
-        told = _TOLD[self.kind].format(day=day)
+        kind_text = _TOLD[self.kind].format(day=day)
         if self.choices and self.is_open:
             return f"one of those listed, or {self.about or _TOLD['text']}"
         counted = f", each {self.each}" if self.each else f", in {self.unit}" if self.unit else ""
@@ -155,9 +155,9 @@ class QuestionField(Record):
         )
         has_default = self.is_optional and self.default is not None
         left = f"; nothing for {self.default}" if has_default else ""
-        return f"{told}{counted}{shown}{left}"
+        return f"{kind_text}{counted}{shown}{left}"
 
-    def told(self, today: date | None = None) -> str:
+    def described(self, today: date | None = None) -> str:
         """Return the field on one line: "day: of the flight; a day"."""
         is_said = self.choices and self.is_open
         about = f"{self.about}; " if self.about and not is_said else ""

@@ -274,11 +274,11 @@ class ParkedRollback(RollbackReport):
 
 def parked_of(report: RollbackReport) -> tuple[ParkedObligation, ...]:
     """Return the parked obligations of a rollback, the longest parked first."""
-    told = [_told(obligation) for obligation in report.parked]
-    return tuple(sorted(told, key=lambda one: (str(one.since or ""), one.obligation_id)))
+    entries = [_parked_obligation(obligation) for obligation in report.parked]
+    return tuple(sorted(entries, key=lambda one: (str(one.since or ""), one.obligation_id)))
 
 
-def _told(obligation: Obligation) -> ParkedObligation:
+def _parked_obligation(obligation: Obligation) -> ParkedObligation:
     return ParkedObligation(
         obligation_id=obligation.obligation_id,
         mission_id=obligation.mission_id,

@@ -144,7 +144,9 @@ class Repeats(Record):
     last: dict[str, str] = Field(default_factory=dict, description="last answer of each call")
     since: dict[str, int] = Field(default_factory=dict)
     """Equal answers of each call since the last new information."""
-    told: tuple[str, ...] = Field(default=(), description="calls that the planner was warned about")
+    reported: tuple[str, ...] = Field(
+        default=(), description="calls that the planner was warned about"
+    )
     ended_by: str = ""
     """Set if the leg repeats itself after the warning."""
 
@@ -171,10 +173,10 @@ class Repeats(Record):
         if since[call] < most:
             return now, ""
         same = f"{_named(seen)} came to the same {since[call]} times, with nothing new in between"
-        if call in self.told:
+        if call in self.reported:
             return now.model_copy(update={"ended_by": f"the leg turns in circles: {same}"}), ""
         sentence = f"{same}: once more ends this part. Do something else, ask the user, or end it"
-        return now.model_copy(update={"told": (*self.told, call)[-_MOST:]}), sentence
+        return now.model_copy(update={"reported": (*self.reported, call)[-_MOST:]}), sentence
 
 
 def _call(seen: Observation) -> dict[str, object]:

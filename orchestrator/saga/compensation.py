@@ -34,9 +34,9 @@ from orchestrator.saga.outcome import (
 from orchestrator.saga.probe_answer import (
     OwnNames,
     ProbeAnswer,
+    can_verify_gone,
     own_names,
     read_probe,
-    tells_gone,
 )
 
 _UNAVAILABLE = 503
@@ -142,7 +142,7 @@ class _Attempt:
 
     def run(self) -> _Outcome:
         said = None
-        if self.obligation.cancel_sent and self._can_tell_gone:
+        if self.obligation.cancel_sent and self._can_verify_gone:
             # An earlier cancel may have taken effect: the probe comes before another cancel.
             said = yield from self._ask()
             if said is not None and said.says == "gone":
@@ -184,7 +184,7 @@ class _Attempt:
             return (yield from self._cancel(self._shown(said)))
         if said is not None and said.says == "gone":
             return self._never_came(said.why, shows_it=said.names_it)
-        if said is not None and said.says == "nothing" and self._can_tell_gone:
+        if said is not None and said.says == "nothing" and self._can_verify_gone:
             return self._unclear(f"{self._probe_name} settles nothing: {said.why}")
         has_key = self.obligation.idempotency_key is not None
         if self._can_cancel(self.obligation) and (self._names_the_call() or not has_key):
@@ -386,7 +386,7 @@ class _Attempt:
             return self._never_came(why)
         if self._http_says_gone(tool, outcome, repeated=self.obligation.cancel_sent):
             return self._over(tool, why)
-        said = (yield from self._ask()) if self._can_tell_gone or not is_missing else None
+        said = (yield from self._ask()) if self._can_verify_gone or not is_missing else None
         is_by_address = said is None and outcome.status in _MOVED
         if is_by_address:
             said = yield from self._ask_for_version(tool, sent)
@@ -407,7 +407,7 @@ class _Attempt:
                 self.sent_again = True
                 shown = shown.model_copy(update={"cancel_inputs": fresh})
                 return (yield from self._cancel(shown, again=".again"))
-        if said is not None and said.says == "held" and self._can_tell_gone:
+        if said is not None and said.says == "held" and self._can_verify_gone:
             ended = ended_state(self.tool, said.found)
             if ended is not None and self.obligation.state is not ObligationState.COMMITTED:
                 note = f"it never was: by {self._probe_name} {ended}; {tool.name}: {why}"
@@ -452,14 +452,14 @@ class _Attempt:
         nothing more; or if the answer breaks the contract, and the probe still shows that it is
         done.
         """
-        honoured, can_tell = outcome.kind == "succeeded", self._can_tell_gone
-        if honoured and can_tell and not self.obligation.verify_cancel:
+        honoured, is_verifiable = outcome.kind == "succeeded", self._can_verify_gone
+        if honoured and is_verifiable and not self.obligation.verify_cancel:
             return _cancelled(
                 _joined(note, f"{self._probe_name} was not asked, by policy"), outcome
             )
-        if honoured and not can_tell:
+        if honoured and not is_verifiable:
             return self._believed(tool, outcome, note=note)
-        said = (yield from self._ask()) if can_tell else None
+        said = (yield from self._ask()) if is_verifiable else None
         if said is not None and said.says == "gone":
             return _cancelled(note, outcome) if honoured else self._gone(said, note)
         if honoured and (said is None or said.says == "another"):
@@ -495,7 +495,7 @@ class _Attempt:
         """Return True if a cancel that finds nothing means that an earlier one took effect."""
         if outcome.status not in GONE:
             return False
-        if self._can_tell_gone:
+        if self._can_verify_gone:
             said = yield from self._ask()
             return said is not None and said.says == "gone"
         return self._http_says_gone(cancel, outcome, repeated=True)
@@ -513,7 +513,7 @@ class _Attempt:
             return False
         if outcome.status == 410 and outcome.declared and repeated:
             return True
-        if self._can_tell_gone or cancel.method != "DELETE":
+        if self._can_verify_gone or cancel.method != "DELETE":
             return False
         is_that_thing = cancel.path.rstrip("/").endswith("}")
         answered = self.obligation.cancel_answered
@@ -577,8 +577,8 @@ class _Attempt:
         return self.contract.probe.tool if self.contract.probe is not None else "no probe"
 
     @property
-    def _can_tell_gone(self) -> bool:
-        return tells_gone(self.catalog, self.contract)
+    def _can_verify_gone(self) -> bool:
+        return can_verify_gone(self.catalog, self.contract)
 
     def _can_cancel(self, obligation: Obligation) -> bool:
         """Return True if the known values fill the cancel and identify something in it."""

@@ -46,7 +46,7 @@ def reason_of(answer: Answer) -> str:
         return f"{phrase}: redirects are not followed{_redirect_target(answer.header('location'))}"
     body = answer.body
     if isinstance(body, dict):
-        parts = [_title_and_detail(body, besides=phrase), *_field_errors(body)]
+        parts = [_title_and_detail(body, except_for=phrase), *_field_errors(body)]
     else:
         parts = [" ".join(body.split()) if _is_plain(answer) and isinstance(body, str) else ""]
     text = "; ".join(part for part in parts if part)
@@ -73,14 +73,14 @@ def _is_plain(answer: Answer) -> bool:
     return answer.content_type in ("", "text/plain") or is_json(answer.content_type)
 
 
-def _title_and_detail(body: Mapping[str, JsonValue], *, besides: str = "") -> str:
-    """Return title and detail under their usual names, without `besides` at their end."""
+def _title_and_detail(body: Mapping[str, JsonValue], *, except_for: str = "") -> str:
+    """Return title and detail under their usual names, without `except_for` at their end."""
     error = body.get("error")
     if isinstance(error, dict):
-        return _title_and_detail(error, besides=besides)
+        return _title_and_detail(error, except_for=except_for)
     candidates = [body.get(key) for key in ("title", "detail", "message", "error_description")]
     texts = [text.strip() for text in (error, *candidates) if isinstance(text, str)]
-    return ": ".join(dict.fromkeys(t for t in texts if t and not besides.endswith(f" {t}")))
+    return ": ".join(dict.fromkeys(t for t in texts if t and not except_for.endswith(f" {t}")))
 
 
 def _field_errors(body: Mapping[str, JsonValue]) -> list[str]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from orchestrator.adapters.http.answer import Answer, described_file, read_answer, unkept_file
+from orchestrator.adapters.http.answer import Answer, described_file, read_answer, unstored_file
 from orchestrator.adapters.http.answer_checks import AnswerChecks
 from orchestrator.adapters.http.bodies import Files
 from orchestrator.adapters.http.credentials import (
@@ -465,7 +465,7 @@ class ToolClient:
             if not call.endpoint.tool.is_side_effect:
                 raise
             # The provider acted, and the effect must not be lost with the file.
-            return replace(answer, body=unkept_file(described, "the store was away when it came"))
+            return replace(answer, body=unstored_file(described, "the store was away when it came"))
         return replace(answer, body=kept.as_answer())
 
     # -- before a call ----------------------------------------------------------------------------

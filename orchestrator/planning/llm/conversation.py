@@ -161,14 +161,14 @@ def tokens_of(messages: Sequence[ModelMessage]) -> int:
 
 
 def _text(message: ModelMessage) -> str:
-    told = [
+    lines = [
         part.args_as_json_str()
         if isinstance(part, ToolCallPart)
         else str(getattr(part, "content", ""))
         for part in message.parts
         if not isinstance(part, ThinkingPart)
     ]
-    return "\n".join(told)
+    return "\n".join(lines)
 
 
 def _read(pieces: Pieces, mission_id: str, key: str) -> LegConversation | None:

@@ -7,7 +7,7 @@ from orchestrator.catalog.prices import charged_price
 from orchestrator.planning.models import FINISH, Finish, GiveUp, Observation
 from orchestrator.planning.rules.choose import choose, matches
 from orchestrator.planning.rules.items import Item, is_empty, is_listing, read_items
-from orchestrator.planning.rules.result_text import not_applied, noun_of, told_done, told_read
+from orchestrator.planning.rules.result_text import done_result, not_applied, noun_of, read_result
 from orchestrator.planning.rules.split import Reading
 from orchestrator.saga.orders import WhenRead
 
@@ -42,24 +42,24 @@ def finish(reading: Reading, done: Sequence[Observation]) -> Finish | GiveUp:
     if target.is_side_effect:
         charged = (s.price or charged_price(target, s.arguments, s.body) for s in done)
         prices = [str(price or "") for price in charged]
-        return Finish(summary=told_done(target, [seen.body for seen in done], prices))
+        return Finish(summary=done_result(target, [seen.body for seen in done], prices))
     unused = _unused_of(reading)
     if len(done) > 1 and not is_listing(target):
-        told = [told_read(target, [], seen.body, "")[0] for seen in done]
-        return Finish(summary=" ".join(told) + not_applied(unused))
+        sentences = [read_result(target, [], seen.body, "")[0] for seen in done]
+        return Finish(summary=" ".join(sentences) + not_applied(unused))
     items = [
         item for seen in done for item in read_items(seen.body, tool=target, asked=seen.arguments)
     ]
-    found = _told(reading, items)
+    found = _fitting(reading, items)
     if isinstance(found, GiveUp):
         return found
     kept, missed = found
     body = done[-1].body if done else None
-    text, table = told_read(target, kept, body, not_applied([*unused, *missed]))
+    text, table = read_result(target, kept, body, not_applied([*unused, *missed]))
     return Finish(summary=text, table=table)
 
 
-def _told(reading: Reading, items: list[Item]) -> tuple[list[Item], list[str]] | GiveUp:
+def _fitting(reading: Reading, items: list[Item]) -> tuple[list[Item], list[str]] | GiveUp:
     """Return the items that the clause's other words match, and the words that match none."""
     account = reading.account
     if not is_listing(reading.target):
@@ -95,8 +95,8 @@ def _told(reading: Reading, items: list[Item]) -> tuple[list[Item], list[str]] |
 def _unused_of(reading: Reading) -> list[str]:
     """Return the parts that a read ignores: unused words, and triggers for no rule."""
     text, account = reading.clause.text, reading.account
-    untold = [text[one.start :].strip()[:120] for one in account.triggers]
-    return [*untold, *(run.text for run in account.left_over)]
+    unread = [text[one.start :].strip()[:120] for one in account.triggers]
+    return [*unread, *(run.text for run in account.left_over)]
 
 
 def _is_wrapper(item: Item, items: Sequence[Item]) -> bool:

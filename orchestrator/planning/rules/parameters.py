@@ -343,8 +343,8 @@ def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
 
 def _is_number_of_one(words: tuple[str, ...]) -> bool:
     """Return True if a number identifies a thing: "hire_no", not "seat_no"."""
-    told = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
-    return told and not lexicon.PEOPLE & {*words[:-1]}
+    is_qualified = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
+    return is_qualified and not lexicon.PEOPLE & {*words[:-1]}
 
 
 _FORMATS: Final[Mapping[str, Kind]] = {

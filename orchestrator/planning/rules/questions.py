@@ -87,5 +87,5 @@ def _field_name(leaf: Leaf) -> str:
 
 def _field_schema(leaf: Leaf) -> JsonObject:
     kept = ["type", "format", "enum", "description", "minimum", "maximum", "pattern", "items"]
-    told = {key: value for key, value in leaf.parameter.schema.items() if key in kept}
-    return {**told, "title": " ".join(leaf.parameter.words)}
+    limits = {key: value for key, value in leaf.parameter.schema.items() if key in kept}
+    return {**limits, "title": " ".join(leaf.parameter.words)}

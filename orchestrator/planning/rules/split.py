@@ -161,8 +161,8 @@ def _unused(reading: Reading) -> float:
     many = 2.5 if reads and _asks_for_many(reading) else 0.0
     # Nothing in the clause distinguishes the results of a preceding look-up: a person would be
     # asked.
-    is_told = reading.is_identified or account.superlative or account.filters
-    looked_up = 0.3 if reads and reading.chain.feeders and not is_told else 0.0
+    is_stated = reading.is_identified or account.superlative or account.filters
+    looked_up = 0.3 if reads and reading.chain.feeders and not is_stated else 0.0
     return left + kept + many + unsaid + looked_up
 
 

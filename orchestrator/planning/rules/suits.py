@@ -374,9 +374,9 @@ def duration_value(parameter: Parameter, candidate: Candidate) -> JsonValue:
         return None
     if parameter.kind is Kind.DURATION:
         return f"PT{int(minutes)}M"
-    for told in (" ".join(parameter.words), str(parameter.schema.get("description", "")).lower()):
+    for text in (" ".join(parameter.words), str(parameter.schema.get("description", "")).lower()):
         for unit, size in _UNITS_OF_TIME.items():
-            if unit in told and (minutes / size).is_integer():
+            if unit in text and (minutes / size).is_integer():
                 return int(minutes / size)
     return None
 

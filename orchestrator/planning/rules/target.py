@@ -100,8 +100,8 @@ class _Said:
 def _said(clause: Clause) -> _Said:
     stems = frozenset(word.stem for word in clause.words)
     meant = {w.stem: frozenset((w.stem, *meanings_of(w.lower))) for w in clause.words}
-    telling = {word.stem: meant[word.stem] for word in _telling(clause)}
-    return _Said(stems, stems.union(*meant.values()), telling)
+    meanings = {word.stem: meant[word.stem] for word in _telling(clause)}
+    return _Said(stems, stems.union(*meant.values()), meanings)
 
 
 def aim_of(clause: Clause, catalog: Catalog) -> Aim:
