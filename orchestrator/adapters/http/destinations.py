@@ -226,7 +226,7 @@ def origin_of(url: str) -> Origin | None:
         return None
     if parts.scheme not in _DEFAULT_PORTS or parts.username is not None:
         return None
-    if not _HOST.fullmatch(parts.hostname or ""):
+    if parts.hostname is None or not _HOST.fullmatch(parts.hostname):
         return None
     return parts.scheme, parts.hostname, port if port is not None else _DEFAULT_PORTS[parts.scheme]
 
