@@ -151,7 +151,7 @@ class Waiting(Record):
             {
                 **one.model_dump(mode="json"),
                 "kind": "model",
-                "told": one.sentence,
+                "sentence": one.sentence,
                 "commands": list(command_lines.resume_leg(one.pause_id)),
             }
             for one in self.pauses

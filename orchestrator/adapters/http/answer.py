@@ -31,7 +31,7 @@ from orchestrator.core.received_files import (
 from orchestrator.core.record import JsonObject
 
 _MAX_DEPTH = 100
-_MAX_LISTS = 100_000
+_MAX_LISTS = 20_000
 """Lists in an answer: the parser makes more of them only while nothing else can run."""
 _LARGE_BYTES = 65_536
 _LARGE_VALUES = 2_000
