@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import Witness
 
 DAY = (date.today() + timedelta(days=7)).isoformat()
-SEARCH = {"city": "Lisbon", "date": DAY}
+SEARCH: dict[str, Any] = {"city": "Lisbon", "date": DAY}
 
 
 async def tables(session: SessionHandle) -> list[str]:

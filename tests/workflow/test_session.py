@@ -237,7 +237,7 @@ async def test_a_session_has_an_end(
 async def test_a_workflow_waits_for_a_call(session: Session, world: FakeWorld) -> None:
     """The session signals it, also where the call had its outcome before."""
     booking = world.hold(names.INVOKE_TOOL, "book_flight")
-    await session.start()
+    await session.start(on_idle="park")  # the server skips time while results are awaited
     call_id = await session.begin("book_flight", "flight")
     early = await _waiting(session, call_id)
     await booking.reached()
