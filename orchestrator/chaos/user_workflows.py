@@ -23,7 +23,7 @@ from temporalio.service import RPCError
 
 from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.conductor import Missions
-from orchestrator.chaos.histories import rollback_seconds, whole_history
+from orchestrator.chaos.histories import end_tasks, rollback_seconds, whole_history
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import LIMITS, MissionScript
 from orchestrator.chaos.verdicts.evidence import Account
@@ -43,6 +43,7 @@ POLICY: Final = LIMITS.model_copy(update={"confirmation_expiry": timedelta(secon
 """Of the workers; a saga's own policy may tighten it."""
 _BEFORE_IT_RUNS: Final = timedelta(seconds=3)
 """Time between the start and the first task, in which the faults of its sagas are planned."""
+_LOOK_S: Final = 2.0
 _COMPLETED: Final = WorkflowExecutionStatus.COMPLETED
 
 
@@ -169,9 +170,9 @@ class UserWorkflows(Missions):
         """Run it once, the first time without faults, to learn the names of its sagas.
 
         Raises:
-            UsageError: the workflow fails by itself, or calls no tool.
+            UsageError: the workflow fails by itself, asks a question, or calls no tool.
         """
-        accounts = await super().fly(pilot)
+        accounts = await self._flown(pilot)
         if self._names:
             return accounts
         broken = next((one for one in accounts if one.status != "succeeded"), None)
@@ -188,6 +189,25 @@ class UserWorkflows(Missions):
             )
         self._names = tuple(dict.fromkeys(saga.rpartition("-")[0] for saga in sagas))
         return accounts
+
+    async def _flown(self, pilot: MissionScript) -> list[Account]:
+        flight = asyncio.create_task(super().fly(pilot))
+        question = asyncio.create_task(self._question())
+        await asyncio.wait({flight, question}, return_when=asyncio.FIRST_COMPLETED)
+        if flight.done():
+            await end_tasks([question])
+            return flight.result()
+        await end_tasks([flight])
+        raise UsageError(
+            f"without faults, {self._workflow.target} waits for an answer: {question.result()}"
+        )
+
+    async def _question(self) -> str:
+        """Return the text of the first question, which nobody answers in a chaos run."""
+        while True:
+            if asked := (await self.client.waiting()).questions:
+                return asked[0].question
+            await asyncio.sleep(_LOOK_S)
 
     def script_of(self, mission_id: str) -> MissionScript | None:
         """Return the script of the workflow to which a saga belongs."""

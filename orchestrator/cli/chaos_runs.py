@@ -20,7 +20,7 @@ from rich.text import Text
 
 from orchestrator.adapters.storage.files import private_file, private_folder
 from orchestrator.adapters.storage.personal_values import new_key
-from orchestrator.catalog.catalog import Catalog, load_documents
+from orchestrator.catalog.catalog import Catalog, load_documents, load_sources
 from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
 from orchestrator.chaos.conductor import GOALS
 from orchestrator.chaos.crew import write_conditional_documents
@@ -45,6 +45,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
 from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.runtime.sandboxed_documents import sandbox_credentials, write_redirected
 from orchestrator.sandbox import DocumentError
 from orchestrator.settings import bundled_specs
 
@@ -188,8 +189,9 @@ async def on_a_stack(
         policy = folder / "policy.json"
         policy.write_text(POLICY.model_dump_json(exclude_unset=True))
         of_workers["ORCHESTRATOR_MISSION_POLICY"] = str(policy.absolute())
-        stack.specs, stack.overlays = case.specs or stack.specs, case.overlays
         stack.worker_command = case.workflow.worker_command
+        if case.specs:
+            await asyncio.to_thread(_serve_documents, stack, case)
     try:
         with progress.status("starting Temporal, the sandbox and a worker"):
             await stack.__aenter__()
@@ -206,6 +208,18 @@ async def on_a_stack(
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return report.model_copy(update={"logs": ""})
     return report
+
+
+def _serve_documents(stack: Stack, case: UserCase) -> None:
+    """Let a stack serve the documents of a case, whose servers may be anywhere, in its sandbox.
+
+    Raises:
+        UsageError: a document cannot be read or served.
+    """
+    documents = load_sources(*case.specs, overlays=case.overlays).documents
+    port = stack.ports.sandbox
+    stack.specs = (write_redirected(documents, stack.folder, port=port).folder,)
+    stack.credentials = sandbox_credentials(documents)
 
 
 def _parent(keep: Path | None) -> Path | None:

@@ -230,6 +230,14 @@ def _is_byte(value: object) -> bool:
         return False
 
 
+def _is_uri(value: object) -> bool:
+    return not isinstance(value, str) or _URI.fullmatch(value) is not None
+
+
+def _is_duration(value: object) -> bool:
+    return not isinstance(value, str) or _DURATION.fullmatch(value) is not None
+
+
 def _answer_formats() -> FormatChecker:
     checker: FormatChecker = deepcopy(Draft202012Validator.FORMAT_CHECKER)
     checker.checks("byte")(_is_byte)
@@ -244,10 +252,8 @@ def _answer_formats() -> FormatChecker:
 
 def _request_formats() -> FormatChecker:
     checker = _answer_formats()
-    for name, form in (("uri", _URI), ("duration", _DURATION)):
-        checker.checks(name)(
-            lambda value, form=form: not isinstance(value, str) or form.fullmatch(value) is not None
-        )
+    checker.checks("uri")(_is_uri)
+    checker.checks("duration")(_is_duration)
     return checker
 
 

@@ -39,11 +39,11 @@ from orchestrator.planning.rules.fill import Draft
 from orchestrator.planning.rules.items import Item, read_items
 from orchestrator.planning.rules.paging import goes_on, next_page, page_after, turning_inputs
 from orchestrator.planning.rules.parameters import TEXTS, Kind, Leaf, as_typed, tool_parameters
-from orchestrator.planning.rules.questions import ask_for, ask_what_is_meant, which
 from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
 )
+from orchestrator.planning.rules.rule_questions import ask_for, ask_what_is_meant, which
 from orchestrator.planning.rules.split import Reading, refers_back
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
 
