@@ -287,5 +287,7 @@ def write_newer_documents(stack: Stack) -> list[Path]:
             for item in document["paths"].values():
                 for operation in (o for o in item.values() if isinstance(o, dict)):
                     operation["description"] = f"{operation.get('description', '')} (next version)"
-            path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+            is_json = path.suffix == ".json"
+            text = json.dumps(document) if is_json else yaml.safe_dump(document, sort_keys=False)
+            path.write_text(text, encoding="utf-8")
     return [folder / str(number) for number in range(len(stack.specs))]

@@ -183,8 +183,10 @@ async def on_a_stack(
         await asyncio.to_thread(options.postgres.start)
         of_workers["ORCHESTRATOR_STORE"] = options.postgres.create_database()
         of_workers["ORCHESTRATOR_PII_KEY"] = new_key()
-    documents = await asyncio.to_thread(write_conditional_documents, bundled_specs(), folder)
-    stack = Stack(folder, (documents,), Ports.free(), variables=of_workers)
+    stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=of_workers)
+    if case is None or not case.specs:
+        written = await asyncio.to_thread(write_conditional_documents, bundled_specs(), folder)
+        stack.specs = (written,)
     if case is not None:
         policy = folder / "policy.json"
         policy.write_text(POLICY.model_dump_json(exclude_unset=True))
