@@ -199,6 +199,7 @@ async def test_retention_spares_a_saga_whose_workflow_runs(dinners: Dinners, sta
         return await remove_observations(temporal, seen, month, now=later, workflow_of=find)
 
     with store_of(stack.settings) as store:
+        store.observations.put(saga, "a long answer", b"{}")
         kept, workflows = store.observations.missions(), store.saga_workflows()
         while_it_waits = await removed_later()
         await dinners.approve(besides=card.confirmation_id)
