@@ -234,7 +234,7 @@ class KeptMessages:
         """
         afresh = KeptMessages(self._store)
         fields = afresh._fields(message)
-        for fact in _FACTS.validate_python(fields["facts"]):
+        for fact in _FACTS.validate_python(fields.get("facts", [])):
             afresh._whole(fact, message.of_mission)
         afresh._all(message, _OBSERVATIONS.validate_python(fields["observations"]))
         if message.keep_as:
