@@ -9,6 +9,7 @@ from orchestrator.activities.authority import Authority, WallGuard
 from orchestrator.activities.catalog_activities import CatalogActivities, await_key
 from orchestrator.activities.fair_slots import FairSlots
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
+from orchestrator.activities.observe_activities import ObserveActivities
 from orchestrator.activities.offer_activities import OfferActivities
 from orchestrator.activities.plan_activities import PlanActivities
 from orchestrator.activities.planning_activities import (
@@ -52,6 +53,8 @@ def all_activities(
     observations: ObservationStore | None = None,
     begun_thoughts: BegunThoughts | None = None,
     serves_sagas: bool = False,
+    may_observe: bool = False,
+    observes_sagas: bool = False,
     slots: int = 100,
     check_store: Callable[[], None] = lambda: None,
 ) -> list[Callable[..., Any]]:
@@ -60,13 +63,14 @@ def all_activities(
     New missions are pinned to `catalog`; running missions read their own catalog from `catalogs`.
     No mission may do more than `policy` allows; with `approval_keys`, decisions have to be signed.
     With `serves_sagas`, workflows other than missions may make calls, each in the name of its own
-    sagas. Without a planner, only the activities that such workflows need are returned. Providers
-    and missions share the `slots` of a task queue. `check_store` raises an error if this worker
-    cannot use its store.
+    sagas. With `may_observe`, calls may be made without guards; with `observes_sagas`, those of
+    sagas that state no mode are. Without a planner, only the activities that such workflows need
+    are returned. Providers and missions share the `slots` of a task queue. `check_store` raises an
+    error if this worker cannot use its store.
     """
     fair = FairSlots(slots)
     guard = WallGuard(Walls(agents))
-    authority = Authority(policy or MissionPolicy(), approval_keys, serves_sagas)
+    authority = Authority(policy or MissionPolicy(), approval_keys, serves_sagas, may_observe)
     kept = KeptMessages(observations or NothingKept())
     rollback = RollbackActivities(
         catalogs, tools, client, grants, serves_sagas=serves_sagas, slots=fair
@@ -74,9 +78,15 @@ def all_activities(
     sweep = SweepActivities(client, grants)
     preparing = PrepareActivities(catalogs, tools, guard, authority, kept=kept, grants=grants)
     calling = ToolActivities(catalogs, tools, grants, guard, authority, kept=kept, slots=fair)
+    observing = ObserveActivities(catalogs, tools, grants, guard, authority, kept=kept)
     by_rules = isinstance(planner, ModelChooser) and planner.splits_by_rules(agents)
     stored = CatalogActivities(
-        catalog, catalogs, by_rules=by_rules, slots=fair, check_store=check_store
+        catalog,
+        catalogs,
+        by_rules=by_rules,
+        observes=observes_sagas,
+        slots=fair,
+        check_store=check_store,
     )
     of_calls: list[Callable[..., Any]] = [
         stored.pin_catalog,
@@ -87,6 +97,7 @@ def all_activities(
         preparing.prepare_call,
         preparing.prepare_overcharge,
         calling.invoke_tool,
+        observing.observe_call,
         rollback.collect_ledger,
         rollback.compensate,
         rollback.read_rollback,
@@ -97,7 +108,7 @@ def all_activities(
     if planner is None:
         return of_calls
     planning = PlanningActivities(
-        catalogs, routers, planner, agents, traces, authority=authority, kept=kept
+        catalogs, routers, planner, agents, traces, authority=authority, kept=kept, slots=fair
     )
     plans = PlanActivities(catalog, catalogs, planning, authority)
     return [

@@ -48,11 +48,16 @@ def check_sender(call: CallRef, *, serves_sagas: bool = False) -> None:
     Raises:
         OrchestratorError: the workflow is no mission, or the ids name another mission or leg.
     """
-    if not (serves_sagas and is_from_saga(call)):
+    if not (_may_have_sagas(serves_sagas) and is_from_saga(call)):
         _check_runs_for(names.MISSION_WORKFLOW, call.mission_id, call.call_id)
     leg = names.leg_workflow_id(call.mission_id, call.leg_id)
     if names.leg_of_confirmation(call.call_id) != leg:
         raise _unowned(call.call_id, f"the id is not one of a call of {leg}")
+
+
+def _may_have_sagas(serves_sagas: bool) -> bool:
+    """Return True if the worker serves sagas of any workflow, or the sender is a session."""
+    return serves_sagas or activity.info().workflow_type == names.SESSION_WORKFLOW
 
 
 def check_compensation(obligation: Obligation, *, serves_sagas: bool = False) -> None:
@@ -66,7 +71,7 @@ def check_compensation(obligation: Obligation, *, serves_sagas: bool = False) ->
     mission = obligation.mission_id
     own = activity.info().workflow_id or ""
     is_of_saga = names.is_saga_of(mission, own, obligation.origin)
-    if obligation.overcharged is not None and serves_sagas and is_of_saga:
+    if obligation.overcharged is not None and is_of_saga and _may_have_sagas(serves_sagas):
         return
     if obligation.overcharged is not None and activity.info().workflow_id == mission:
         _check_runs_for(names.MISSION_WORKFLOW, mission, obligation.obligation_id)
@@ -117,6 +122,21 @@ class Authority:
     keys: ApprovalKeys | None = None
     serves_sagas: bool = False
     """True if workflows other than missions may make calls, each in the name of its own sagas."""
+    may_observe: bool = False
+    """True if the operator lets missions and sagas run without guards."""
+
+    def check_observes(self) -> None:
+        """Refuse a mission or a call that is not to be guarded, unless the operator allows that.
+
+        Raises:
+            OrchestratorError: this worker guards everything.
+        """
+        if not self.may_observe:
+            raise OrchestratorError(
+                "this worker guards every call: where calls may run without, start it with "
+                'ORCHESTRATOR_OBSERVE=true or OrchestratorPlugin(mode="observe")',
+                code="ObserveRefused",
+            )
 
     def check_begin(self, mission: BeginInput) -> None:
         """Refuse a mission that the operator's policy does not allow to begin.
@@ -124,7 +144,10 @@ class Authority:
         Raises:
             PolicyWidened: the mission's policy allows more than this worker's policy.
             UsageError: the requester is missing, and the policy depends on the requester.
+            OrchestratorError: it is to be observed, and this worker guards everything.
         """
+        if mission.observe:
+            self.check_observes()
         check_begin(mission, self.policy)
 
     def check_saga(self, wanted: PrepareInput) -> None:
@@ -138,12 +161,17 @@ class Authority:
     def begun(self, plan: MissionPlan, mission: BeginInput) -> BegunPlan:
         """Return a plan with its limits, marked for approval if either policy requires that."""
         wanted = mission.policy.plan_first or self.policy.plan_first
+        wanted = wanted and not mission.observe
         fields = {name: getattr(plan, name) for name in MissionPlan.model_fields}
+        is_shorter = self.policy.hold_limit < mission.policy.hold_limit
         return BegunPlan(
             **fields,
             needs_approval=wanted,
             limits=self.limits(mission.policy),
             leg_limits=mission.policy.leg_limits.intersect(self.policy.leg_limits),
+            hold_limit=self.policy.hold_limit if is_shorter else None,
+            most=self.policy.limits,
+            most_of_leg=self.policy.leg_limits,
         )
 
     def limits(self, missions: MissionPolicy) -> Limits:
@@ -152,7 +180,7 @@ class Authority:
 
     def spending(self, missions: MissionPolicy) -> SpendingPolicy:
         """Return the stricter spending rules of both policies."""
-        return missions.spending.beside(self.policy.spending)
+        return missions.spending.combined_with(self.policy.spending)
 
     async def over(self, prepared: PreparedCall, wanted: PrepareInput) -> PreparedCall:
         """Return a prepared call with the operator's rules applied to its card.

@@ -146,8 +146,8 @@ class ServerTime:
         Raises:
             NotInTime: the difference exceeds `LARGEST_SKEW`.
         """
-        if self.skew > LARGEST_SKEW and (told := skew_fault(self.skew)) is not None:
-            raise NotInTime(told)
+        if self.skew > LARGEST_SKEW and (fault := skew_fault(self.skew)) is not None:
+            raise NotInTime(fault)
 
     def now(self) -> datetime:
         """Return the server's time, which stays right if this process or its machine was paused."""
@@ -218,7 +218,7 @@ async def metered(telemetry: Telemetry | None = None) -> AsyncIterator[Meter]:
     """Heartbeat while the body runs, and meter its model usage; a failure carries the usage."""
     earlier = _of_earlier_attempts()
     watch = None if telemetry is None else partial(model_span, telemetry)
-    with open_meter(earlier, _tell, watch) as meter:
+    with open_meter(earlier, _record_usage, watch) as meter:
         async with heartbeats(lambda: () if meter.usage == Usage() else (_so_far(meter.usage),)):
             try:
                 yield meter
@@ -228,7 +228,7 @@ async def metered(telemetry: Telemetry | None = None) -> AsyncIterator[Meter]:
                 raise _with_usage(error, meter.usage) from error
 
 
-def _tell(usage: Usage) -> None:
+def _record_usage(usage: Usage) -> None:
     if not activity.info().is_local:
         activity.heartbeat(_so_far(usage))
 

@@ -30,12 +30,14 @@ class CatalogActivities:
         catalogs: CatalogStore,
         *,
         by_rules: bool = False,
+        observes: bool = False,
         slots: FairSlots | None = None,
         check_store: Callable[[], None] = lambda: None,
     ) -> None:
         self._check_store = check_store
         self._slots = slots or FairSlots()
         self._by_rules = by_rules
+        self._observes = observes
         self._catalog = catalog
         self._catalogs = catalogs
 
@@ -46,7 +48,10 @@ class CatalogActivities:
         with translated_errors():
             await asyncio.to_thread(self._catalogs.put, self._catalog, mission_id=mission_id)
         return CatalogPin(
-            digest=self._catalog.digest, size=len(self._catalog), by_rules=self._by_rules
+            digest=self._catalog.digest,
+            size=len(self._catalog),
+            by_rules=self._by_rules,
+            observes=self._observes,
         )
 
     @activity.defn(name=names.AWAIT_STATE)

@@ -1,7 +1,7 @@
-"""Share a worker's slots, so that a provider that hangs leaves slots for the other providers.
+"""Share a worker's slots, so that providers that hang leave slots for the others.
 
-A call beyond a share frees its slot at once and is sent later, from any worker. Its workflow waits,
-so a worker that dies occupies no place.
+A provider of models has a share like any other. A call beyond a share frees its slot at once and is
+sent later, from any worker. Its workflow waits, so a worker that dies occupies no place.
 """
 
 import math
@@ -21,7 +21,8 @@ from orchestrator.messages.mission_policy import LONGEST_PAUSE
 
 _OF_PROVIDER: Final = 2
 _OF_MISSION: Final = 4
-"""Divisors of the slots: a provider gets a half of them, and a mission a quarter."""
+"""A provider gets a half of the slots that no other provider holds, and a mission a quarter of all:
+providers that hang, one after the other, never hold all of them."""
 _KEPT_S: Final = LONGEST_PAUSE.total_seconds() + 1
 """Time for which a failed attempt reserves its place for the next attempt of the same call."""
 
@@ -39,7 +40,7 @@ class FairSlots:
 
     def __init__(self, slots: int = 100, clock: Callable[[], float] = time.monotonic) -> None:
         """Take the number of activities that one task queue runs at once."""
-        self._of_provider = max(1, slots // _OF_PROVIDER)
+        self._slots = slots
         self._of_mission = max(1, slots // _OF_MISSION)
         self._clock = clock
         self._places: dict[tuple[str, ...], _Place] = {}
@@ -55,17 +56,18 @@ class FairSlots:
         here = [place for place in self._places.values() if place.task_queue == queue]
         of_provider = sum(place.provider == provider for place in here)
         of_mission = sum(place.mission_id == mission_id for place in here)
-        if of_provider >= self._of_provider or of_mission >= self._of_mission:
+        most = max(1, (self._slots - len(here) + of_provider) // _OF_PROVIDER)
+        if of_provider >= most or of_mission >= self._of_mission:
             raise SlotsTaken(provider, mission_id, max(of_provider, of_mission))
 
     @contextmanager
-    def taken(self, tool: Tool, mission_id: str) -> Iterator[None]:
+    def taken(self, provider: str, mission_id: str) -> Iterator[None]:
         """Hold a place while a call is made; later attempts of the call are not checked again.
 
         Raises:
             SlotsTaken: the share is used up; this attempt sent nothing.
         """
-        info, provider = activity.info(), provider_of(tool)
+        info = activity.info()
         key = (info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
         if info.attempt == 1:
             self.check(provider, mission_id)
@@ -86,3 +88,8 @@ class FairSlots:
 def provider_of(tool: Tool) -> str:
     """Return the host of a tool's server; the name of its document if it has no server."""
     return urlsplit(tool.server).netloc or tool.document
+
+
+def provider_of_model(model: str | None) -> str:
+    """Return the name of a model's provider: what stands before the colon; None: the default."""
+    return f"the model provider {model.partition(':')[0]}" if model else "the default model"

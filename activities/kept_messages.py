@@ -17,7 +17,7 @@ from pydantic import JsonValue, TypeAdapter
 from temporalio import activity
 
 from orchestrator.activities.boundary import from_store, missing_state_error, store_deadline
-from orchestrator.adapters.storage.protocols import ObservationStore
+from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW, ObservationStore
 from orchestrator.core.errors import (
     ObservationMissing,
     ObservationsUnkept,
@@ -78,6 +78,8 @@ class KeptMessages:
         self._store = store
         self._pieces: OrderedDict[tuple[str, str], tuple[Any, int]] = OrderedDict()
         """Nodes and messages by mission and key."""
+        self._noted = ""
+        """The last saga whose workflow was noted, by which retention finds the workflow."""
         self._held = 0
 
     async def context(self, message: StepContext | KeptMessage) -> StepContext:
@@ -157,7 +159,7 @@ class KeptMessages:
         try:
             if call.past:
                 await from_store(until, self._store.get, call.mission_id, call.past)
-            await from_store(until, self._store.put, call.mission_id, reference.key, text)
+            await from_store(until, self._put, call.mission_id, reference.key, text)
         except (OSError, StateMissing):
             return outcome
         short = trim_body(outcome.body, most=LONGEST_INLINE)
@@ -232,7 +234,7 @@ class KeptMessages:
         """
         afresh = KeptMessages(self._store)
         fields = afresh._fields(message)
-        for fact in _FACTS.validate_python(fields["facts"]):
+        for fact in _FACTS.validate_python(fields.get("facts", [])):
             afresh._whole(fact, message.of_mission)
         afresh._all(message, _OBSERVATIONS.validate_python(fields["observations"]))
         if message.keep_as:
@@ -253,6 +255,11 @@ class KeptMessages:
 
     def _put(self, mission_id: str, key: str, piece: bytes) -> bool:
         try:
+            if mission_id != self._noted and names.may_be_saga(mission_id):
+                owner = activity.info().workflow_id or ""
+                if names.mission_of(owner) != mission_id:
+                    self._store.put(mission_id, SAGA_WORKFLOW, owner.encode())
+                self._noted = mission_id
             return self._store.put(mission_id, key, piece)
         except StoreUnavailable as error:
             raise ObservationsUnkept(mission_id, error.place, error.reason) from error

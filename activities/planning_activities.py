@@ -1,8 +1,8 @@
 """Planning: split the goal, plan a step, find tools; results are recorded and never replayed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from inspect import isawaitable
 from typing import Any, Final, Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from orchestrator.activities.boundary import (
     translated_errors,
     translated_troubles,
 )
+from orchestrator.activities.fair_slots import FairSlots, provider_of_model
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
 from orchestrator.activities.prepare_activities import PrepareActivities
 from orchestrator.adapters.storage.protocols import CatalogStore, RouteTraces
@@ -55,9 +56,10 @@ from orchestrator.messages.step import (
     Thought,
 )
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput
-from orchestrator.planning.effects import doubt_about_finish, nothing_read, unheld_ids
+from orchestrator.planning.effects import doubt_about_finish, foreign_ids, nothing_read
 from orchestrator.planning.metering import Meter, usage_in
 from orchestrator.planning.models import (
+    CHAINING,
     AgentProfile,
     CallTool,
     Colleague,
@@ -114,7 +116,10 @@ class PlanningActivities:
         authority: Authority | None = None,
         *,
         kept: KeptMessages | None = None,
+        slots: FairSlots | None = None,
     ) -> None:
+        self._slots = slots or FairSlots()
+        self._by_rules = isinstance(planner, ModelChooser) and planner.splits_by_rules(agents)
         self._kept = kept or KeptMessages(NothingKept())
         self._authority = authority or Authority()
         self._traces = traces
@@ -130,7 +135,23 @@ class PlanningActivities:
     @activity.defn(name=names.SPLIT_GOAL)
     async def split_goal(self, mission: BeginInput) -> BegunPlan:
         """Return the checked plan of a goal, if the worker's policy lets it begin."""
-        return self._authority.begun(await self._split(mission), mission)
+        brief = mission.brief
+        with self.place(brief.planner, brief.model, mission.mission_id):
+            return self._authority.begun(await self._split(mission), mission)
+
+    @contextmanager
+    def place(self, planner: str | None, model: str | None, mission_id: str) -> Iterator[None]:
+        """Hold one of the slots of a model's provider, unless rules decide in the workflow's task.
+
+        Raises:
+            ApplicationError: SlotsTaken; the workflow waits and tries again.
+        """
+        by_rules = planner == CHAINING or (self._by_rules and planner is None and model is None)
+        if by_rules or activity.info().is_local:
+            yield
+            return
+        with translated_errors(), self._slots.taken(provider_of_model(model), mission_id):
+            yield
 
     async def _split(self, mission: BeginInput) -> MissionPlan:
         async with metered(self._telemetry) as meter:
@@ -306,7 +327,7 @@ def _standing(
         decision=decision,
         usage=usage,
         unproved=nothing_read(context, decision),
-        unheld=unheld_ids(decision.summary, context),
+        unheld=foreign_ids(decision.summary, context),
         follow_ups=_after_reading(context, catalog),
     )
 
@@ -494,14 +515,17 @@ class ThinkingActivities:
         async with heartbeats():
             with translated_errors():
                 context = await self._kept.context(wanted.step)
+            agent = context.agent
+            place = self._planning.place(agent.planner, agent.model, context.mission_id)
             async with self._noted(context):
-                with translated_errors():
-                    selection = await self._planning.selected(context, wanted.step)
-                    kept = wanted.call
-                    if isinstance(kept, KeptMessage):
-                        kept = await self._kept.learn(kept)
-                step = PlanStepInput(context=context, selection=selection)
-                planned = await self._planning.plan_step(step)
+                with place:
+                    with translated_errors():
+                        selection = await self._planning.selected(context, wanted.step)
+                        kept = wanted.call
+                        if isinstance(kept, KeptMessage):
+                            kept = await self._kept.learn(kept)
+                    step = PlanStepInput(context=context, selection=selection)
+                    planned = await self._planning.plan_step(step)
                 prepared = await self._prepared(kept, planned)
         return Thought(
             selection=selection.model_copy(update=_TRACED), planned=planned, prepared=prepared

@@ -233,46 +233,13 @@ class PrepareActivities:
         pinned, missing = await readied(self._tools, catalog, tool, arguments, wanted)
         if missing is not None:
             return missing
-        arguments = pinned.arguments
-        wanted = wanted.model_copy(update={"arguments": arguments})
+        wanted = wanted.model_copy(update={"arguments": pinned.arguments})
         asked = await self._cancels.asked(wanted, catalog, tool)
-        if asked is not None:
-            tool = asked.asking(tool)
-        unordered = ""
-        if tool.is_side_effect and (asked is not None or tool.effect is not Effect.CANCEL):
-            if wanted.read_only:
-                return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
-            unordered = why_unordered(
-                tool, arguments, wanted.orders, wanted.effects, most_each=_most_each(wanted)
-            )
-            tool = UnpricedCall.asking(tool) if unordered else tool
-        # In a thread, like all work whose duration grows with the observations of a leg.
-        answers = await asyncio.to_thread(answers_of, wanted, catalog)
-        quoted = _quoted(wanted, answers, asked)
-        things = main_first(find_things(arguments, answers, tool.input_schema))
-        price = call_price(tool, arguments, quoted, things)
-        certain = None if doubts_about_price(tool, arguments, things) else price
         rules = self._authority.spending(wanted.policy)
-        unpriced = unpriced_call(wanted, tool, price, rules)
-        if unpriced is not None:
-            if unpriced.is_refused:
-                return PreparedCall(problems=(unpriced.problem,))
-            tool = unpriced.asking(tool)
-        draft = _Draft(
-            wanted=wanted,
-            catalog=catalog,
-            tool=tool,
-            quoted=quoted,
-            answers=answers,
-            asked=asked,
-            unpriced=unpriced,
-            price=price,
-            amounts=_amounts(wanted, tool, certain, quoted),
-            fee=_fee(tool, price, rules) if asked is None else None,
-            files=pinned.files,
+        # In a thread, like all work whose duration grows with the observations of a leg.
+        prepared = await asyncio.to_thread(
+            drafted, wanted, catalog, tool, rules, asked=asked, files=pinned.files
         )
-        prepared = draft.prepared().model_copy(update={"meaning": _meaning(tool, arguments)})
-        prepared = _under_orders(prepared, wanted, unordered)
         prepared = await self._with_room(await self._authority.over(prepared, wanted))
         return limited(prepared, wanted, rules)
 
@@ -289,6 +256,54 @@ class PrepareActivities:
             return prepared
         warned = card.model_copy(update={"warnings": (*card.warnings, full)})
         return prepared.model_copy(update={"standing_approver": None, "card": warned})
+
+
+def drafted(
+    wanted: PrepareInput,
+    catalog: Catalog,
+    tool: Tool,
+    rules: SpendingPolicy,
+    *,
+    asked: AskedCancel | None = None,
+    files: tuple[ReceivedFile, ...] = (),
+) -> PreparedCall:
+    """Return a call whose arguments are complete and valid, with its card; nothing is looked up."""
+    arguments = wanted.arguments
+    if asked is not None:
+        tool = asked.asking(tool)
+    unordered = ""
+    if tool.is_side_effect and (asked is not None or tool.effect is not Effect.CANCEL):
+        if wanted.read_only:
+            return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
+        unordered = why_unordered(
+            tool, arguments, wanted.orders, wanted.effects, most_each=_most_each(wanted)
+        )
+        tool = UnpricedCall.asking(tool) if unordered else tool
+    answers = answers_of(wanted, catalog)
+    quoted = _quoted(wanted, answers, asked)
+    things = main_first(find_things(arguments, answers, tool.input_schema))
+    price = call_price(tool, arguments, quoted, things)
+    certain = None if doubts_about_price(tool, arguments, things) else price
+    unpriced = unpriced_call(wanted, tool, price, rules)
+    if unpriced is not None:
+        if unpriced.is_refused:
+            return PreparedCall(problems=(unpriced.problem,))
+        tool = unpriced.asking(tool)
+    draft = _Draft(
+        wanted=wanted,
+        catalog=catalog,
+        tool=tool,
+        quoted=quoted,
+        answers=answers,
+        asked=asked,
+        unpriced=unpriced,
+        price=price,
+        amounts=_amounts(wanted, tool, certain, quoted),
+        fee=_fee(tool, price, rules) if asked is None else None,
+        files=files,
+    )
+    prepared = draft.prepared().model_copy(update={"meaning": _meaning(tool, arguments)})
+    return _under_orders(prepared, wanted, unordered)
 
 
 def _owned(prepared: PreparedCall) -> PreparedCall:
@@ -510,9 +525,12 @@ def _unconditional(order: Order) -> str:
 def _amounts(
     wanted: PrepareInput, tool: Tool, certain: Money | None, quoted: Sequence[JsonObject]
 ) -> tuple[Money, ...] | None:
-    """Return all amounts on a call's card, price first; None if its price is uncertain."""
+    """Return all amounts on a call's card, price first; none of them if it costs nothing.
+
+    None if its price is uncertain.
+    """
     if certain is None:
-        return None
+        return None if tool.spends else ()
     return certain, *amounts_in([plain_arguments(tool, wanted.arguments), *quoted[:1]])
 
 

@@ -23,7 +23,7 @@ from orchestrator.activities.boundary import (
     store_deadline,
     translated_errors,
 )
-from orchestrator.activities.fair_slots import FairSlots
+from orchestrator.activities.fair_slots import FairSlots, provider_of
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.protocols import CatalogStore, GrantBook
 from orchestrator.adapters.temporal.mission_history import (
@@ -33,6 +33,7 @@ from orchestrator.adapters.temporal.mission_history import (
     first_run_of,
     own_part,
     read_ledger,
+    read_newest_branch,
     waits_for_rollback,
 )
 from orchestrator.adapters.temporal.rollback_history import read_begun_rollback, read_rollback
@@ -45,6 +46,7 @@ from orchestrator.adapters.temporal.rollbacks import (
     start_rollback,
     was_refused,
 )
+from orchestrator.adapters.temporal.search_attributes import MODE
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import (
@@ -53,6 +55,7 @@ from orchestrator.core.errors import (
     TransportFailed,
 )
 from orchestrator.messages import names
+from orchestrator.messages.observed import OBSERVED, SEARCHED_AS
 from orchestrator.messages.rollback import (
     CollectLedgerInput,
     CollectLedgerOutput,
@@ -106,11 +109,8 @@ class RollbackActivities:
         async with heartbeats():
             with translated_errors():
                 read = await self._read_ledger(wanted)
-                noted = await asyncio.to_thread(self._grants.ledger, wanted.mission_id)
-                before = await self._concluded_before(wanted.mission_id)
-                found = Ledger.united([read.ledger, noted, before])
                 taken_over = await self._taken_over(wanted)
-                ledger = found.written(*taken_over.obligations)
+                ledger = read.ledger.written(*taken_over.obligations)
                 if not (ledger.obligations or read.notes):
                     await self._check_known(wanted.mission_id)
                 if names.may_be_saga(wanted.mission_id):
@@ -133,21 +133,42 @@ class RollbackActivities:
                 self._catalogs.put(self._catalogs.get(digest), mission_id=saga_id)
 
     async def _read_ledger(self, wanted: CollectLedgerInput) -> LedgerRead:
-        """Return the mission's ledger, as the mission passed it or as its history has it.
+        """Return what a mission left: from the mission itself, or its history, and the store.
 
         Raises:
             OrchestratorError: the mission is running and did not start this rollback.
         """
-        if await self._is_asked_by_mission(wanted.mission_id, activity.info().workflow_run_id):
-            if wanted.ledger is not None:
-                return own_part(wanted.ledger, wanted.mission_id)
+        mission_id, asked = wanted.mission_id, False
+        if await self._is_asked_by_mission(mission_id, activity.info().workflow_run_id):
+            asked = wanted.ledger is not None
+        elif wanted.abandoned and (mission := await self._in_good_order(mission_id)) is not None:
+            return LedgerRead(await abandoned_calls(self._client, self._grants, mission))
         elif await self._still_runs(wanted):
             raise OrchestratorError(
-                f"mission {wanted.mission_id} still runs; cancel it and it rolls back by "
-                f"itself: orchestrator mission cancel {wanted.mission_id}",
+                f"mission {mission_id} still runs; cancel it and it rolls back by "
+                f"itself: orchestrator mission cancel {mission_id}",
                 code="MissionStillRuns",
             )
-        return await read_ledger(self._client, wanted.mission_id)
+        if asked and wanted.ledger is not None:
+            read = own_part(wanted.ledger, mission_id)
+        else:
+            read = await read_ledger(self._client, mission_id)
+        if asked and wanted.abandoned:
+            return read
+        noted = await asyncio.to_thread(self._grants.ledger, mission_id)
+        is_of_saga = names.may_be_saga(mission_id)
+        stands = wanted.abandoned and is_of_saga  # what a saga has concluded
+        before = Ledger() if stands else await self._concluded_before(mission_id)
+        return LedgerRead(Ledger.united([read.ledger, noted, before]), read.notes)
+
+    async def _in_good_order(self, mission_id: str) -> WorkflowExecutionDescription | None:
+        """Return a mission whose effects stand, or that runs and does not wait for its rollback."""
+        mission = await described_mission(self._client, mission_id)
+        if mission is None or waits_for_rollback(mission):
+            return None
+        if mission.status is WorkflowExecutionStatus.RUNNING:
+            return mission
+        return mission if await has_effects(self._client, mission) else None
 
     async def _is_asked_by_mission(self, mission_id: str, run_id: str | None) -> bool:
         """Return True if the server lists the rollback's run as a child of its mission or saga."""
@@ -252,7 +273,7 @@ class RollbackActivities:
                 until = store_deadline()
                 catalog = await catalog_of(self._catalogs, obligation.catalog_digest, until)
                 tool = catalog.tool(obligation.tool)
-            with translated_errors(), self._slots.taken(tool, obligation.mission_id):
+            with translated_errors(), self._slots.taken(provider_of(tool), obligation.mission_id):
                 owner = await from_store(until, self._grants.owner_of, obligation)
                 settled = await self._settled(catalog, tool, obligation, owner)
         if isinstance(settled, CompensationFailure):
@@ -264,7 +285,7 @@ class RollbackActivities:
         self, catalog: Catalog, tool: Tool, obligation: Obligation, owner: str
     ) -> Settled:
         """Make the calls that cancel an obligation, each after the answer to the previous one."""
-        await self._note_taken_back(obligation)
+        await self._note_cancelled(obligation)
         now = datetime.now(UTC)
         calls = compensation(catalog, tool, obligation, owner=owner, now=now)
         asked = False
@@ -301,7 +322,7 @@ class RollbackActivities:
                 "%s is settled without a note of it: %s", cancelled.obligation_id, error
             )
 
-    async def _note_taken_back(self, obligation: Obligation) -> None:
+    async def _note_cancelled(self, obligation: Obligation) -> None:
         """Note that a call is being cancelled, so that nobody sends it again.
 
         If the store fails, the cancel continues, because it matters more.
@@ -345,6 +366,32 @@ def noted_of(grants: GrantBook, mission_id: str, origin: str) -> Ledger:
     noted = grants.ledger(mission_id, concluded=True)
     own = tuple(o for o in noted.obligations if o.workflow_id or o.origin == origin)
     return noted.model_copy(update={"obligations": own})
+
+
+async def has_effects(client: Client, mission: WorkflowExecutionDescription) -> bool:
+    """Return True if the effects of a mission that is over stand."""
+    if mission.status is WorkflowExecutionStatus.COMPLETED:
+        return True
+    return names.MISSION_INCOMPLETE in await failure_types(client, mission)
+
+
+async def abandoned_calls(
+    client: Client, grants: GrantBook, mission: WorkflowExecutionDescription
+) -> Ledger:
+    """Return the live obligations in the store that the newest run of a mission does not know.
+
+    A reset abandoned the branch that made their calls; that branch may have ended well before. Open
+    calls of an earlier mission with this id count unless effects of the mission stand.
+    """
+    noted = await asyncio.to_thread(noted_of, grants, mission.id, first_run_of(mission))
+    open_ = await asyncio.to_thread(grants.ledger, mission.id)
+    if open_.live() and not await has_effects(client, mission):
+        noted = Ledger.united([noted, open_])
+    if not noted.live():
+        return Ledger()
+    branch = await read_newest_branch(client, mission)
+    known = {obligation.obligation_id for obligation in branch.obligations}
+    return Ledger(obligations=tuple(o for o in noted.live() if o.obligation_id not in known))
 
 
 def _busy(settled: CompensationFailure) -> ApplicationError:
@@ -434,6 +481,8 @@ class SweepActivities:
             return _nothing(mission_id, "its rollback is there")
         if mission is None:
             return await self._recover_deleted(mission_id)
+        if mission.typed_search_attributes.get(MODE) == SEARCHED_AS and mission.id == mission_id:
+            return _nothing(mission_id, f"it was {OBSERVED}")
         if mission.status is WorkflowExecutionStatus.RUNNING:
             if refused and waits_for_rollback(mission):
                 return await self._start(mission_id, "the mission waits for its rollback", mission)
@@ -441,8 +490,10 @@ class SweepActivities:
         if mission.id != mission_id:
             return await self._recover_saga(mission_id, mission)
         if (reason := await self._was_stopped(mission)) is None:
-            if mission.status in _UNDONE and await self._has_abandoned(mission):
-                return await self._start(mission_id, "it was reset after it had called", mission)
+            if (await abandoned_calls(self._client, self._grants, mission)).obligations:
+                stands = await has_effects(self._client, mission)
+                why = "it was reset after it had called"
+                return await self._start(mission_id, why, mission, abandoned=stands)
             return await self._conclude(mission_id, "the mission has looked after itself")
         if not await self._left_anything(mission_id):
             return await self._conclude(mission_id, "it left nothing")
@@ -474,20 +525,6 @@ class SweepActivities:
         if _OWN_FAILURES.intersection(failed_with):
             return None
         return f"the mission failed with {next(iter(failed_with), '') or 'an unknown error'}"
-
-    async def _has_abandoned(self, mission: WorkflowExecutionDescription) -> bool:
-        """Return True if a mission that leaves no effects made calls in an abandoned branch.
-
-        After a reset, the mission no longer knows the calls of such a branch.
-        """
-        if names.MISSION_INCOMPLETE in await failure_types(self._client, mission):
-            return False  # the effects were ordered, and stand
-        noted = await asyncio.to_thread(self._grants.ledger, mission.id)
-        if not noted.live():
-            return False
-        read = await read_ledger(self._client, mission.id)
-        known = {obligation.obligation_id for obligation in read.ledger.obligations}
-        return any(obligation.obligation_id not in known for obligation in noted.live())
 
     async def _recover_deleted(self, mission_id: str) -> Recovery:
         """Roll back a mission that somebody deleted.
@@ -521,7 +558,12 @@ class SweepActivities:
         return _nothing(mission_id, why)
 
     async def _start(
-        self, mission_id: str, reason: str, mission: WorkflowExecutionDescription | None
+        self,
+        mission_id: str,
+        reason: str,
+        mission: WorkflowExecutionDescription | None,
+        *,
+        abandoned: bool = False,
     ) -> Recovery:
         """Start the rollback on the mission's task queue; without a mission, on this worker's."""
         queue = activity.info().task_queue if mission is None else mission.task_queue
@@ -532,6 +574,7 @@ class SweepActivities:
             reason=reason,
             task_queue=queue,
             workflow_id=mission.id if mission is not None and is_of_saga else "",
+            abandoned=abandoned,
         )
         if begun in ("started", "restarted"):
             return Recovery(mission_id=mission_id, done=begun, why=reason)
@@ -541,9 +584,10 @@ class SweepActivities:
 def stranded_query(wanted: FindStrandedInput) -> str:
     """Return the search for missions that were stopped, and rollbacks that did not complete.
 
-    A mission that failed has concluded, unless its code was at fault.
+    A mission that failed has concluded, unless its code was at fault; it may not have noted what
+    an abandoned branch had left, nor may one that was cancelled.
     """
-    stopped = _status_in(_STOPPED | {WorkflowExecutionStatus.FAILED})
+    stopped = _status_in(_STOPPED | _UNDONE)
     query = (
         f"((WorkflowType = '{names.MISSION_WORKFLOW}' AND {stopped}) "
         f"OR (WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND {_status_in(BROKEN_OFF)}))"

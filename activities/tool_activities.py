@@ -24,7 +24,7 @@ from orchestrator.activities.boundary import (
     was_tried,
 )
 from orchestrator.activities.cancel_review import CancelReview, approved_as
-from orchestrator.activities.fair_slots import FairSlots
+from orchestrator.activities.fair_slots import FairSlots, provider_of
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
 from orchestrator.activities.unproved_answers import AnsweredCall
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -130,7 +130,7 @@ class ToolActivities:
                 check_sender(call, serves_sagas=self._authority.serves_sagas)
                 catalog = await catalog_of(self._catalogs, call.catalog_digest, until)
                 tool = catalog.tool(call.tool)
-            with postponed(call), self._slots.taken(tool, call.mission_id):
+            with postponed(call), self._slots.taken(provider_of(tool), call.mission_id):
                 return await self._invoked(catalog, tool, call, until, clock)
 
     async def _invoked(
@@ -140,9 +140,9 @@ class ToolActivities:
             refusal = self._guard.refusal(call.agent, tool, at="sending")
             refusal = refusal or await self._authority.refusal_of(call, approved_as(tool, call))
             if refusal is not None:
-                return _refused(refusal, earlier_attempts=_an_earlier_may_have_arrived(call))
+                return _refused(refusal, earlier_attempts=earlier_may_have_arrived(call))
             check_grant(tool, call)
-            if _is_sent_once(tool) and _an_earlier_may_have_arrived(call):
+            if _is_sent_once(tool) and earlier_may_have_arrived(call):
                 return _refused(_ONCE, earlier_attempts=True)
             try:
                 self._cancels.check(catalog, tool, call)
@@ -151,7 +151,7 @@ class ToolActivities:
             except (GrantMissing, GrantRefused) as doubt:
                 # Another leg may have cancelled the obligation first, or used up the standing
                 # approval: the planner reads that nothing is left.
-                return _refused(str(doubt), earlier_attempts=_an_earlier_may_have_arrived(call))
+                return _refused(str(doubt), earlier_attempts=earlier_may_have_arrived(call))
             if tool.is_side_effect:
                 is_cancelled = await from_store(until, self._grants.is_cancelled, call.key)
                 if is_cancelled:
@@ -162,7 +162,7 @@ class ToolActivities:
             try:
                 outcome = await self._sent(catalog, tool, call, left)
             except StateMissing as missing:
-                if not _an_earlier_may_have_arrived(call):
+                if not earlier_may_have_arrived(call):
                     await self._note(
                         call, ToolOutcome(kind="rejected", reason=f"not sent: {missing}")
                     )
@@ -191,24 +191,24 @@ class ToolActivities:
         except StateMissing:  # personal values are missing; the request was not sent
             raise
         except NOTHING_SENT as error:
-            return _refused(str(error), earlier_attempts=_an_earlier_may_have_arrived(call))
+            return _refused(str(error), earlier_attempts=earlier_may_have_arrived(call))
         except TransportFailed as error:
             if not error.may_have_arrived and _is_the_last_attempt(call):
                 return ToolOutcome(kind="rejected", reason=str(error))
-            _note_arrival(call, may_have_arrived=error.may_have_arrived)
+            note_arrival(call, may_have_arrived=error.may_have_arrived)
             raise ApplicationError(str(error), type=type(error).__name__) from error
         answered = AnsweredCall(self._tools, catalog, tool, call, until)
         outcome = with_cancel_arguments(catalog, tool, call, outcome)
         outcome = with_follow_ups(catalog, tool, call, outcome)
         is_final = outcome.accepted or outcome.doubted or _is_last_for_a_breach()
         is_whole = outcome.kind == "succeeded" or outcome.doubted or outcome.accepted
-        if is_whole and tool.is_side_effect and not _an_earlier_may_have_arrived(call):
+        if is_whole and tool.is_side_effect and not earlier_may_have_arrived(call):
             # The first attempt got a complete answer, so no other attempt can be on its way.
             outcome = outcome.model_copy(update={"alone": True})
         if outcome.is_unproved and is_final:
-            return _kept(await answered.cleared_up(outcome))
+            return kept_outcome(await answered.cleared_up(outcome))
         is_refusal = outcome.kind == "rejected" and outcome.status is not None
-        if tool.is_side_effect and is_refusal and _an_earlier_may_have_arrived(call):
+        if tool.is_side_effect and is_refusal and earlier_may_have_arrived(call):
             settled = await answered.settled(outcome)
             if settled is None:
                 raise _left_unclear(outcome)
@@ -435,12 +435,12 @@ def postponed(call: ToolCall) -> Iterator[None]:
     try:
         yield
     except StateMissing as error:
-        nothing_sent = not _an_earlier_may_have_arrived(call)
-        _note_arrival(call, may_have_arrived=False)
+        nothing_sent = not earlier_may_have_arrived(call)
+        note_arrival(call, may_have_arrived=False)
         raise missing_state_error(error, is_last=was_tried(), nothing_sent=nothing_sent) from error
 
 
-def _an_earlier_may_have_arrived(call: ToolCall) -> bool:
+def earlier_may_have_arrived(call: ToolCall) -> bool:
     """Return True if the provider may have worked on an earlier attempt.
 
     The provider cannot have done so if the last attempt noted that; a lost note counts as none.
@@ -451,9 +451,9 @@ def _an_earlier_may_have_arrived(call: ToolCall) -> bool:
     return info.attempt > 1 and list(info.heartbeat_details) != [info.attempt - 1]
 
 
-def _note_arrival(call: ToolCall, *, may_have_arrived: bool) -> None:
+def note_arrival(call: ToolCall, *, may_have_arrived: bool) -> None:
     """Note for the next attempt if the provider worked on no attempt up to this one."""
-    if not may_have_arrived and not _an_earlier_may_have_arrived(call):
+    if not may_have_arrived and not earlier_may_have_arrived(call):
         activity.heartbeat(activity.info().attempt)
 
 
@@ -479,19 +479,19 @@ def _is_the_last_attempt(call: ToolCall) -> bool:
     info = activity.info()
     policy = info.retry_policy
     is_last = policy is not None and info.attempt == policy.maximum_attempts
-    return is_last and not _an_earlier_may_have_arrived(call)
+    return is_last and not earlier_may_have_arrived(call)
 
 
 def _settled(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
     """Return the outcome to keep; raise for an unclear outcome, so that Temporal tries again."""
     if outcome.kind != "unknown":
-        return _kept(outcome)
+        return kept_outcome(outcome)
     wait_s = spread_wait(outcome.retry_after_s)
-    if _is_deferred(outcome) and _is_waited_for(outcome, call):
+    if is_deferred(outcome) and _is_waited_for(outcome, call):
         later = {"kind": "rejected", "deferred": True, "retry_after_s": wait_s}
-        return _kept(outcome.model_copy(update=later))
+        return kept_outcome(outcome.model_copy(update=later))
     delay = None if wait_s is None else timedelta(seconds=wait_s)
-    _note_arrival(call, may_have_arrived=not _is_deferred(outcome))
+    note_arrival(call, may_have_arrived=not is_deferred(outcome))
     raise ApplicationError(
         outcome.why,
         type=names.PROVIDER_BUSY,
@@ -499,7 +499,8 @@ def _settled(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
     )
 
 
-def _is_deferred(outcome: ToolOutcome) -> bool:
+def is_deferred(outcome: ToolOutcome) -> bool:
+    """Return True if the provider did not begin, and asks for a later attempt."""
     return outcome.deferred or is_not_worked_on(outcome.status)
 
 
@@ -509,13 +510,13 @@ def _is_waited_for(outcome: ToolOutcome, call: ToolCall) -> bool:
     Neither this attempt nor an earlier one had an effect. If there is no time to wait for, and
     attempts are left, the next attempt follows soon anyway.
     """
-    if _an_earlier_may_have_arrived(call):
+    if earlier_may_have_arrived(call):
         return False
     is_last = bool(call.postponed) or _is_the_last_attempt(call)
     return outcome.retry_after_s is not None or is_last
 
 
-def _kept(outcome: ToolOutcome) -> ToolOutcome:
+def kept_outcome(outcome: ToolOutcome) -> ToolOutcome:
     """Return the outcome as history keeps it."""
     return _bounded(outcome).model_copy(
         update={"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}

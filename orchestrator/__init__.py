@@ -17,6 +17,8 @@ The public names, each imported from its module when it is first used:
     workflows   ToolSaga makes guarded calls in a workflow of one's own, with a SagaState between
                 two runs of it; one that fails raises ToolCallFailed. A worker serves it with an
                 OrchestratorPlugin
+    loops       MissionClient.session gives a SessionHandle: guarded calls of a loop that runs
+                anywhere; its end is a SessionResult
     agents      ReadTools are for an agent without a workflow; in one, ToolSaga has tools for agents
     pruning     prune leaves those tools of a model's request that fit it; PruningTransport and
                 AsyncPruningTransport do so inside of an httpx client
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from orchestrator.catalog.tool import Tool as Tool
     from orchestrator.client.mission_client import MissionClient as MissionClient
     from orchestrator.client.mission_handle import MissionHandle as MissionHandle
+    from orchestrator.client.session_handle import SessionHandle as SessionHandle
     from orchestrator.confirmation.models import ConfirmationCard as ConfirmationCard
     from orchestrator.confirmation.signatures import SigningKey as SigningKey
     from orchestrator.confirmation.signatures import decision_claims as decision_claims
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from orchestrator.messages.mission import MissionResult as MissionResult
     from orchestrator.messages.mission import MissionStatus as MissionStatus
     from orchestrator.messages.mission_policy import MissionPolicy as MissionPolicy
+    from orchestrator.messages.session import SessionResult as SessionResult
     from orchestrator.planning.models import AgentProfile as AgentProfile
     from orchestrator.planning.models import AskUser as AskUser
     from orchestrator.planning.models import CallTool as CallTool
@@ -77,12 +81,14 @@ _HOMES = {
     "catalog.tool": ("Tool",),
     "client.mission_client": ("MissionClient",),
     "client.mission_handle": ("MissionHandle",),
+    "client.session_handle": ("SessionHandle",),
     "confirmation.models": ("ConfirmationCard",),
     "confirmation.signatures": ("SigningKey", "decision_claims", "sign_decision"),
     "core.budget": ("Money",),
     "core.errors": ("OrchestratorError",),
     "messages.mission": ("MissionRequest", "MissionResult", "MissionStatus"),
     "messages.mission_policy": ("MissionPolicy",),
+    "messages.session": ("SessionResult",),
     "planning.models": (
         *("AgentProfile", "AskUser", "CallTool", "DiscoverTools", "Finish", "GiveUp", "GoalBrief"),
         *("LegPlan", "MissionPlan", "StepContext", "StepDecision"),

@@ -99,6 +99,9 @@ class Settings(BaseSettings):
     policy that missions may only tighten."""
     approval_keys: str | None = Field(default=None, repr=False)
     """A JWK set, as a file or an https URL: every decision has to be signed by one of its keys."""
+    observe: bool = False
+    """Let missions and sagas that ask for it run observed and not guarded: nobody is asked, no
+    budget stops a call, and nothing is rolled back. Unset, a worker refuses them."""
     planner: str | None = None
     """Who plans: chaining (by rules), llm (a model), an entry point, or module:factory of your own;
     unset, a model where one is set, else the rules."""

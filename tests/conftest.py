@@ -42,6 +42,7 @@ _OF_PROVIDERS: Final = ("_API_KEY", "_BASE_URL")
 # A thread of the SDK's core that still finishes a call while the interpreter shuts down aborts the
 # process (temporalio/sdk-python issue 300). Time in seconds for the last call to be over.
 _CORE_SETTLES_S: Final = 0.1
+_LEFTOVERS_END_S: Final = 10
 
 
 # All that collecting makes stays: looking for garbage meanwhile takes a third of its time, and each
@@ -53,6 +54,24 @@ def pytest_collection_finish() -> None:
     """Look for garbage from now on, and not among what was collected."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+async def ended_tasks() -> AsyncIterator[None]:
+    """End the tasks that tests have left, so that none of them can hold up the end of the run.
+
+    A test that its timer interrupts may leave a task that ignores its cancellation, for which the
+    runner of the event loop would wait without end.
+    """
+    yield
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        _, stubborn = await asyncio.wait(left, timeout=_LEFTOVERS_END_S)
+        for task in stubborn:
+            task.print_stack(file=sys.__stderr__)
+            asyncio.tasks._unregister_task(task)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, NexusOperationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import ToolCallFailed, ToolSaga
@@ -23,6 +23,19 @@ class Table:
         """Reserve the first one that is found."""
         async with ToolSaga("table", requester="ana@example.com") as saga:
             return [saga.saga_id, await reserve(saga, day)]
+
+
+@workflow.defn
+class TwoTables:
+    """Reserves a table, and another one that does not exist."""
+
+    @workflow.run
+    async def run(self, day: str) -> None:
+        """Fail at the second."""
+        async with ToolSaga("tables", requester="ana@example.com") as saga:
+            await reserve(saga, day)
+            gone: dict[str, Any] = {"table_slot_id": "tbl_nosuchslot", **PERSON}
+            await saga.call("dining_reserve_table", gone)
 
 
 @workflow.defn
@@ -105,3 +118,49 @@ async def reserve(saga: ToolSaga, day: str) -> str:
     slot = found["tables"][0]["table_slot_id"]
     table: Any = await saga.call("dining_reserve_table", {"table_slot_id": slot, **PERSON})
     return str(table["reservation_id"])
+
+
+@workflow.defn
+class Caller:
+    """A workflow that knows sessions by their Nexus service alone, as one in another language."""
+
+    @workflow.run
+    async def run(self, endpoint: str, days: list[str], ends: str) -> dict[str, Any]:
+        """Reserve a table for each day, and end the session."""
+        sessions = workflow.create_nexus_client(service="OrchestratorSessions", endpoint=endpoint)
+
+        async def send(operation: str, message: dict[str, Any]) -> Any:
+            return await sessions.execute_operation(operation, message, output_type=dict)
+
+        opened = await send("open", {"requester": "ana@example.com", "idle_limit": 600})
+        session = {"session_id": opened["session_id"]}
+        calls = []
+        for day in days:
+            search = {"tool": "dining_search_tables", "arguments": {"city": "Lisbon", "date": day}}
+            found = await send("call", {**session, **search})
+            slot = found["body"]["tables"][0]["table_slot_id"]
+            wanted = {
+                "tool": "dining_reserve_table",
+                "arguments": {"table_slot_id": slot, **PERSON},
+                "key": f"table-{day}",
+            }
+            begun = await send("begin", {**session, **wanted})
+            calls.append(await send("outcome", begun))
+        result = await send(ends, session)
+        return {"saga": opened["saga_id"], "status": result["status"], "calls": calls}
+
+
+@workflow.defn
+class Beginner:
+    """Begins a call in a session over Nexus."""
+
+    @workflow.run
+    async def run(self, endpoint: str, session_id: str) -> str:
+        """Return what the error says."""
+        sessions = workflow.create_nexus_client(service="OrchestratorSessions", endpoint=endpoint)
+        wanted = {"session_id": session_id, "tool": "dining_search_tables"}
+        try:
+            await sessions.execute_operation("begin", wanted, output_type=dict)
+        except NexusOperationError as failed:
+            return str(failed.cause)
+        return ""

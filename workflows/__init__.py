@@ -9,6 +9,7 @@
     rollback_workflow   cancels the effects of a mission, newest first
     sweep_workflow      starts the rollbacks that nothing else started
     plan_workflow       previews a plan without running it
+    session_workflow    makes the guarded calls of a loop that runs elsewhere
     scheduled_mission   starts the mission that is due on a schedule and waits for its end
 
 All of them reach activities through calls.py only, and publish their state through ui.py.
@@ -18,6 +19,7 @@ from orchestrator.workflows.mission_workflow import MissionWorkflow
 from orchestrator.workflows.plan_workflow import PlanWorkflow
 from orchestrator.workflows.rollback_workflow import RollbackWorkflow
 from orchestrator.workflows.scheduled_mission import ScheduledMissionWorkflow
+from orchestrator.workflows.session_workflow import SessionCallWorkflow, SessionWorkflow
 from orchestrator.workflows.sweep_workflow import SweepWorkflow
 
 ALL_WORKFLOWS = (
@@ -26,6 +28,8 @@ ALL_WORKFLOWS = (
     SweepWorkflow,
     PlanWorkflow,
     ScheduledMissionWorkflow,
+    SessionWorkflow,
+    SessionCallWorkflow,
 )
 
 __all__ = [
@@ -34,5 +38,7 @@ __all__ = [
     "PlanWorkflow",
     "RollbackWorkflow",
     "ScheduledMissionWorkflow",
+    "SessionCallWorkflow",
+    "SessionWorkflow",
     "SweepWorkflow",
 ]

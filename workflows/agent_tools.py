@@ -52,6 +52,10 @@ class AgentTools:
         kept = {one.name: one for one in found} | {name: self._known[name] for name in self._called}
         return list(kept.values())
 
+    def has(self, name: str) -> bool:
+        """Return True if the tool was offered."""
+        return name in self._known
+
     async def call(self, name: str, arguments: JsonObject) -> JsonValue:
         """Make one call that the model asks for."""
         one = self._known[name]

@@ -46,9 +46,9 @@ class AskedCalls:
             return
         before = self._same(prepared)
         if before is not None and before.fate in _BY_PEOPLE:
-            self._tell_or_end(before)
+            self._note_or_end(before)
         if before is not None and before.fate == "refused":
-            self._tell_or_stop(before)
+            self._note_or_stop(before)
         most = self._progress.leg.policy.confirmation.max_proposals
         if unsuccessful_in_a_row(self._progress.state.asked) >= most:
             raise LegLost(
@@ -61,26 +61,26 @@ class AskedCalls:
         asked = reversed(self._progress.state.asked)
         return next((a for a in asked if prepared.meaning in a.meanings), None)
 
-    def _tell_or_end(self, before: AskedCall) -> None:
+    def _note_or_end(self, before: AskedCall) -> None:
         """Report a person's refusal once, in their words; end the leg the second time."""
         by = before.by or "a person"
-        told = f"{before.title!r}, with the same arguments, was refused before by {by}"
-        told += f": {before.words}" if before.words else ""
-        told += ". It is not asked about again: propose what they want, or something else"
-        if told in self._progress.state.told:
+        sentence = f"{before.title!r}, with the same arguments, was refused before by {by}"
+        sentence += f": {before.words}" if before.words else ""
+        sentence += ". It is not asked about again: propose what they want, or something else"
+        if sentence in self._progress.state.noted:
             self._stop(before, f"the planner proposed again what {by} refused")
-        self._progress.tell(told)
+        self._progress.note(sentence)
         sent_back = before.fate == "responded"
-        raise CallRefused(told, by=before.by, hint=before.words, sent_back=sent_back)
+        raise CallRefused(sentence, by=before.by, hint=before.words, sent_back=sent_back)
 
-    def _tell_or_stop(self, before: AskedCall) -> None:
+    def _note_or_stop(self, before: AskedCall) -> None:
         sentence = f"{before.title!r} was refused when it was sent, with the same arguments"
-        told = f"{sentence}: {before.words}"
+        refusal = f"{sentence}: {before.words}"
         state = self._progress.state
-        if told in state.told or any(o.error == told for o in state.observations):
-            raise LegLost(f"the planner proposed again what was refused before: {told}")
-        self._progress.tell(told)
-        raise CallRefused(told)
+        if refusal in state.noted or any(o.error == refusal for o in state.observations):
+            raise LegLost(f"the planner proposed again what was refused before: {refusal}")
+        self._progress.note(refusal)
+        raise CallRefused(refusal)
 
     def _stop(self, before: AskedCall, sentence: str) -> None:
         whole = f"{sentence}: {before.title}"

@@ -1,5 +1,6 @@
 """Make the tool calls of a leg: prepare, reserve budget, confirm, send and record each one."""
 
+import asyncio
 from collections.abc import Sequence
 
 from temporalio import workflow
@@ -16,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.overcharges import Overcharges
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
-    from orchestrator.workflows.sending import is_in_doubt, read_at_once, send
+    from orchestrator.workflows.sending import is_in_doubt, observe, read_at_once, send
 
 
 class Caller:
@@ -37,7 +38,7 @@ class Caller:
         self._overcharges = Overcharges(progress, approvals, self._asked)
 
     @property
-    def keeps_what_was_to_go(self) -> bool:
+    def keeps_effects(self) -> bool:
         """True if people refused the last card and that card was for a cancel."""
         return self._asked.last_was_refused_cancel()
 
@@ -60,6 +61,9 @@ class Caller:
             return
         if not self._is_resumed:
             await self._limits.check_call()
+        if self._progress.leg.observe:
+            await self._observe(wanted)
+            return
         await self._carry_out(wanted, prepared or await self._prepared(wanted))
 
     async def call_all(self, wanted: Sequence[CallTool]) -> None:
@@ -71,15 +75,23 @@ class Caller:
             LegLost: as for a single call.
         """
         acting = self._progress.state.acting
+        if self._progress.leg.observe:
+            await self._limits.check_call()
+            for part, call in enumerate(wanted):
+                if part not in self._done():
+                    self._progress.begin_part(part)
+                    await self._observe(call)
+                    self._progress.act_further(done=(*self._done(), part))
+            return
         if acting is not None and acting.sent is not None:
             await self._overcharges.settle(acting.sent)
             part = self._progress.state.part
             self._progress.act_further(done=(*acting.done, part), sent=None)
         if acting is None or not (acting.done or acting.parts):
             await self._read_first(wanted)
-        for part, one in self._left().items():
+        for part, prepared in self._left().items():
             self._progress.begin_part(part)
-            await self._carry_out_late(wanted[part], one)
+            await self._carry_out_late(wanted[part], prepared)
             self._progress.act_further(done=(*self._done(), part), sent=None)
 
     async def _read_first(self, wanted: Sequence[CallTool]) -> None:
@@ -132,6 +144,7 @@ class Caller:
         )
 
     async def _carry_out(self, wanted: CallTool, prepared: PreparedCall) -> None:
+        self._progress.attempt(wanted, side_effect=prepared.side_effect)
         if prepared.missing_personal or prepared.obstacles:
             await self._questions.ask_to_provide(wanted.tool, prepared)
             prepared = await self._prepared(wanted)
@@ -156,6 +169,8 @@ class Caller:
         except (LegLost, LegSkipped) as ended:
             self._progress.record(f"call {wanted.tool}", "refused", str(ended))
             raise
+        # A leg that is cancelled meanwhile, and repaired, goes on after this call.
+        self._progress.act_further(sent=permitted)
         outcome = await send(permitted, self._progress)
         self._asked.settle(permitted, outcome)
         why = outcome.reason or outcome.contract_breach
@@ -166,6 +181,19 @@ class Caller:
                 "rollback finds out"
             )
         await self._overcharges.settle(permitted)
+
+    async def _observe(self, wanted: CallTool) -> None:
+        """Make a call without its guards; an unclear outcome is no reason to end the leg."""
+        progress = self._progress
+        if full := progress.full_reason():
+            self._not_sent(wanted, "refused", full)
+            return
+        progress.count_call(wanted.tool)
+        observed, cancelled = await observe(wanted, progress)
+        came = "succeeded" if observed.is_answered else observed.outcome.kind
+        progress.record(f"call {wanted.tool}", came, observed.outcome.reason)
+        if cancelled:
+            raise asyncio.CancelledError
 
     async def _prepared(self, wanted: CallTool) -> PreparedCall:
         """Prepare the call once its personal values, credentials and host are available."""

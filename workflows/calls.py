@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, last_asked, unsuccessful_in_a_row
     from orchestrator.core.budget import Spend
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
+    from orchestrator.core.errors import ToolNotFound
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
@@ -18,6 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission import BegunPlan
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
+    from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
     from orchestrator.messages.plan_preview import (
         PlanInput,
@@ -55,7 +57,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.planning.models import StepContext
     from orchestrator.saga.ledger import Ledger, Obligation
-    from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+    from orchestrator.saga.outcome import CompensationOutcome, OutcomeKind, ToolOutcome
     from orchestrator.saga.own_cancels import cancellable
     from orchestrator.workflows import running, ui
     from orchestrator.workflows.failures import first_words
@@ -177,7 +179,7 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
         here: True if the worker that runs the workflow task is tried first.
     """
     wanted = _wanted(progress, "", {})
-    told = ui.summary(ui.THINK, step=context.step)
+    label = ui.summary(ui.THINK, step=context.step)
     if here and progress.is_short:
         message = ThinkInput(step=context, call=wanted)
         return await _from_store(
@@ -185,7 +187,7 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
             names.THINK,
             message,
             gives=Thought,
-            summary=told,
+            summary=label,
             reads=context,
             here=True,
             **_THINKING,
@@ -208,7 +210,7 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
         names.THINK,
         ThinkInput(step=step, call=call),
         gives=Thought,
-        summary=told,
+        summary=label,
         reads=step,
         here=here,
         **_THINKING,
@@ -339,6 +341,39 @@ def _wanted(
     )
 
 
+async def observe_call(wanted: ObserveInput) -> ObservedCall:
+    """Make a call without its guards; without a word from its worker, its outcome is unknown.
+
+    Raises:
+        ActivityError: there is no such tool.
+    """
+    timeout = timedelta(seconds=wanted.timeout_s)
+    attempts = max(wanted.attempts, MOST_WORKERS)
+    try:
+        return await running.once(
+            names.OBSERVE_CALL,
+            wanted,
+            gives=ObservedCall,
+            summary=ui.summary(ui.OBSERVE_CALL, tool=wanted.tool),
+            start_to_close_timeout=call_limits.longest_attempt(timeout),
+            schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
+            heartbeat_timeout=_HEARTBEAT,
+            retry_policy=RetryPolicy(
+                initial_interval=call_limits.FIRST_PAUSE,
+                maximum_interval=call_limits.LONGEST_PAUSE,
+                maximum_attempts=attempts,
+            ),
+        )
+    except ActivityError as error:
+        cause, missing = error.cause, missing_state_for_call(error)
+        if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
+            raise
+        was_sent = missing is not None and not missing.nothing_sent
+        is_known = isinstance(cause, ApplicationError) and not was_sent
+        kind: OutcomeKind = "rejected" if is_known else "unknown"
+        return ObservedCall(outcome=ToolOutcome(kind=kind, reason=first_words(error)))
+
+
 async def prepare_overcharge(
     progress: Progress, obligation: Obligation, *, asked: int = 1
 ) -> PreparedCall:
@@ -379,7 +414,7 @@ async def prepare_overcharge(
 async def _prepared(
     progress: Progress, activity: str, wanted: PrepareInput, summary: str
 ) -> PreparedCall:
-    here = progress.leg.leg.is_planned_by_rules
+    here = progress.leg.leg.asks_no_model
     message: Record = wanted
     if not (here and progress.is_short):
         message = progress.payload_refs.message(
@@ -512,17 +547,19 @@ async def collect_ledger(wanted: CollectLedgerInput) -> CollectLedgerOutput:
     )
 
 
-async def conclude_mission(mission_id: str, ledger: Ledger) -> Ledger:
+async def conclude_mission(mission_id: str, ledger: Ledger, *, is_saga: bool = False) -> Ledger:
     """Note in the store that a mission's effects stand; return those it forgot in a reset."""
     try:
         concluded = await running.run_locally(
             names.CONCLUDE_MISSION,
-            _concluded(mission_id, ledger),
+            _concluded(mission_id, ledger, is_saga=is_saga),
             gives=ConcludeOutput,
             summary=ui.CONCLUDE_MISSION,
             **_LOCAL,
         )
     except ActivityError as error:
+        if is_saga:  # no sweep looks for a saga that had ended well before a reset
+            return await conclude_saga(mission_id, ledger)
         # The sweep finds that the mission has ended, and notes it then.
         workflow.logger.warning("that the mission ended is not noted: %s", first_words(error))
         return Ledger()
@@ -535,7 +572,7 @@ async def conclude_saga(mission_id: str, ledger: Ledger) -> Ledger:
     Returns:
         The effects that a reset made the saga forget, which are to be rolled back.
     """
-    concluded = await running.run(
+    concluded = await running.run_locally(
         names.CONCLUDE_MISSION,
         _concluded(mission_id, ledger, is_saga=True),
         gives=ConcludeOutput,

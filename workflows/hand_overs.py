@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegResult, LegStatus
@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
         has_consequence,
     )
     from orchestrator.planning.models import MissionPlan
-    from orchestrator.workflows.failures import first_words
+    from orchestrator.workflows.failures import LOST, first_words
 
 MOST_DEPTH: Final = 3
 """The greatest number of legs in a chain of hand-overs."""
@@ -76,7 +76,10 @@ class HandOvers:
             self.is_planning += 1
             try:
                 planned = await self._plan(asked, leg_id)
-            except ActivityError as error:
+            except LOST as error:
+                if not isinstance(error, ActivityError) or is_cancelled_exception(error):
+                    del self.legs[asked.hand_over_id]
+                    raise
                 planned = HandOverPlan(refusal=first_words(error))
             finally:
                 self.is_planning -= 1

@@ -96,8 +96,8 @@ class Leg:
         card = self.approvals.gate.card is not None
         waits = card or self.questions.question is not None or self.pauses.is_waiting
         state = self.progress.state
-        thinks_held_up = bool(state.stalled) and state.acting is None
-        return waits or thinks_held_up or self._is_between_steps or self._is_handing_over
+        thought_is_stalled = bool(state.stalled) and state.acting is None
+        return waits or thought_is_stalled or self._is_between_steps or self._is_handing_over
 
     async def run(self) -> None:
         """Reach the leg's goal; the result says how the leg ended.
@@ -233,7 +233,7 @@ class Leg:
 
     def _give_up(self, reason: str) -> None:
         """End the leg; a leg whose cancel a person refused cancels nothing else."""
-        keeps = self._caller.keeps_what_was_to_go
+        keeps = self._caller.keeps_effects
         self.progress.record("give up", "skipped" if keeps else "lost", reason)
         raise LegSkipped(f"left out: {reason}") if keeps else LegLost(reason)
 
@@ -261,8 +261,8 @@ class Leg:
         self._is_handing_over = True
         answer = await self._shared.hand_over(asked)
         self._is_handing_over = False
-        told: JsonObject = {"agent": wanted.agent, "goal": wanted.goal, "leg": answer.leg_id}
-        call = CallTool(tool=HAND_OVER, arguments=told)
+        shown: JsonObject = {"agent": wanted.agent, "goal": wanted.goal, "leg": answer.leg_id}
+        call = CallTool(tool=HAND_OVER, arguments=shown)
         did = f"hand over to {wanted.agent}"
         if answer.outcome == "ended":
             self.progress.learn_facts(answer.leg_id, answer.facts)

@@ -5,7 +5,8 @@ two that end one after the other, however a replay groups their events.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from temporalio import workflow
 
@@ -14,7 +15,11 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from orchestrator.workflows.leg_task import Leg, SharedByLegs
+    from orchestrator.workflows.leg_view import leg_result
     from orchestrator.workflows.waiting import finish_despite_cancel
+
+
+_ENDED_WELL: Final = frozenset({LegStatus.SUCCEEDED, LegStatus.SKIPPED})
 
 
 class LegFailed(Exception):
@@ -33,6 +38,8 @@ class Legs:
         """Results by leg id, of legs that have ended or were left out."""
         self.under_way: dict[str, Leg] = {}
         """Running legs by leg id, in the order of their start."""
+        self.lost: dict[str, LegInput] = {}
+        """States of legs that failed or were cancelled, by leg id: a repair continues these."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ended: list[str] = []
 
@@ -119,8 +126,11 @@ class Legs:
             asyncio.CancelledError: the leg was cancelled.
         """
         leg_id = self._ended.pop(0)
-        result = self.under_way[leg_id].result()
+        leg = self.under_way[leg_id]
+        result = leg.result()
         self._tasks.pop(leg_id).result()
+        if result.status is LegStatus.FAILED:
+            self.lost[leg_id] = leg.progress.as_left_off()
         del self.under_way[leg_id]
         self.results[leg_id] = result
         return result
@@ -133,9 +143,26 @@ class Legs:
         if tasks:
             await finish_despite_cancel(_all_done(tasks))
         self.results = self.all_results()
+        for leg_id in self.under_way:
+            if self.results[leg_id].status not in _ENDED_WELL:
+                self.lost[leg_id] = self.under_way[leg_id].progress.as_left_off()
         self.under_way.clear()
         self._tasks.clear()
         self._ended.clear()
+
+    def lose(self, legs: Iterable[LegInput]) -> None:
+        """Restore the lost legs of the previous run."""
+        for leg in legs:
+            self.lost[leg.leg.leg_id] = leg
+            self.results[leg.leg.leg_id] = leg_result(leg)
+
+    def reopen(self, legs: Iterable[LegInput], shared: SharedByLegs) -> None:
+        """Continue lost legs from these states."""
+        for leg in legs:
+            self.results.pop(leg.leg.leg_id, None)
+            self.resume(leg, shared)
+        self.lost.clear()
+        self.run()
 
     async def suspend(self) -> tuple[LegInput, ...]:
         """Stop the tasks of all legs, and return the states from which a new run continues."""
@@ -145,7 +172,7 @@ class Legs:
         await _all_done(list(self._tasks.values()))
         return states
 
-    def tell_found(self, leg_id: str, tools: Sequence[str]) -> None:
+    def share_found(self, leg_id: str, tools: Sequence[str]) -> None:
         """Let the other legs use tools that one leg's search found, within their allowed tools."""
         for other, leg in self.under_way.items():
             if other != leg_id:

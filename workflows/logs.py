@@ -23,8 +23,8 @@ _PHRASES = ("ask the user", "give up", "wait for the model")
 """Action phrases of steps that contain no words of others."""
 
 
-def _tell(line: str, *words: object, **named: str | int | float) -> None:
-    _log.info(line, *words, extra={"told": {k: v for k, v in named.items() if v != ""}})
+def _write(line: str, *words: object, **named: str | int | float) -> None:
+    _log.info(line, *words, extra={"figures": {k: v for k, v in named.items() if v != ""}})
 
 
 # -- missions and legs --------------------------------------------------------------------------
@@ -32,13 +32,13 @@ def _tell(line: str, *words: object, **named: str | int | float) -> None:
 
 def mission_planned(legs: Collection[object]) -> None:
     """Log that a mission has its plan."""
-    _tell("the mission begins with %d legs", len(legs), legs=len(legs))
+    _write("the mission begins with %d legs", len(legs), legs=len(legs))
 
 
 def mission_ended(status: str, began: datetime) -> None:
     """Log and measure the end of a mission."""
     seconds = _measure(names.MISSION_DURATION, began, status=status)
-    _tell("the mission ended %s after %.1f s", status, seconds, status=status, seconds=seconds)
+    _write("the mission ended %s after %.1f s", status, seconds, status=status, seconds=seconds)
 
 
 def step_done(leg: LegInput, record: StepRecord) -> None:
@@ -51,7 +51,7 @@ def step_done(leg: LegInput, record: StepRecord) -> None:
     tool = what if what in (*record.tools_forwarded, *leg.state.discovered) else ""
     if record.did in _PHRASES:
         does = record.did
-    _tell(
+    _write(
         "%s: step %d: %s: %s (%d of %d tools, %s)",
         leg.leg.leg_id,
         record.step,
@@ -76,12 +76,12 @@ def leg_ended(leg: LegInput, status: str) -> None:
     began = leg.state.began_at or workflow.info().start_time
     seconds = _measure(names.LEG_DURATION, began, agent=agent, status=status)
     named = {"leg_id": leg_id, "agent": agent, "status": status}
-    _tell("the leg %s ended %s after %.1f s", leg_id, status, seconds, **named)
+    _write("the leg %s ended %s after %.1f s", leg_id, status, seconds, **named)
 
 
 def waits(for_what: str, about: str) -> None:
     """Log that a leg begins to wait for somebody."""
-    _tell("waits for %s: %s", for_what, about, waits_for=for_what, about=about)
+    _write("waits for %s: %s", for_what, about, waits_for=for_what, about=about)
 
 
 # -- cards --------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def card_decided(card: ConfirmationCard, decision: Decision) -> None:
     workflow.metric_meter().create_counter(
         names.DECISIONS_METRIC, "Decisions on cards, by kind."
     ).add(1, {"card_type": card.card_type, "decision": decision.kind})
-    _tell("%s: %s", card.confirmation_id, decision.kind, decision=decision.kind)
+    _write("%s: %s", card.confirmation_id, decision.kind, decision=decision.kind)
 
 
 def card_closed(card: ConfirmationCard, end: str) -> None:
@@ -105,7 +105,7 @@ def card_closed(card: ConfirmationCard, end: str) -> None:
     seconds = _measure(
         names.CONFIRMATION_WAIT, card.opened_at or workflow.now(), card_type=card.card_type, end=end
     )
-    _tell("%s was %s after %.1f s", card.confirmation_id, end, seconds, end=end, seconds=seconds)
+    _write("%s was %s after %.1f s", card.confirmation_id, end, seconds, end=end, seconds=seconds)
 
 
 # -- rollbacks ----------------------------------------------------------------------------------
@@ -113,13 +113,15 @@ def card_closed(card: ConfirmationCard, end: str) -> None:
 
 def rollback_began(obligations: Collection[Obligation]) -> None:
     """Log the number of obligations that a rollback is to cancel."""
-    _tell("the rollback begins with %d obligations", len(obligations), obligations=len(obligations))
+    _write(
+        "the rollback begins with %d obligations", len(obligations), obligations=len(obligations)
+    )
 
 
 def obligation_tried(obligation: Obligation) -> None:
     """Log the state of an obligation that the rollback has cancelled or failed to cancel."""
     of = obligation.obligation_id
-    _tell("%s: %s", of, obligation.state, tool=obligation.tool, state=str(obligation.state))
+    _write("%s: %s", of, obligation.state, tool=obligation.tool, state=str(obligation.state))
 
 
 def rollback_settled(obligations: Iterable[Obligation], *, parked: int) -> None:
@@ -131,7 +133,7 @@ def rollback_settled(obligations: Iterable[Obligation], *, parked: int) -> None:
         counter.add(1, {"state": str(obligation.state)})
     end = "parked" if parked else "rolled_back"
     seconds = _measure(names.ROLLBACK_DURATION, workflow.info().start_time, end=end)
-    _tell(
+    _write(
         "the rollback has tried everything after %.1f s: %s, %d parked",
         *(seconds, end, parked),
         end=end,

@@ -79,11 +79,11 @@ class MissionLimits:
 
     def settle(self, result: LegResult) -> None:
         """Record the usage of a leg that has ended."""
-        self._shares.tell(result.leg_id, result.used)
+        self._shares.record(result.leg_id, result.used)
 
-    def tell(self, leg_id: str, used: Used) -> None:
+    def record(self, leg_id: str, used: Used) -> None:
         """Record the usage of a leg; its share is free again."""
-        self._shares.tell(leg_id, used)
+        self._shares.record(leg_id, used)
 
     async def share(self, leg_id: str, progress: Progress, *, calls: bool) -> Allowance:
         """Grant a leg a share for its next step, or its next call.
@@ -173,7 +173,7 @@ class LegLimits:
         self._is_called_back = self._thinks
         if not self._thinks:
             self._progress.share_limits(LegShare())
-            self._shared.tell(self._progress.leg.leg.leg_id, self._progress.state.used)
+            self._shared.record(self._progress.leg.leg.leg_id, self._progress.state.used)
 
     # -- time -------------------------------------------------------------------------------------
 

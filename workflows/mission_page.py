@@ -10,8 +10,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core import command_lines
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import ModelChange
+    from orchestrator.messages.hold import Hold
     from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
     from orchestrator.messages.mission import MissionResult, MissionStatus
+    from orchestrator.messages.observed import OBSERVED
     from orchestrator.messages.open_waits import LegWait, WaitKind, wait_of
     from orchestrator.messages.receipts import Cancelled
     from orchestrator.messages.step import StepRecord
@@ -64,8 +66,8 @@ class MissionPage:
         if self.result.status is not MissionStatus.RUNNING:
             return []
         legs = [(leg.leg_id, self.waiting.get(leg.leg_id)) for leg in self.result.legs]
-        told = [(leg_id, wait_of(one)) for leg_id, one in legs if one is not None]
-        return [(leg_id, wait) for leg_id, wait in told if wait is not None]
+        open_waits = [(leg_id, wait_of(one)) for leg_id, one in legs if one is not None]
+        return [(leg_id, wait) for leg_id, wait in open_waits if wait is not None]
 
     @property
     def waits_for(self) -> list[WaitKind]:
@@ -98,6 +100,7 @@ def _markdown(page: MissionPage) -> str:
     mission = page.result
     over = mission.over_budget
     lines = [
+        *([f"**{OBSERVED}**", ""] if mission.observed else []),
         f"**{mission.status}**: {_standing(page)}{over and f'; it {over}'}",
         "",
         f"**Goal** {md.text(mission.goal)}",
@@ -107,8 +110,9 @@ def _markdown(page: MissionPage) -> str:
         *([f"**Models** {mission.usage}"] if mission.usage.requests else []),
     ]
     if mission.plan_made_by.model:
-        lines.append(f"**Plan** {md.text(mission.plan_made_by.told)}")
-    lines += [f"**Again** {md.text(one.told)}" for one in mission.replanned]
+        lines.append(f"**Plan** {md.text(mission.plan_made_by.sentence)}")
+    lines += [f"**Again** {md.text(one.sentence)}" for one in mission.replanned]
+    lines += [f"**Hold** {md.text(str(one))}" for one in mission.holds]
     if mission.error is not None:
         lines.append(f"**First error** {md.text(mission.error)}")
     if mission.summary:
@@ -132,11 +136,15 @@ _AS: Mapping[WaitKind, LegStatus] = {
     WaitKind.ANSWER: LegStatus.AWAITING_ANSWER,
     WaitKind.MODEL: LegStatus.AWAITING_MODEL,
 }
-_ASKS = frozenset({MissionStatus.AWAITING_ANSWER, MissionStatus.AWAITING_CONFIRMATION})
+_ASKS = frozenset(
+    {MissionStatus.AWAITING_ANSWER, MissionStatus.AWAITING_CONFIRMATION, MissionStatus.ON_HOLD}
+)
+_ENDED_BADLY = frozenset({MissionStatus.FAILED, MissionStatus.CANCELLED})
 _STANDING: Mapping[str, str] = {
     MissionStatus.PLANNING: "its goal is split into legs",
     MissionStatus.AWAITING_ANSWER: "nothing was done; what of its goal is in doubt is asked about",
     MissionStatus.AWAITING_CONFIRMATION: "nothing was done; its plan waits to be approved",
+    MissionStatus.ON_HOLD: "it failed; a person decides on what stands before it is taken back",
     MissionStatus.ROLLING_BACK: "what it did is taken back, without asking anybody",
     MissionStatus.SUCCEEDED: "it is over, and what it did stands",
     MissionStatus.INCOMPLETE: "it is over; what it did stands, and part of its goal was not done",
@@ -149,6 +157,8 @@ _STANDING: Mapping[str, str] = {
 
 def _standing(page: MissionPage) -> str:
     """Return the status as a sentence."""
+    if page.result.observed and page.result.status in _ENDED_BADLY:
+        return "it is over, and nothing of it was cancelled"
     if page.result.status is not MissionStatus.RUNNING:
         return _STANDING.get(page.result.status, "it is over")
     waits = [wait.waits_for for _, wait in page.waits]
@@ -161,7 +171,16 @@ def _about_plan(own: LegWaiting) -> list[str]:
     """Return the mission's question about its plan, or the plan's card, in full."""
     if own.card is not None:
         return ["", *as_markdown(own.card).splitlines()]
-    return ["", "### About its plan", "", md.text(own.question.question)] if own.question else []
+    if own.question is None:
+        return []
+    if (hold := own.question.hold) is not None:
+        stands = [f"- {md.text(str(one))}" for one in hold.standing]
+        return [*md.section("On hold: what stands", stands), *_why_not(hold)]
+    return ["", "### About its plan", "", md.text(own.question.question)]
+
+
+def _why_not(hold: Hold) -> list[str]:
+    return ["", f"It cannot be repaired: {md.text(hold.no_repair)}"] if hold.no_repair else []
 
 
 def _waits(page: MissionPage) -> list[str]:
@@ -188,7 +207,7 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
         *([md.command(wait.tool)] if wait.tool else []),
         *([f"until {md.moment(wait.expires_at)}"] if wait.expires_at is not None else []),
     ]
-    what = "Decide" if is_card else "Answer"
+    what = "Decide" if is_card or wait.waits_for is WaitKind.HOLD else "Answer"
     card = page.waiting[leg_id].card if leg_id in page.waiting else None
     return [
         f"**{what}** {md.text(wait.title)}: {', '.join(facts)}",
@@ -202,9 +221,9 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
 
 def _model_lines(leg_id: str, wait: LegWait) -> list[str]:
     """Return the lines of a leg that waits for its model and continues by itself afterwards."""
-    told = f"**{md.text(leg_id)}** {md.text(wait.title)}"
+    row = f"**{md.text(leg_id)}** {md.text(wait.title)}"
     facts = [f"- {md.text(line)}" for line in wait.takes]
-    return [told, *facts, *(f"- {md.command(line)}" for line in wait.commands), ""]
+    return [row, *facts, *(f"- {md.command(line)}" for line in wait.commands), ""]
 
 
 def _leg_lines(leg: LegResult) -> list[str]:
@@ -256,7 +275,7 @@ def _rollback(mission: MissionResult) -> list[str]:
         return []
     page = md.rollback_link(mission.mission_id)
     shown = md.command(command_lines.show_rollback(mission.mission_id))
-    if any(_is_taken_back(o) for o in mission.ledger.obligations):
+    if any(_is_cancelled(o) for o in mission.ledger.obligations):
         left = [o for o in mission.ledger.obligations if o.state is ObligationState.PARKED]
         waits = f"{len(left)} wait there for an operator" if left else "nothing waits there"
         return ["", "### Rollback", "", f"{page}: {waits}; {shown}"]
@@ -266,5 +285,5 @@ def _rollback(mission: MissionResult) -> list[str]:
     return ["", "### Rollback", "", f"{over} A rollback that somebody orders later is {page}."]
 
 
-def _is_taken_back(obligation: Obligation) -> bool:
+def _is_cancelled(obligation: Obligation) -> bool:
     return obligation.rollback is not None

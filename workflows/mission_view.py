@@ -12,6 +12,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Usage
+    from orchestrator.messages.hold import HoldRecord
     from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
     from orchestrator.messages.mission import (
         MissionRequest,
@@ -52,6 +53,7 @@ class MissionView:
     ledger: Ledger | None
     started_at: datetime
     finished_at: datetime | None
+    holds: tuple[HoldRecord, ...] = ()
     stalled: str = ""
     """Reason why the mission waits for state that workers store."""
 
@@ -66,9 +68,10 @@ class MissionView:
             goal=self.request.goal,
             goal_became=self.goal if self.goal != self.request.goal else "",
             requester=self.request.requester,
+            observed=self.request.observe,
             status=self.status,
             error=self.error,
-            summary=" ".join(leg.told for leg in legs if leg.told) if reached else "",
+            summary=" ".join(leg.sentence for leg in legs if leg.sentence) if reached else "",
             legs=legs,
             unserved=missing,
             set_aside=set_aside(self.plan, self.answers) if reached else (),
@@ -86,6 +89,7 @@ class MissionView:
             replanned=self.replanned,
             plan_waits=self.plan_waits,
             plan_answers=self.answers,
+            holds=self.holds,
             plan_decisions=self.decisions,
             stalled=self.stalled,
         )

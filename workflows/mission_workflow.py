@@ -19,6 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import Used, out_of_time
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import ModelPause, ResumeInput
+    from orchestrator.messages.hold import why_not_repaired
     from orchestrator.messages.leg import (
         AnswerInput,
         LegInput,
@@ -42,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
         request_digest,
     )
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
+    from orchestrator.messages.observed import ObservedRun
     from orchestrator.messages.open_waits import Waiting, waiting_of_all
     from orchestrator.messages.plan_changes import (
         HandedOver,
@@ -72,16 +74,26 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.leg_task import Leg, SharedByLegs
     from orchestrator.workflows.legs import LegFailed, Legs
     from orchestrator.workflows.mission_budget import MissionBudget
+    from orchestrator.workflows.mission_hold import (
+        MissionHold,
+        failure_of,
+        question_before_rollback,
+        raisable,
+        raised,
+        rejected_for_good,
+        repaired,
+    )
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
     from orchestrator.workflows.mission_page import MissionPage
     from orchestrator.workflows.mission_view import MissionView, unserved_reason
-    from orchestrator.workflows.own_rollback import ABANDONED, OwnRollback
+    from orchestrator.workflows.own_rollback import OwnRollback
     from orchestrator.workflows.plan_talk import PlanTalk
     from orchestrator.workflows.scope import work_for
     from orchestrator.workflows.waiting import finish_despite_cancel, until
 
 
 _MOST_FOUND: Final = 20
+_ROLLS_BACK: Final = ("roll back", "expired")
 
 
 class MissionLost(Exception):
@@ -134,6 +146,11 @@ class MissionWorkflow:
         self._talk = PlanTalk(
             request, show=self._show, draw=self._changed, began=self._started_at, carried=carried
         )
+        self._hold = MissionHold(
+            carried.hold if carried else None, carried.holds if carried else ()
+        )
+        self._is_kept = False
+        self._deadline_raised = carried.deadline if carried else None
         self._carried = carried
         self._shown = ui.MissionAttributes(status=MissionStatus.PLANNING)
         self._shown_waits: dict[str, LegWaiting] = {}
@@ -168,13 +185,17 @@ class MissionWorkflow:
 
     async def _stand(self) -> None:
         """Note that the mission's effects stand; roll back effects that a reset made it forget."""
+        if self._request.observe:
+            return
         abandoned = await calls.conclude_mission(self._mission_id, self._live_ledger())
         if abandoned.live():
-            await self._rollback.run(ABANDONED, abandoned)
+            await self._rollback.run_abandoned(abandoned)
 
     # -- the story --------------------------------------------------------------------------------
 
     async def _pursue(self) -> None:
+        if self._request.observe:
+            self._note_observed()
         if self._carried is None:
             self._show(MissionStatus.PLANNING)
             self._catalog = await calls.pin_catalog(here=True)
@@ -182,6 +203,19 @@ class MissionWorkflow:
         else:
             self._legs.run()
             self._changed()
+        while True:
+            if self._hold.question is None:
+                try:
+                    await self._reach_end()
+                    return
+                except LOST as error:
+                    if not self._is_held(error):
+                        raise
+            if not await self._is_repaired():
+                return
+
+    async def _reach_end(self) -> None:
+        """Run the legs of the plan, and of another one where the first had no effect."""
         try:
             await self._run_legs()
         except LegFailed as failed:
@@ -202,8 +236,11 @@ class MissionWorkflow:
         for result in carried.results:
             self._keep(result)
         self._budget.resume(carried.taken, carried.overcharges)
-        for leg in carried.legs:
-            self._limits.tell(leg.leg.leg_id, leg.state.used)
+        if carried.hold is not None and carried.hold.hold is not None:
+            self._status, self._error = MissionStatus.ON_HOLD, carried.hold.hold.error
+            self._legs.lose(carried.legs)
+        for leg in carried.legs if carried.hold is None else ():
+            self._limits.record(leg.leg.leg_id, leg.state.used)
             self._note_found(leg.state.discovered)
             self._legs.resume(leg, self._shared)
         # The server may have taken over only a part of the attributes that the previous run set.
@@ -232,7 +269,69 @@ class MissionWorkflow:
             self._plan = before
             self._replanned.pop()
             raise failed
+        self._legs.lost.clear()
         return plan
+
+    # -- on hold ----------------------------------------------------------------------------------
+
+    def _is_held(self, error: BaseException) -> bool:
+        """Open a hold after a failure; return False if the mission is rolled back at once."""
+        request = self._request
+        asks = (request.on_failure or request.policy.on_failure) == "ask"
+        if not asks or self._cancelled or workflow.cancellation_reason() is not None:
+            return False
+        failed = error.result if isinstance(error, LegFailed) else None
+        if failed is not None and rejected_for_good(failed.decisions):
+            return False
+        leg = self._legs.lost.get(failed.leg_id) if failed is not None else None
+        ledger = self._live_ledger()
+        time = out_of_time(self._longest(), workflow.now() - self._started_at, of="the mission")
+        hold = failure_of(failed, leg, self._error or "", why_not_repaired(ledger))
+        question = question_before_rollback(
+            raisable(hold, failed.limit if failed is not None else time, self._plan),
+            ledger,
+            question_id=names.hold_id(self._mission_id, len(self._hold.records) + 1),
+            mission_id=self._mission_id,
+            limit=self._plan.hold_limit or request.policy.hold_limit,
+        )
+        if question is None:
+            return False
+        self._plan_handed_over()  # a repair starts these legs
+        self._hold.open(question)
+        self._show(MissionStatus.ON_HOLD)
+        return True
+
+    async def _is_repaired(self) -> bool:
+        """Wait for the end of the hold; return True if the mission goes on, False if it is kept.
+
+        Raises:
+            MissionLost: all is to be rolled back.
+        """
+        question = self._hold.question
+        try:
+            answer = await self._hold.until_over(self._is_ready_for_new_run)
+            while answer is None:
+                await self._continue_as_new()
+        except asyncio.CancelledError:
+            self._cancelled = workflow.cancellation_reason() is not None
+            raise
+        if question is None or question.hold is None or answer.decision in _ROLLS_BACK:
+            raise MissionLost(self._error or "")
+        if answer.decision == "keep":
+            self._is_kept = True
+            return False
+        self._error = None
+        if answer.limit:
+            self._plan, time = raised(self._plan, question.hold, answer.limit)
+            self._deadline_raised = time or self._deadline_raised
+            self._limits.take_plan(self._plan.limits, Used())
+        for result in self._legs.results.values():
+            self._keep(result)
+        limits = {"limits": self._plan.leg_limits}
+        lost = [repaired(leg, question.hold, answer) for leg in self._legs.lost.values()]
+        self._show(MissionStatus.RUNNING)
+        self._legs.reopen((leg.model_copy(update=limits) for leg in lost), self._shared)
+        return True
 
     async def _plan_of(self, goal: str) -> BegunPlan:
         """Plan a goal, and make the plan the mission's."""
@@ -248,9 +347,10 @@ class MissionWorkflow:
             planner=request.planner,
             model=request.model,
             read_only=request.read_only,
+            observe=request.observe,
             call=request.call,
             used=self._limits.total,
-            failed_before=tuple(one.told for one in self._replanned),
+            failed_before=tuple(one.sentence for one in self._replanned),
         )
         asks = request.model is not None or request.planner not in (None, CHAINING)
         try:
@@ -303,6 +403,7 @@ class MissionWorkflow:
         self._keep(result)
         if result.status is LegStatus.FAILED and not self._hand_overs.failed_harmlessly(result):
             raise LegFailed(result)
+        self._legs.lost.pop(result.leg_id, None)
         self._changed()
         self._start_ready()
 
@@ -320,7 +421,7 @@ class MissionWorkflow:
     def _longest(self) -> timedelta:
         """Return the maximum duration of the mission."""
         limit = self._limits.limits.wall_clock
-        deadline = self._request.policy.deadline
+        deadline = self._deadline_raised or self._request.policy.deadline
         return deadline if limit is None else min(limit, deadline)
 
     def _out_of_time(self) -> str:
@@ -347,6 +448,7 @@ class MissionWorkflow:
             budget=request.budget,
             policy=request.policy,
             read_only=request.read_only,
+            observe=request.observe,
             covered=self._covered(leg),
             requester=request.requester,
             limits=self._plan.leg_limits,
@@ -375,7 +477,7 @@ class MissionWorkflow:
     def _found(self, leg_id: str, tools: Sequence[str]) -> None:
         """Let all legs use the tools that one leg's search found, within their allowed tools."""
         self._note_found(tools)
-        self._legs.tell_found(leg_id, tools)
+        self._legs.share_found(leg_id, tools)
 
     def _note_found(self, tools: Sequence[str]) -> None:
         """Store the newest tools that searches found: later legs start with these."""
@@ -399,11 +501,14 @@ class MissionWorkflow:
         )
 
     def _take_hand_overs(self) -> None:
-        """Make legs of the planned hand-overs."""
+        """Make legs of the planned hand-overs, and start them."""
+        self._plan_handed_over()
+        self._start_ready()
+
+    def _plan_handed_over(self) -> None:
         new = tuple(one.leg for one in self._hand_overs.new if one.leg is not None)
         self._hand_overs.new.clear()
         self._plan = self._plan.model_copy(update={"legs": (*self._plan.legs, *new)})
-        self._start_ready()
 
     # -- continue as new --------------------------------------------------------------------------
 
@@ -417,7 +522,10 @@ class MissionWorkflow:
     async def _continue_as_new(self) -> None:
         """Continue in a new run, with the current legs, cards, questions and timers."""
         self._show_now()
-        legs = await self._legs.suspend()
+        legs, results = await self._legs.suspend(), self._legs.results
+        if (held := self._hold.question) is not None:
+            legs = tuple(self._legs.lost.values())
+            results = {k: one for k, one in results.items() if k not in self._legs.lost}
         carried = CarriedMission(
             started_at=self._started_at,
             catalog=self._catalog,
@@ -429,10 +537,13 @@ class MissionWorkflow:
             replanned=tuple(self._replanned),
             planning=self._limits.planning,
             legs=legs,
-            results=tuple(self._legs.results.values()),
+            results=tuple(results.values()),
             taken=self._budget.taken,
             overcharges=self._budget.overcharges,
             handed=self._hand_overs.legs,
+            hold=held,
+            holds=self._hold.records,
+            deadline=self._deadline_raised,
         )
         workflow.continue_as_new(MissionInput(request=self._request, carried=carried))
 
@@ -443,6 +554,9 @@ class MissionWorkflow:
 
         Even if the ledger is empty, a reset may have made the legs forget earlier effects.
         """
+        if self._request.observe:
+            self._note_observed(self._error or "")
+            return
         if self._legs.were_started:
             self._show(MissionStatus.ROLLING_BACK)
         ledger = Ledger.merged(one.ledger for one in self._legs.results.values())
@@ -454,12 +568,24 @@ class MissionWorkflow:
             report = await self._rollback.run(self._error or "", ledger)
             self._ledger = report.ledger
 
+    def _note_observed(self, failed: str = "") -> None:
+        """Note for lists and reports that nothing is guarded here, and on what terms."""
+        request = self._request
+        noted = ObservedRun(
+            policy=request.policy,
+            budget=request.budget,
+            requester=request.requester,
+            failed=failed,
+            ended=bool(failed),
+        )
+        ui.note_observed(self._mission_id, noted, before=None)
+
     def _conclude(self) -> MissionResult:
         if self._ledger is None:
             self._ledger = Ledger.merged(r.ledger for r in self._legs.results.values())
         self._finished_at = workflow.now()
-        failed = self._error is not None
-        if not failed:
+        failed = self._error is not None and not self._is_kept
+        if self._error is None:
             # Not a failure: the effects were ordered and approved, and stand.
             missing = unserved_of(self._plan, self._legs.results.values(), self._ledger)
             self._error = unserved_reason(missing)
@@ -468,6 +594,7 @@ class MissionWorkflow:
             cancelled=self._cancelled,
             ledger=self._ledger,
             incomplete=not failed and self._error is not None,
+            observed=self._request.observe,
         )
         self._show_now()
         result = as_sent(self.result())
@@ -531,10 +658,12 @@ class MissionWorkflow:
     @workflow.update(name=names.ANSWER_UPDATE)
     async def answer(self, answer: AnswerInput) -> str:
         """Take the answer to an open question about the plan or of a leg."""
-        if (leg := self._leg_of(answer.question_id)) is None:
+        if (leg := self._leg_of(answer.question_id)) is not None:
+            await leg.questions.take(answer)
+        elif self._is_of_plan(answer.question_id):
             await self._talk.answer(answer)
         else:
-            await leg.questions.take(answer)
+            await self._hold.take(answer)
         return answer.question_id
 
     @answer.validator
@@ -546,11 +675,7 @@ class MissionWorkflow:
         elif self._is_of_plan(answer.question_id):
             self._talk.check_answer(answer)
         else:
-            raise refuse(
-                QuestionError(
-                    answer.question_id, "no such question is open", code="QuestionUnknown"
-                )
-            )
+            self._hold.check(answer)
 
     @workflow.update(name=names.RESUME_UPDATE)
     async def resume(self, wanted: ResumeInput) -> ModelPause:
@@ -605,7 +730,8 @@ class MissionWorkflow:
             goal=self._talk.goal,
             answers=self._talk.answers,
             decisions=self._talk.decisions,
-            plan_waits=self._talk.waiting,
+            plan_waits=self._own_wait,
+            holds=self._hold.records,
             status=self._status,
             error=self._error,
             stopped=self._cancelled,
@@ -634,9 +760,15 @@ class MissionWorkflow:
         own = LegWaiting(stalled="" if self._finished_at else self._stalled)
         if self._finished_at is not None or self._status is MissionStatus.ROLLING_BACK:
             return {"": own} if own.stalled else {}
-        own = self._talk.waiting.model_copy(update={"stalled": own.stalled})
+        own = self._own_wait.model_copy(update={"stalled": own.stalled})
         legs = {k: leg.progress.waiting for k, leg in self._legs.under_way.items()}
         return {k: one for k, one in {"": own, **legs}.items() if one != LegWaiting()}
+
+    @property
+    def _own_wait(self) -> LegWaiting:
+        """Return the question or card of the mission itself: about its plan, or a hold."""
+        held = self._hold.question
+        return self._talk.waiting if held is None else LegWaiting(question=held)
 
     @property
     def task_queue(self) -> None:

@@ -136,7 +136,7 @@ class ModelPauses:
             model=trouble.model,
             reason=trouble.reason,
             remedy=trouble.remedy,
-            before=tuple(one.told for one in before),
+            before=tuple(one.sentence for one in before),
             since=since,
             attempts=attempts,
             retried_at=now + wait if wait < deadline - now else None,

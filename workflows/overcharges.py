@@ -63,14 +63,14 @@ class Overcharges:
             return
         rule = sent.limit.on_overcharge
         self._progress.act_further(sent=sent)
-        self._tell(obligation, is_open=rule != "keep")
+        self._signal(obligation, is_open=rule != "keep")
         cancel = await self._decided(obligation, rule)
         if cancel is None:
             self._progress.record(f"keep {obligation.tool}", "kept", str(obligation.overcharge))
         else:
             await self._carry_out(cancel, obligation, sent)
         if rule != "keep":
-            self._tell(obligation, is_open=False)
+            self._signal(obligation, is_open=False)
         if cancel is not None and cancel.then == "skip":
             raise LegSkipped(f"left out: {cancel.order}")
 
@@ -108,7 +108,7 @@ class Overcharges:
         )
         self._progress.record(f"cancel {obligation.tool}", "cancelled", str(cancel.order))
 
-    def _tell(self, obligation: Obligation, *, is_open: bool) -> None:
+    def _signal(self, obligation: Obligation, *, is_open: bool) -> None:
         """Report the spending to the budget; hold it if the overcharge is open, else release it."""
         leg_id = self._progress.leg.leg.leg_id
         self._progress.budget.settle(leg_id, self._progress.state.taken)

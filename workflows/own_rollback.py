@@ -14,7 +14,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger
     from orchestrator.workflows import calls, ui
 
-ABANDONED: Final = "a reset abandoned the branch that had made it"
 _FIRST_PAUSE: Final = timedelta(seconds=1)
 _LONGEST_PAUSE: Final = timedelta(minutes=5)
 
@@ -36,7 +35,12 @@ class OwnRollback:
         """
         self._news += 1
 
-    async def run(self, reason: str, ledger: Ledger) -> RollbackReport:
+    async def run_abandoned(self, ledger: Ledger) -> RollbackReport:
+        """Roll back calls that a reset made the mission forget, and nothing else."""
+        reason = "a reset abandoned the branch that had made it"
+        return await self.run(reason, ledger, abandoned=True)
+
+    async def run(self, reason: str, ledger: Ledger, *, abandoned: bool = False) -> RollbackReport:
         """Start the rollback, and wait until it has tried everything.
 
         A rollback that somebody else started earlier counts as well, unless the server refuses it
@@ -45,12 +49,14 @@ class OwnRollback:
         Args:
             reason: why the mission was lost.
             ledger: the merged ledger of its legs.
+            abandoned: True if that is all, and the mission's other effects stand.
         """
         rollback = RollbackInput(
             mission_id=self._mission_id,
             workflow_id=self._workflow_id,
             reason=reason,
             ledger=ledger,
+            abandoned=abandoned,
         )
         pause = _FIRST_PAUSE
         while True:

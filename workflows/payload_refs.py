@@ -42,15 +42,17 @@ class PayloadRefs:
             past: the key of the newest stored observations.
             keeps: True if its observations are to be stored now, under a new key.
         """
-        told = message.model_dump(mode="json")
+        fields = message.model_dump(mode="json", exclude_defaults=True)
         kind = type(message).__name__
         key, before = self._whole.get(kind, ("", {}))
-        seen = [_bare(one) for one in told.pop("observations")]
+        seen = [_bare(one) for one in fields.pop("observations", ())]
         keep_as = new_key(past, seen) if keeps else ""
-        changes = {name: value for name, value in told.items() if before.get(name) != value}
+        changes = {name: value for name, value in fields.items() if before.get(name) != value}
+        if at_defaults := before.keys() - fields.keys():
+            changes |= message.model_dump(mode="json", include=at_defaults)
         new = None
         if not key or len(str(changes)) > _MOST_CHANGED:
-            key, new, changes = new_key(past, seen), told, {}
+            key, new, changes = new_key(past, seen), fields, {}
             self._whole[kind] = (key, new)
         return KeptMessage(
             of_mission=of_mission,
@@ -75,8 +77,8 @@ def new_key(past: str, seen: Sequence[JsonObject]) -> str:
     to be the same.
     """
     lasting = [{name: one[name] for name in sorted(one) if name != "at"} for one in seen]
-    told = json.dumps([past, lasting], sort_keys=True)
-    return f"{workflow.uuid4()}@{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+    content = json.dumps([past, lasting], sort_keys=True)
+    return f"{workflow.uuid4()}@{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 def of_observations(error: ActivityError) -> bool:
@@ -87,6 +89,6 @@ def of_observations(error: ActivityError) -> bool:
 
 def _bare(seen: dict[str, Any]) -> dict[str, Any]:
     """Return an observation without unset fields, and without a body that is stored already."""
-    left_out = {"body"} if seen["body_ref"] else set()
+    left_out = {"body"} if seen.get("body_ref") else set()
     left_out |= {name for name, value in seen.items() if value is None or value == ""}
     return {name: value for name, value in seen.items() if name not in left_out}

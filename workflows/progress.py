@@ -57,7 +57,7 @@ _MOST_STEPS: Final = 100
 """The most step records listed one by one: each run of the leg carries all of them."""
 _MOST_FACTS: Final = 50
 """The most facts that a leg passes on: the messages of its dependents carry them."""
-_MOST_TOLD: Final = 20
+_MOST_NOTED: Final = 20
 _MOST_AT_ONCE: Final = 50
 """Calls of previous steps that stay shown."""
 _SHORT: Final = 24_000
@@ -102,6 +102,8 @@ class Progress:
         """Calls sent in this step and the previous one, for display only."""
         self._usage: Usage | None = None
         """Usage of planning the step, until its first record reports it."""
+        self._left_off: Acting | None = leg.state.acting
+        """The decision that was being carried out when the leg ended."""
         self._is_suspended = False
         self.payload_refs = PayloadRefs()
         """Parts of the leg that the store has, so that no message carries them again."""
@@ -186,13 +188,29 @@ class Progress:
             }
         )
         most = self.leg.leg.agent.max_repeats
-        repeats, told = self.state.repeats.after(observation, most=most)
-        observation = observation.model_copy(update={"repeated": told})
+        repeats, reported = self.state.repeats.after(observation, most=most)
+        observation = observation.model_copy(update={"repeated": reported})
         if (sent := self._calls.get(self.leg.call_id)) is not None:
             came = {"outcome": outcome, "error": observation.error}
             self._calls[sent.call_id] = sent.model_copy(update=came)
         self._seen += len(observation.model_dump_json())
         self._update(observations=(*self.state.observations, observation), repeats=repeats)
+        failed = self.state.unmade
+        is_over = failed is not None and (
+            observation.side_effect or observation.tool == failed.tool
+        )
+        if outcome == "succeeded" and is_over:
+            self._update(unmade=None)
+
+    def try_again(self) -> None:
+        """Let people be asked about a call again that they or its provider refused."""
+        self._update(asked=(), told=())
+
+    def attempt(self, call: CallTool, *, side_effect: bool) -> None:
+        """Store a call until it succeeds; a read does not replace a failed call with an effect."""
+        failed = self.state.unmade
+        if side_effect or failed is None or failed.tool == call.tool:
+            self._update(unmade=call)
 
     def retract(self, why: str, **seen: object) -> None:
         """Turn the step's observation into a refusal, because its effect was cancelled."""
@@ -220,9 +238,9 @@ class Progress:
             facts_before=self.state.facts_before + max(0, len(facts) - _MOST_FACTS),
         )
 
-    def tell(self, sentence: str) -> None:
+    def note(self, sentence: str) -> None:
         """Store a refusal that was reported to the planner."""
-        self._update(told=(*self.state.told, sentence)[-_MOST_TOLD:])
+        self._update(noted=(*self.state.noted, sentence)[-_MOST_NOTED:])
 
     def stall(self, why: str) -> None:
         """Show that the leg waits for state that workers are missing; empty: no longer waiting."""
@@ -405,6 +423,11 @@ class Progress:
             error=state.error,
         )
 
+    def as_left_off(self) -> LegInput:
+        """Return the leg with the decision that it was carrying out when it ended."""
+        waits = {"acting": self._left_off, "card": None, "question": None, "pause": None}
+        return self.leg.model_copy(update={"state": self.state.model_copy(update=waits)})
+
     def suspend(self) -> None:
         """Freeze the current state: a new run of the mission continues from it."""
         self._is_suspended = True
@@ -424,15 +447,16 @@ class Progress:
         conditions: tuple[WhenRead, ...] = (),
     ) -> None:
         """Store the leg's end."""
-        told: dict[str, object] = {
+        changes: dict[str, object] = {
             "unproved": unproved,
             "unheld": unheld,
             "follow_ups": follow_ups,
             "conditions": conditions,
             "stalled": "",
         }
-        told |= {"acting": None, "card": None, "question": None, "pause": None}
-        self._update(summary=summary, error=error, table=table, **told)
+        changes |= {"acting": None, "card": None, "question": None, "pause": None}
+        self._left_off = self.state.acting
+        self._update(summary=summary, error=error, table=table, **changes)
         logs.leg_ended(self._leg, status)
         self.show(status)
 

@@ -9,7 +9,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from pydantic_ai import ModelRetry, RunContext, ToolFailed
     from pydantic_ai.messages import ModelRequest, UserPromptPart
-    from pydantic_ai.tools import ToolDefinition
+    from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
     from pydantic_core import SchemaValidator, core_schema
 
@@ -61,6 +61,14 @@ class GuardedToolset(AbstractToolset[Any]):
             )
             for one in await self._tools.offered(_asked(ctx))
         }
+
+    def answer(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        """Approve its own calls that the framework has deferred, because a card asks about each.
+
+        Other deferred calls stay open. Use it as `HandleDeferredToolCalls(handler=tools.answer)`.
+        """
+        own = [one.tool_call_id for one in requests.approvals if self._tools.has(one.tool_name)]
+        return requests.build_results(approvals=dict.fromkeys(own, True))
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]

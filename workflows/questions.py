@@ -1,7 +1,9 @@
 """Ask a leg's questions to the person who started the mission, until answer or expiry."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from temporalio import workflow
@@ -9,6 +11,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import QuestionError
     from orchestrator.core.record import JsonObject
+    from orchestrator.messages.hold import ARGUMENTS, Hold, hold_problems
     from orchestrator.messages.leg import AnswerInput, LegStatus, Question
     from orchestrator.messages.question_field import answer_problems
     from orchestrator.messages.tool_call import PreparedCall
@@ -26,7 +29,7 @@ UNANSWERED: Final = (
 
 
 @dataclass
-class _Asked(Pending):
+class Asked(Pending):
     """A question that was asked, until it is answered or expired."""
 
     question: Question
@@ -41,11 +44,11 @@ class Questions:
     def __init__(self, progress: Progress) -> None:
         """Take the leg that asks; a question of the previous run is open at once."""
         self._progress = progress
-        self._asked: _Asked | None = None
+        self._asked: Asked | None = None
         question = progress.state.question
         if question is not None:
             is_learned = question.question_id == progress.leg.call_id
-            self._asked = _Asked(question, is_learned=is_learned)
+            self._asked = Asked(question, is_learned=is_learned)
         self.resumed = question
         """The question of the previous run, until the leg waits for it again."""
 
@@ -84,7 +87,7 @@ class Questions:
 
     def _asking(
         self, wanted: AskUser, *, personal: tuple[str, ...] = (), question_id: str = ""
-    ) -> _Asked:
+    ) -> Asked:
         leg = self._progress.leg
         before, named = self._asked, question_id or leg.call_id
         if before is not None and before.question.question_id == named:
@@ -103,9 +106,9 @@ class Questions:
             asked_at=now,
         )
         logs.waits("answer", named)
-        return _Asked(question, is_learned=not question_id)
+        return Asked(question, is_learned=not question_id)
 
-    async def _until_answered(self, asked: _Asked) -> AnswerInput:
+    async def _until_answered(self, asked: Asked) -> AnswerInput:
         self._asked, question = asked, asked.question
         self.resumed = None
         self._progress.show_question(question)
@@ -122,6 +125,23 @@ class Questions:
             raise LegLost(f"nobody answered in time: {question.question}")
         self._progress.show(LegStatus.RUNNING)
         self._progress.record("ask the user", "answered")
+        return asked.answer
+
+    async def decide(self, question: Question, due: Callable[[], datetime]) -> AnswerInput | None:
+        """Ask before a rollback; None: nobody answered until it was due, which may come earlier."""
+        asked = self._asked = Asked(question, is_learned=False)
+        logs.waits("answer", question.question_id)
+        self._progress.show(LegStatus.AWAITING_ANSWER)
+        try:
+            while not asked.is_over():
+                moment = due()
+                self._progress.show_question(question.model_copy(update={"expires_at": moment}))
+                expiry = asyncio.create_task(asked.expire(moment, ui.HOLD_EXPIRES))
+                await wait_with_timers([expiry], lambda: asked.is_over() or due() < moment)  # noqa: B023
+        finally:
+            self._asked = None
+        self._progress.show_question(None)
+        self._progress.show(LegStatus.RUNNING)
         return asked.answer
 
     async def take(self, answer: AnswerInput) -> None:
@@ -158,6 +178,9 @@ class Questions:
                     code="QuestionUnknown",
                 )
             )
+        if question.hold is not None:
+            check_hold_answer(question, answer)
+            return
         problem = _problem(question, answer.values)
         if problem:
             raise refuse(QuestionError(answer.question_id, problem, code="AnswerInvalid"))
@@ -190,3 +213,35 @@ def _problem(question: Question, values: JsonObject) -> str:
             "not be sent here"
         )
     return "; ".join(answer_problems(question.fields, values))
+
+
+def check_hold_answer(question: Question, answer: AnswerInput) -> None:
+    """Refuse values that do not answer a hold's question.
+
+    Raises:
+        ApplicationError: typed AnswerInvalid; it quotes no argument.
+    """
+    optional = {n: one["default"] for n, one in question.fields.items() if "default" in one}
+    problems = list(answer_problems(question.fields, {**optional, **answer.values}))
+    if not problems and question.hold is not None:
+        problems = [*hold_problems(question.hold, answer.values)]
+        problems += _personal_values(question.hold, answer.values)
+    if problems:
+        reason = "; ".join(problems)
+        raise refuse(QuestionError(answer.question_id, reason, code="AnswerInvalid"))
+
+
+def _personal_values(hold: Hold, values: JsonObject) -> list[str]:
+    """Return a sentence for each new argument that looks personal: histories keep it for ever."""
+    changes, known = values.get(ARGUMENTS), hold.failed.arguments if hold.failed else {}
+    new = [name for name in changes if name not in known] if isinstance(changes, dict) else []
+    if not new or not isinstance(changes, dict):
+        return []
+    with workflow.unsafe.imports_passed_through():  # loads phone number tables, rarely needed
+        from orchestrator.core.personal_look import personal_look
+    looks = {name: personal_look(changes[name]) for name in new}
+    return [
+        f"{name}: its value looks like {look}; give a handle (orchestrator pii set {name})"
+        for name, look in looks.items()
+        if look is not None
+    ]

@@ -8,6 +8,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core import command_lines
+    from orchestrator.messages.observed import OBSERVED
     from orchestrator.messages.open_waits import WaitKind
     from orchestrator.messages.rollback import RollbackReport, RollbackStatus
     from orchestrator.saga.ledger import Obligation, ObligationState
@@ -57,6 +58,7 @@ def _markdown(page: RollbackPage) -> str:
     report = page.report
     obligations = report.ledger.obligations
     lines = [
+        *([f"**{OBSERVED}**", ""] if any(one.observed for one in obligations) else []),
         f"**{page.status}**: {_standing(page)}",
         "",
         f"**Mission** {md.link(report.mission_id, report.mission_id)}",

@@ -103,6 +103,7 @@ class RollbackWorkflow:
             mission_id=self._input.mission_id,
             ledger=self._input.ledger,
             take_over=self._input.take_over,
+            abandoned=self._input.abandoned,
         )
         pause = _FIRST_PAUSE
         while (collected := await self._collected(wanted)) is None:

@@ -20,10 +20,12 @@ from temporalio.worker import (
 )
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.adapters.temporal.search_attributes import MODE
     from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
     from orchestrator.core.errors import QuestionError
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, LegWaiting
+    from orchestrator.messages.observed import SEARCHED_AS
     from orchestrator.messages.open_waits import wait_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.workflows import ui
@@ -41,8 +43,13 @@ _OURS: Final = frozenset(
         names.SWEEP_WORKFLOW,
         names.PLAN_WORKFLOW,
         names.SCHEDULED_MISSION_WORKFLOW,
+        names.SESSION_WORKFLOW,  # it makes its desk itself
+        names.SESSION_CALL_WORKFLOW,
     }
 )
+
+
+MISUSED: Final = "ToolSagaMisused"
 
 
 class SagaRouting(Interceptor):
@@ -90,6 +97,10 @@ class Desk:
 
     def __init__(self) -> None:
         """Register the handlers."""
+        info = workflow.info()
+        searched = info.typed_search_attributes.get(MODE)
+        self.was_observed = bool(info.continued_run_id) and searched == SEARCHED_AS
+        """True if an earlier run of the workflow was not guarded."""
         self.sagas: dict[str, ToolSaga] = {}
         """The open sagas, by their ids."""
         self._began: dict[str, None] = {}
@@ -130,7 +141,8 @@ class Desk:
         misuse: ApplicationError | None = None
         for saga in list(self.sagas.values()):
             lost = error
-            if lost is None and (saga.is_calling or saga.ledger.live()):
+            is_guarded = saga.mode != "observe"
+            if lost is None and is_guarded and (saga.is_calling or saga.ledger.live()):
                 lost = misuse = misused(
                     f"the workflow ended while its saga {saga.saga_id} was open, so all that the "
                     "saga had made was cancelled: let the block of `async with ToolSaga(...)` end "
@@ -263,4 +275,4 @@ def _own_update() -> str | None:
 
 def misused(sentence: str) -> ApplicationError:
     """Return the failure of a workflow that misuses a saga."""
-    return ApplicationError(sentence, type="ToolSagaMisused", non_retryable=True)
+    return ApplicationError(sentence, type=MISUSED, non_retryable=True)

@@ -14,6 +14,7 @@ from temporalio.exceptions import is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.pii import as_written
     from orchestrator.messages.mission_policy import longest_call
+    from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from orchestrator.planning.models import CallTool
     from orchestrator.saga.ledger import Ledger
@@ -48,21 +49,52 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     return outcome
 
 
+async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall, bool]:
+    """Make a call without its guards, and record it in the ledger and for the planner.
+
+    Returns:
+        The call; and True if a cancel request arrived meanwhile.
+    """
+    leg = progress.leg
+    message = ObserveInput(
+        **leg.call_of(wanted.tool).ref,
+        arguments=wanted.arguments,
+        agent=leg.leg.agent.wall,
+        reason=wanted.reason,
+        timeout_s=leg.policy.call_timeout.total_seconds(),
+        attempts=leg.policy.call_attempts,
+    )
+    made, cancelled = await finish_despite_cancel(calls.observe_call(message))
+    outcome, at = made.outcome, made.outcome.answered_at or workflow.now()
+    progress.write(made.entered(progress.state.ledger, at=at))
+    progress.observe(
+        wanted,
+        outcome="succeeded" if made.is_answered else outcome.kind,
+        side_effect=made.obligation is not None or made.cancel is not None,
+        body=outcome.body,
+        error=None if made.is_answered else outcome.reason or outcome.kind,
+        price=outcome.price,
+        at=at,
+        body_ref=outcome.body_ref,
+    )
+    return made, cancelled
+
+
 def _due(call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progress) -> ToolCall:
     """Record the call in the ledger; return it with the deadline after which it is not sent."""
     deadline = workflow.now() + longest_call(timedelta(seconds=call.timeout_s), attempts)
     ledger = _written_ahead(progress.state.ledger, allowed, deadline=deadline)
     progress.write(ledger)
     # The call carries its ledger entry, so that raw history alone shows its possible effect.
-    told: dict[str, object] = {"limit": allowed.limit}
+    times: dict[str, object] = {"limit": allowed.limit}
     if allowed.obligation is not None:
-        told["obligation"] = ledger.obligation(allowed.obligation.obligation_id)
+        times["obligation"] = ledger.obligation(allowed.obligation.obligation_id)
     if allowed.cancel is not None:
-        told["cancels"] = ledger.cancel(allowed.cancel.call_id)
-        told["named"] = obligations_named(cancellable(progress.mission_ledger()), allowed.cancel)
+        times["cancels"] = ledger.cancel(allowed.cancel.call_id)
+        times["named"] = obligations_named(cancellable(progress.mission_ledger()), allowed.cancel)
     if allowed.side_effect:
-        told["deadline"] = deadline
-    return call.model_copy(update=told)
+        times["deadline"] = deadline
+    return call.model_copy(update=times)
 
 
 async def _sent(

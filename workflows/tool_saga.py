@@ -14,13 +14,14 @@ A mission makes the calls of its legs through the same `Caller`, and rolls back 
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import Field, JsonValue
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import (
@@ -31,30 +32,51 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import ToolNotFound, UsageError
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import names
+    from orchestrator.messages.hold import (
+        FailedCall,
+        Hold,
+        HoldRecord,
+        rolls_back_at,
+        why_not_repaired,
+    )
     from orchestrator.messages.leg import (
         LegInput,
         LegState,
         LegStatus,
         LegWaiting,
     )
-    from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+    from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy, OnFailure
+    from orchestrator.messages.observed import (
+        MODES,
+        OBSERVED,
+        Mode,
+        ObservedCall,
+        ObservedRun,
+        ObserveInput,
+    )
     from orchestrator.messages.receipts import Receipt, receipts_of
     from orchestrator.messages.rollback import RollbackReport
+    from orchestrator.messages.session import KEY_PATTERN
     from orchestrator.messages.step import OfferedTool, OfferInput
-    from orchestrator.planning.models import AgentProfile, CallTool, Fact, LegPlan
+    from orchestrator.planning.models import CODE, AgentProfile, CallTool, Fact, LegPlan
     from orchestrator.saga.ledger import Ledger, ObligationState
     from orchestrator.saga.orders import Order
-    from orchestrator.workflows import calls
+    from orchestrator.workflows import calls, ui
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
     from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
     from orchestrator.workflows.leg_view import facts_of
     from orchestrator.workflows.mission_budget import MissionBudget
+    from orchestrator.workflows.mission_hold import (
+        question_before_rollback,
+        record_of,
+        rejected_for_good,
+    )
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
-    from orchestrator.workflows.own_rollback import ABANDONED, OwnRollback
+    from orchestrator.workflows.own_rollback import OwnRollback
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
-    from orchestrator.workflows.saga_desk import Desk, desk_of_run, misused
+    from orchestrator.workflows.saga_desk import MISUSED, Desk, desk_of_run, misused
     from orchestrator.workflows.scope import work_for
     from orchestrator.workflows.waiting import finish_despite_cancel
 
@@ -64,7 +86,9 @@ with workflow.unsafe.imports_passed_through():
         from orchestrator.workflows.pydantic_ai_tools import GuardedToolset
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,29}")
-_KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_KEY: Final = re.compile(KEY_PATTERN)
+_END: Final = "end"
+"""The id of the question about an exception that leaves the block; calls have other ids."""
 _BEFORE: Final = "before"
 """The leg under which a budget counts the spending of earlier runs of the workflow."""
 _MOST_FACTS: Final = 50
@@ -75,12 +99,15 @@ _MOST_FACT_CHARACTERS: Final = 100_000
 class SagaState(Record):
     """The state of a saga that survives continue-as-new; pass `saga.state` to the next run."""
 
-    number: int = Field(default=0, description="of calls that were given no key")
-    keys: tuple[str, ...] = Field(default=(), description="that calls were given")
+    number: int = Field(default=0, description="number of calls without a key")
+    keys: tuple[str, ...] = Field(default=(), description="keys of its calls")
     ledger: Ledger = Field(default_factory=Ledger)
-    taken: Spend = Field(default_factory=Spend, description="of the budget")
+    taken: Spend = Field(default_factory=Spend, description="spending of the budget")
     facts: tuple[Fact, ...] = Field(default=(), description="answers, for the cards of later calls")
     decisions: tuple[DecisionRecord, ...] = ()
+    observed: bool | None = Field(
+        default=None, description="its calls are not guarded; None: it has made none"
+    )
 
 
 class ToolCallFailed(ApplicationError):
@@ -119,6 +146,17 @@ class ToolCallFailed(ApplicationError):
         return f"{self.outcome}: {self.reason}{wish}"
 
 
+class SagaDecision(NamedTuple):
+    """A person's decision on a failure: its effects are kept, or (None) rolled back."""
+
+    error: BaseException
+    kept: frozenset[str] | None
+    """The ids of the obligations that stood when it was decided."""
+
+
+Repair = Callable[["GuardedCall", CallTool, ToolCallFailed], Awaitable[CallTool]]
+
+
 class ToolSaga:
     """Tool calls of a workflow, each prepared, confirmed, recorded, sent and settled.
 
@@ -137,6 +175,8 @@ class ToolSaga:
         requester: str = "",
         policy: MissionPolicy | None = None,
         read_only: bool = False,
+        mode: Mode | None = None,
+        on_failure: OnFailure | None = None,
         state: SagaState | None = None,
     ) -> None:
         """Prepare a saga; nothing is sent before its first call.
@@ -147,10 +187,14 @@ class ToolSaga:
             requester: the person who asks for the calls, for rules on approvers.
             policy: of confirmations, waits and spending; it may only tighten the worker's.
             read_only: True if calls with consequences are refused.
+            mode: `observe` to make every call as it is, and only record what a guard would have
+                done, where the workers allow that; None: that of `state`, else of the plugin.
+            on_failure: `ask`: a failure after effects is asked about before it is raised, and
+                before all is rolled back; None: as the policy says.
             state: `state` of the previous run.
 
         Raises:
-            ApplicationError: the name is not valid.
+            ApplicationError: the name is not valid, or the mode is not that of the previous run.
             UsageError: the caller is not a workflow.
         """
         if not _NAME.fullmatch(name):
@@ -168,12 +212,23 @@ class ToolSaga:
         self._requester = requester
         self._policy = policy or MissionPolicy()
         self._read_only = read_only
+        self._on_failure: Final = on_failure or self._policy.on_failure
+        self._decision: SagaDecision | None = None
         self._before = state or SagaState()
         self._state = self._before
+        self._check_mode(mode, state)
+        self._observed = None if mode is None else mode == "observe"
+        if state is not None and state.observed is not None:
+            self._observed = state.observed
+        self._is_fresh = state is None
+        self._noted: ObservedRun | None = None
+        self._observing = 0
+        self._observed_calls: list[tuple[ObservedCall, datetime]] = []
         if state is not None:
             self._budget.resume({_BEFORE: state.taken}, {})
         self._limit = budget
         self._catalog: CatalogPin | None = None
+        self._pinning = asyncio.Lock()
         self._under_way: dict[str, GuardedCall] = {}
         self._tasks: dict[str, asyncio.Task[object]] = {}
         self._failed: list[str] = []
@@ -181,7 +236,26 @@ class ToolSaga:
         self._rollback = OwnRollback(self.saga_id, requester, workflow_id=info.workflow_id)
         self._rolled_back: Ledger | None = None
 
+    def _check_mode(self, mode: Mode | None, state: SagaState | None) -> None:
+        """Refuse another mode than that of the earlier runs of the workflow."""
+        if mode is not None and mode not in MODES:
+            raise misused(f"{mode!r} is no mode of a saga; it has one of: {', '.join(MODES)}")
+        before = None if state is None else state.observed
+        if before is not None and mode is not None and before != (mode == "observe"):
+            was = OBSERVED if before else "guarded"
+            raise misused(
+                f"the saga {self.saga_id} was {was} in the run before, and stays so to its "
+                "end: leave the mode out where the state is passed"
+            )
+
     # -- state ------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> Mode | None:
+        """Its mode; None before the first call, if the worker decides."""
+        if self._observed is None:
+            return None
+        return "observe" if self._observed else "guard"
 
     @property
     def state(self) -> SagaState:
@@ -190,10 +264,10 @@ class ToolSaga:
         Raises:
             ApplicationError: a call is under way, which the next run would not know.
         """
-        if self._under_way:
+        if self.is_calling:
             raise misused(
-                f"{len(self._under_way)} calls of the saga are under way: wait for them, then "
-                "continue as new with its state"
+                f"{len(self._under_way) + self._observing} calls of the saga are under way: wait "
+                "for them, then continue as new with its state"
             )
         return self._state.model_copy(update={"ledger": self.ledger})
 
@@ -202,13 +276,19 @@ class ToolSaga:
         """The obligations that its calls left; after a rollback, their final states."""
         if self._rolled_back is not None:
             return self._rolled_back
+        if self._observed_calls:  # merged when they are looked at: most workflows never do
+            ledger = self._state.ledger
+            for made, at in self._observed_calls:
+                ledger = made.entered(ledger, at=at)
+            self._observed_calls.clear()
+            self._state = self._state.model_copy(update={"ledger": ledger})
         calls_under_way = (call.progress.state.ledger for call in self._under_way.values())
         return Ledger.merged([self._state.ledger, *calls_under_way])
 
     @property
     def is_calling(self) -> bool:
         """True while a call is under way."""
-        return bool(self._under_way)
+        return bool(self._under_way or self._observing)
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -232,10 +312,11 @@ class ToolSaga:
     async def call(
         self,
         tool: str,
-        arguments: JsonObject | None = None,
+        arguments: Mapping[str, JsonValue] | None = None,
         *,
         reason: str = "",
         key: str | None = None,
+        on_failure: OnFailure | None = None,
     ) -> JsonValue:
         """Make one call and return its answer; several may be under way at once.
 
@@ -245,6 +326,8 @@ class ToolSaga:
             reason: the reason for the call, for the person who reads its card.
             key: names the call, in place of its number, so that a workflow that calls in another
                 order after a reset keeps the idempotency key of each call. Unique in the saga.
+            on_failure: `rollback`: the failure is raised at once, for a block that handles it;
+                None: as the saga's.
 
         Raises:
             ToolCallFailed: the call was not made, or did not succeed.
@@ -254,14 +337,18 @@ class ToolSaga:
         if self._desk is None:
             raise misused("calls are made inside of `async with ToolSaga(...) as saga`")
         leg_id = self._next_id(key)
-        terms = self._terms(leg_id, tool, await self._pinned())
+        pinned = await self._pinned()
+        if self._observed:
+            return await self._observe(leg_id, tool, dict(arguments or {}), reason, pinned)
+        terms = self._terms(leg_id, tool, pinned)
         made = GuardedCall(self, terms, self._budget, self._limits)
         self._under_way[leg_id] = made
         if (task := asyncio.current_task()) is not None:
             self._tasks[leg_id] = task
-        wanted = CallTool(tool=tool, arguments=arguments or {}, reason=reason)
+        wanted = CallTool(tool=tool, arguments=dict(arguments or {}), reason=reason)
+        asks = (on_failure or self._on_failure) == "ask"
         try:
-            answer = await made.run(wanted)
+            answer = await made.run(wanted, self._repair if asks else None)
         except LOST as error:
             self._settle(leg_id, made)
             if isinstance(error, ToolCallFailed):
@@ -270,10 +357,137 @@ class ToolSaga:
         self._settle(leg_id, made)
         return answer
 
+    # -- before a rollback ------------------------------------------------------------------------
+
+    async def _repair(
+        self, made: "GuardedCall", wanted: CallTool, failed: ToolCallFailed
+    ) -> CallTool:
+        """Return the call to make after a failure, as a person decides.
+
+        Raises:
+            ToolCallFailed: the given one; all is rolled back or kept.
+        """
+        if rejected_for_good(made.progress.state.decisions):
+            raise failed
+        call = FailedCall(tool=wanted.tool, arguments=wanted.arguments)
+        decided = await self._decide(made, Hold(error=failed.message, failed=call), failed)
+        if decided is None or decided.decision != "repair":
+            raise failed
+        changed = {**wanted.arguments, **(decided.arguments or {})}
+        return wanted.model_copy(update={"arguments": changed})
+
+    async def _decide(
+        self, asking: "GuardedCall", hold: Hold, error: BaseException
+    ) -> HoldRecord | None:
+        """Ask about a failure; None: nothing stands, or only a rollback can find out what does."""
+        ledger = self.ledger
+        if why_not_repaired(ledger):
+            return None
+        limit = self._policy.hold_limit
+        question = question_before_rollback(
+            hold,
+            ledger,
+            question_id=names.hold_id(asking.progress.leg.call_id),
+            mission_id=self.saga_id,
+            limit=limit,
+        )
+        if question is None:
+            return None
+        asked_at = workflow.now()
+        answer = await asking.questions.decide(
+            question, lambda: rolls_back_at(self.ledger, asked_at, limit)
+        )
+        record = record_of(question, answer)
+        if record.decision != "repair":
+            known = frozenset(one.obligation_id for one in self.ledger.live())
+            self._decision = SagaDecision(error, known if record.decision == "keep" else None)
+        return record
+
+    async def _decide_at_end(self, error: BaseException) -> None:
+        """Ask about an exception that leaves the block, unless its failure was decided on."""
+        is_misuse = isinstance(error, ApplicationError) and error.type == MISUSED
+        over = workflow.cancellation_reason() is not None or is_cancelled_exception(error)
+        if self._on_failure != "ask" or is_misuse or over or self._is_decided:
+            return
+        terms = self._terms(_END, "", await self._pinned())
+        asking = GuardedCall(self, terms, self._budget, self._limits)
+        self._under_way[_END] = asking
+        try:
+            refusal = "the block of the saga has ended"
+            await self._decide(asking, Hold(error=first_words(error), no_repair=refusal), error)
+        finally:
+            del self._under_way[_END]
+            self.changed()
+
+    @property
+    def _is_decided(self) -> bool:
+        """True if a person decided on all that stands now."""
+        decided = self._decision
+        return decided is not None and (
+            decided.kept is None
+            or all(one.obligation_id in decided.kept for one in self.ledger.live())
+        )
+
     async def _pinned(self) -> CatalogPin:
-        if self._catalog is None:
-            self._catalog = await calls.pin_catalog(here=True)
-        return self._catalog
+        async with self._pinning:
+            if self._catalog is None:
+                self._catalog = pinned = await calls.pin_catalog(here=True)
+                if self._observed is None:
+                    self._observed = pinned.observes
+                self._state = self._state.model_copy(update={"observed": self._observed})
+                self._note()
+            return self._catalog
+
+    async def _observe(
+        self, leg_id: str, tool: str, arguments: JsonObject, reason: str, catalog: CatalogPin
+    ) -> JsonValue:
+        """Make a call as it is, and return what its provider answered.
+
+        Raises:
+            ToolCallFailed, asyncio.CancelledError: as for a guarded call.
+        """
+        earlier = workflow.info().continued_run_id
+        if earlier and self._is_fresh:  # a run before may have had calls of these ids
+            leg_id = f"{leg_id}-{earlier[:8]}"
+        wanted = ObserveInput(
+            call_id=names.call_id(self.saga_id, leg_id, 1),
+            mission_id=self.saga_id,
+            leg_id=leg_id,
+            tool=tool,
+            catalog_digest=catalog.digest,
+            origin=workflow.info().first_execution_run_id,
+            arguments=arguments,
+            reason=reason,
+            timeout_s=self._policy.call_timeout.total_seconds(),
+            attempts=self._policy.call_attempts,
+        )
+        self._observing += 1
+        try:
+            made, cancelled = await finish_despite_cancel(calls.observe_call(wanted))
+        except ActivityError as error:
+            raise ToolCallFailed(tool, "invalid", first_words(error)) from error
+        finally:
+            self._observing -= 1
+        if made.obligation is not None or made.cancel is not None:
+            self._observed_calls.append((made, workflow.now()))
+        if cancelled:
+            raise asyncio.CancelledError
+        if not made.is_answered:
+            raise ToolCallFailed(tool, made.outcome.kind, made.outcome.why, body=made.outcome.body)
+        return made.outcome.body
+
+    def _note(self, failed: str = "", *, ended: bool = False) -> None:
+        """Note for lists and reports that the saga is not guarded, and on what terms."""
+        if self._observed:
+            noted = ObservedRun(
+                policy=self._policy,
+                budget=self._limit,
+                requester=self._requester,
+                failed=failed,
+                ended=ended,
+            )
+            ui.note_observed(self.saga_id, noted, before=self._noted)
+            self._noted = noted
 
     # -- for agents -------------------------------------------------------------------------------
 
@@ -287,7 +501,7 @@ class ToolSaga:
         with workflow.unsafe.imports_passed_through():
             from orchestrator.workflows.pydantic_ai_tools import GuardedToolset
 
-        return GuardedToolset(self, tools, prune=prune)
+        return GuardedToolset(_ForAgents(self), tools, prune=prune)
 
     async def function_tools(
         self, *, tools: Sequence[str], request: str = ""
@@ -302,7 +516,7 @@ class ToolSaga:
         with workflow.unsafe.imports_passed_through():
             from orchestrator.workflows.openai_agents_tools import function_tools
 
-        return await function_tools(self, tools, request=request)
+        return await function_tools(_ForAgents(self), tools, request=request)
 
     async def offered(self, tools: Sequence[str], request: str) -> Sequence[OfferedTool]:
         """Return the tools to offer to an agent, for frameworks without a method above."""
@@ -333,7 +547,7 @@ class ToolSaga:
                 goal="",
                 agent=AgentProfile(name=workflow.info().workflow_type),
                 orders=(order,),
-                planned_by="code",
+                planned_by=CODE,
             ),
             facts=self._state.facts,
             budget=self._limit,
@@ -373,6 +587,13 @@ class ToolSaga:
     async def __aenter__(self) -> "ToolSaga":
         """Register the saga at the workflow's desk, where people decide on its cards."""
         desk = desk_of_run()
+        if desk.was_observed and self._is_fresh:
+            if self._observed is False:
+                raise misused(
+                    f"an earlier run of the workflow was {OBSERVED}, and it stays so to its end: "
+                    "leave the mode of the saga out, or start another workflow"
+                )
+            self._observed = True
         desk.begin(self)
         self._desk = desk
         return self
@@ -390,31 +611,38 @@ class ToolSaga:
         """
         if error is not None and not isinstance(error, LOST):
             return  # continue-as-new, or a worker that evicts the run: nothing has failed
-        _, cancelled = await finish_despite_cancel(self._end(error))
-        if cancelled and error is None and self._rolled_back is None:
+        _, cancelled = await finish_despite_cancel(self._settle_all(error))
+        if error is not None and not cancelled and not self._observed and self.ledger.live():
+            try:
+                await self._decide_at_end(error)
+            except asyncio.CancelledError:
+                cancelled = True
+        _, cancelled_later = await finish_despite_cancel(self._end(error))
+        if (cancelled or cancelled_later) and error is None and self._rolled_back is None:
             raise asyncio.CancelledError
 
-    async def _end(self, error: BaseException | None) -> None:
-        work_for(self)
+    async def _settle_all(self, error: BaseException | None) -> None:
         if error is not None:
             for task in self._tasks.values():
                 task.cancel()
-        await workflow.wait_condition(lambda: not self._under_way)
-        unknown = [
-            one
-            for one in self.ledger.obligations
-            if one.state is ObligationState.INTENDED and error is None
-        ]
-        if error is None and unknown:
-            reason = "whether it took effect is unknown; all was rolled back"
-            failure = ToolCallFailed(unknown[0].tool, "unknown", reason)
+        await workflow.wait_condition(lambda: not self.is_calling)
+
+    async def _end(self, error: BaseException | None) -> None:
+        work_for(self)
+        if self._observed:
+            self._note("" if error is None else first_words(error), ended=True)
+            await self._close()
+            return
+        failure = self._failure_of_block() if error is None else None
+        if failure is not None:
             await self._roll_back(failure)
             await self._close()
             raise failure
-        if error is not None:
+        kept = self._decision is not None and self._decision.kept is not None and self._is_decided
+        if error is not None and not kept:
             await self._roll_back(error)
         else:
-            if self._failed and self.ledger.live():
+            if error is None and self._failed and self.ledger.live():
                 workflow.logger.warning(
                     "the saga %s stands although %s, for its block caught that: let ToolCallFailed "
                     "leave the block where all is to be cancelled",
@@ -423,13 +651,22 @@ class ToolSaga:
                 )
             abandoned = await calls.conclude_saga(self.saga_id, self.ledger)
             if abandoned.live():
-                await self._rollback.run(ABANDONED, abandoned)
+                await self._rollback.run_abandoned(abandoned)
         await self._close()
+
+    def _failure_of_block(self) -> BaseException | None:
+        """Return the failure for which a block without an exception is rolled back; else None."""
+        for one in self.ledger.obligations:
+            if one.state is ObligationState.INTENDED:
+                reason = "whether it took effect is unknown; all was rolled back"
+                return ToolCallFailed(one.tool, "unknown", reason)
+        decided = self._decision
+        return decided.error if decided is not None and decided.kept is None else None
 
     async def _roll_back(self, error: BaseException) -> None:
         ledger = self.ledger
         if not ledger.live():
-            abandoned = await calls.conclude_mission(self.saga_id, ledger)
+            abandoned = await calls.conclude_mission(self.saga_id, ledger, is_saga=True)
             ledger = Ledger.united([ledger, abandoned])
         if ledger.live():
             report = await self._rollback.run(first_words(error), ledger)
@@ -466,6 +703,18 @@ class ToolSaga:
         self._rollback.hear(report)
 
 
+class _ForAgents:
+    """The calls of a saga for an agent, whose model may recover from a failure: nobody is asked."""
+
+    def __init__(self, saga: ToolSaga) -> None:
+        self._saga = saga
+        self.offered: Final = saga.offered
+
+    async def call(self, tool: str, arguments: JsonObject, *, reason: str = "") -> JsonValue:
+        """Make one call and return its answer."""
+        return await self._saga.call(tool, arguments, reason=reason, on_failure="rollback")
+
+
 class GuardedCall:
     """A call under way."""
 
@@ -487,14 +736,28 @@ class GuardedCall:
         """Show why the call waits for state that workers are missing; empty: no longer waiting."""
         self.progress.stall(why)
 
-    async def run(self, wanted: CallTool) -> JsonValue:
+    async def run(self, wanted: CallTool, repair: Repair | None = None) -> JsonValue:
         """Make the call and return its answer.
+
+        Args:
+            wanted: the call.
+            repair: asks about a failure, and returns the call that is made after it.
 
         Raises:
             ToolCallFailed: the call did not succeed.
         """
         work_for(self)
         self.progress.begin(workflow.now())
+        while True:
+            try:
+                return await self._made(wanted)
+            except ToolCallFailed as failed:
+                if repair is None:
+                    raise
+                wanted = await repair(self, wanted, failed)
+                self.progress.try_again()
+
+    async def _made(self, wanted: CallTool) -> JsonValue:
         self.progress.begin_step()
         try:
             await self._caller.call(wanted)

@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegWaiting
+    from orchestrator.messages.observed import SEARCHED_AS, ObservedRun
     from orchestrator.saga.ledger import Ledger
     from orchestrator.workflows.mission_page import MissionPage
     from orchestrator.workflows.rollback_page import RollbackPage
@@ -67,6 +68,13 @@ def note_saga(
             [_several(sa.AGENT, sagas), _several(sa.WAITING_FOR, waits_for)]
         )
     return now
+
+
+def note_observed(mission_id: str, noted: ObservedRun, *, before: ObservedRun | None) -> None:
+    """Note in the memo, and for searches, that a mission or a saga is not guarded."""
+    if noted != before:
+        workflow.upsert_search_attributes([sa.MODE.value_set(SEARCHED_AS)])
+        workflow.upsert_memo({f"{names.OBSERVED_MEMO}{mission_id}": noted})
 
 
 def note_waits(
@@ -136,6 +144,7 @@ UNTIL_TAKEN = "until its provider takes calls again"
 PREPARE_CALL = "prepare {tool}"
 PREPARE_OVERCHARGE = "ask about the overcharge of {tool}"
 INVOKE_TOOL = "{tool}"
+OBSERVE_CALL = "{tool} (observed, not guarded)"
 INVOKE_APPROVED = "{tool}, approved by {approver}"
 CONCLUDE_MISSION = "note that what it made stands"
 COLLECT_LEDGER = "collect the ledger"
@@ -149,7 +158,9 @@ REMINDER = "reminder {number}: nobody has decided on {tool} yet"
 CONFIRMATION_EXPIRES = "the card for {tool} expires"
 CHECK_MODEL = "look up the model {model}"
 MODEL_RETRY = "until the model is asked again: {reason}"
+HOLD_EXPIRES = "all is rolled back unless somebody decides"
 QUESTION_EXPIRES = "the question expires: {question}"
+SESSION_IDLE = "the session's idle limit"
 UNTIL_ROLLBACK = "until the rollback is started again"
 UNTIL_RETRY = "until {tool} is tried again: {what}"
 UNTIL_SETTLED = "until {tool} can no longer arrive: {what}"

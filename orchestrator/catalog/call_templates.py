@@ -64,6 +64,11 @@ def fill_template(
     return {name: value for name, value in filled.items() if value is not None}
 
 
+def is_version(name: str) -> bool:
+    """Return True for the input with the version of a thing (RFC 9110, 13.1.1), which is no id."""
+    return name.lower() == "if-match"
+
+
 def is_blank(text: str) -> bool:
     """Return True if a text has no visible character."""
     return all(category(character)[0] in "CZ" for character in text)

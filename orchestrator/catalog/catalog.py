@@ -1,7 +1,9 @@
 """The catalog: the compiled tools of a set of documents, named by a content digest."""
 
 import hashlib
+import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any, Final, cast
 from pydantic import JsonValue
 from rapidfuzz import fuzz, process
 
+from orchestrator.catalog.call_templates import is_version
 from orchestrator.catalog.compile import compile_documents
 from orchestrator.catalog.functions import compile_functions
 from orchestrator.catalog.operations import SkippedOperation, UnreadFile
@@ -30,6 +33,7 @@ from orchestrator.core.errors import (
     UnreadWarning,
     UsageError,
 )
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.canonical import canonical_object, canonical_text
 from orchestrator.json_schema.document import DocumentNode
@@ -39,6 +43,10 @@ _NEAR_ENOUGH = 70
 GONE: Final = frozenset({404, 410})
 """HTTP statuses for a resource that does not exist."""
 _FORMAT = 1
+_VERSION: Final = re.compile(
+    r"v?[0-9]+(?:[._-][0-9]+){0,2}|v[0-9]+(?:alpha|beta)[0-9]*", re.IGNORECASE
+)
+"""A step of an address: v2, 2.0, 2024-08-13, v1beta1."""
 
 
 class Catalog:
@@ -197,6 +205,46 @@ def declares_gone(catalog: Catalog, tool: Tool) -> bool:
     return not declared_statuses(catalog, tool).isdisjoint(map(str, GONE))
 
 
+def version_reader(tools: Iterable[Tool], cancel: Tool) -> Tool | None:
+    """Return the tool that shows the version which a conditional cancel sends as `If-Match`.
+
+    It is the GET of the cancel's own path (RFC 9110, section 13.1.1).
+    """
+    if not any(b.location == "header" and is_version(b.field) for b in cancel.bindings):
+        return None
+    place = (cancel.document, cancel.server, cancel.path)
+    for tool in tools:
+        is_there = (tool.document, tool.server, tool.path) == place
+        if is_there and tool.method == "GET" and not tool.is_side_effect:
+            return tool
+    return None
+
+
+def other_versions(catalog: Catalog, tool: Tool) -> tuple[str, ...]:
+    """Return the tools that are this one at other versions of its address, deprecated ones last.
+
+    `POST /v1/pickups` and `POST /v2/pickups` are two versions.
+    """
+    same = _versions(catalog).get(_unversioned(tool), ())
+    names = (other.name for other in same if other.name != tool.name)
+    return tuple(sorted(names, key=lambda name: (catalog.tools[name].deprecated, name)))
+
+
+@read_once
+def _versions(catalog: Catalog) -> Mapping[tuple[str, ...], Sequence[Tool]]:
+    found: defaultdict[tuple[str, ...], list[Tool]] = defaultdict(list)
+    for tool in catalog.tools.values():
+        if tool.path:
+            found[_unversioned(tool)].append(tool)
+    return found
+
+
+def _unversioned(tool: Tool) -> tuple[str, ...]:
+    """Return the method and the address of a tool, without the step of its version."""
+    steps = re.sub(r"\{[^{}]*\}", "{}", f"{tool.server}{tool.path}").split("/")
+    return tool.method, tool.effect, *(step for step in steps if not _VERSION.fullmatch(step))
+
+
 def declared_statuses(catalog: Catalog, tool: Tool) -> frozenset[str]:
     """Return the declared statuses as written: `200`, `4XX`, `default`; none without a document."""
     document = catalog.documents.get(tool.document)
@@ -293,7 +341,8 @@ def unpack(content: Any, digest: str) -> Catalog:
             raise ValueError(f"it is of the format {content['format']!r}")
         documents, shared = content["documents"], content["shared"]
         tools: JsonObject = {
-            name: _unpacked(tool, shared) for name, tool in content["tools"].items()
+            name: {**tool, **{field: _whole(tool[field], shared) for field in SCHEMA_FIELDS}}
+            for name, tool in content["tools"].items()
         }
         found = content_digest(documents, tools)
     except (AttributeError, LookupError, TypeError) as error:
@@ -302,10 +351,6 @@ def unpack(content: Any, digest: str) -> Catalog:
         raise ValueError(f"its content has the digest {found[:12]}")
     compiled = {name: Tool.model_validate(tool) for name, tool in tools.items()}
     return Catalog(documents, compiled, digest=digest)
-
-
-def _unpacked(tool: JsonObject, shared: list[JsonValue]) -> JsonObject:
-    return {**tool, **{field: _whole(tool[field], shared) for field in SCHEMA_FIELDS}}
 
 
 def _whole(schema: Any, shared: list[JsonValue]) -> JsonValue:

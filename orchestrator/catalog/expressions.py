@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, cast
 
 from pydantic import JsonValue
@@ -116,6 +117,7 @@ def _check_constant(value: JsonValue) -> None:
             waiting.extend(part.values() if isinstance(part, dict) else part)
 
 
+@lru_cache(maxsize=4096)
 def parse_expression(text: str) -> Expression:
     """Read one runtime expression.
 
@@ -163,9 +165,12 @@ class Condition:
             return (value is not None) is (self.operator == "present")
         if value is None:
             return None
-        return _is_equal(value, self.literal) is (self.operator == "==")
+        # JSON distinguishes true from 1, unlike Python.
+        is_of_kind = isinstance(value, bool) is isinstance(self.literal, bool)
+        return (is_of_kind and value == self.literal) is (self.operator == "==")
 
 
+@lru_cache(maxsize=4096)
 def parse_condition(text: str) -> Condition:
     """Read one condition.
 
@@ -227,8 +232,3 @@ def follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
         return follow(value, path)
     except LookupError:
         return None
-
-
-def _is_equal(value: JsonValue, literal: str | int | float | bool | None) -> bool:
-    # JSON distinguishes true from 1, unlike Python.
-    return isinstance(value, bool) is isinstance(literal, bool) and value == literal

@@ -325,7 +325,10 @@ def _read_sentence(words: Sequence[str], name: str, *, holds: bool) -> Reading:
         return Reading(reads=_is_returned(name, words))
     if head is Action.UNKNOWN:
         # An unknown first word may be a verb, except in a phrase such as "a tool to find".
-        stated = _begins_without_verb(words) and not _READING.isdisjoint(verbs)
+        is_phrase = (
+            words[0] in STOP_WORDS or words[0].endswith("ly") or words[1:2] in (["|"], [":"])
+        )
+        stated = is_phrase and not _READING.isdisjoint(verbs)
         return Reading(reads=stated or _is_search_performed(words))
     return Reading(reads=stem(words[0]) not in (_WARY | _COMPUTING if holds else _WARY))
 
@@ -339,10 +342,6 @@ def _is_returned(name: str, words: Sequence[str]) -> bool:
     thing = name_words(namespace_of(name)[1])[0]
     said = [word for before, word in pairwise(words) if before not in _BEFORE_VERBS]
     return not _may_order(thing) and not {thing, f"{thing}s"}.isdisjoint(said)
-
-
-def _begins_without_verb(words: Sequence[str]) -> bool:
-    return words[0] in STOP_WORDS or words[0].endswith("ly") or words[1:2] in (["|"], [":"])
 
 
 def _is_search_performed(words: Sequence[str]) -> bool:

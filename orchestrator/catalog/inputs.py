@@ -70,7 +70,8 @@ def find_key(operation: Operation, fields: Sequence[_Field]) -> IdempotencyKey |
         found = [f for f in able if _is_key(f, operation)]
     for taken in sorted(found, key=lambda f: _PLACES.index(f.binding.location)):
         schema = taken.schema if isinstance(taken.schema, dict) else {}
-        if (form := _form_of(operation.schemas.inputs.opened(schema))) is not None:
+        opened = operation.schemas.inputs.opened(schema)
+        if (form := _fitting(json.dumps(opened, sort_keys=True, default=str))) is not None:
             location, name = taken.binding.location, taken.binding.field
             return IdempotencyKey(location=location, field=name, form=form[0], length=form[1])
         if declared is not None or taken.binding.required:
@@ -107,10 +108,6 @@ def _is_key(field: _Field, operation: Operation) -> bool:
 def _is_text(schema: JsonObject) -> bool:
     kind = schema.get("type", "string")
     return kind == "string" or (isinstance(kind, list) and "string" in kind)
-
-
-def _form_of(schema: JsonObject) -> tuple[KeyForm, int] | None:
-    return _fitting(json.dumps(schema, sort_keys=True, default=str))
 
 
 @lru_cache(maxsize=1 << 10)
@@ -425,10 +422,10 @@ def _part_schema(media_type: DocumentNode, name: str, schema: JsonValue) -> Json
 
 def _as_file(schema: JsonObject) -> JsonObject:
     """Return a schema of text, or of anything, as the schema of a file's content."""
-    is_told = {"format", "contentEncoding", "contentMediaType", "$ref", "enum"} & {*schema}
+    declared = {"format", "contentEncoding", "contentMediaType", "$ref", "enum"} & {*schema}
     return (
         schema
-        if is_told or not _types_of(schema) <= {"string", None}
+        if declared or not _types_of(schema) <= {"string", None}
         else {**schema, "format": "binary"}
     )
 

@@ -112,9 +112,9 @@ def units_of(name: str, *schemas: JsonObject) -> Units:
     The first schema that states anything decides, because the others describe more than this
     number.
     """
-    declared = next((d for schema in schemas if (d := _declared(schema)) is not None), None)
-    if declared is not None:
-        return Units(declared)
+    for schema in schemas:
+        if (declared := minor_units_in(schema.get(MINOR_UNITS))) is not None:
+            return Units(declared)
     words = frozenset(name_words(name))
     named = frozenset(unit for unit, names in _UNIT_NAMES.items() if names & words)
     said = next((found for schema in schemas if (found := _described(schema))), frozenset[Unit]())
@@ -188,10 +188,6 @@ def property_of(
 def _is_whole(amount: JsonValue) -> bool:
     value = as_decimal(amount)
     return value is not None and value == value.to_integral_value()
-
-
-def _declared(schema: JsonObject) -> MinorUnits | None:
-    return minor_units_in(schema.get(MINOR_UNITS))
 
 
 def _described(schema: JsonObject) -> frozenset[Unit]:

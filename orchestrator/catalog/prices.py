@@ -5,6 +5,7 @@ not determine the number or its unit.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -51,6 +52,10 @@ from orchestrator.language.words import name_words
 _MOST_AMOUNTS: Final = 10_000
 """Largest number of amounts in an answer that are examined."""
 _MOST_DOUBTS: Final = 12
+_TIMES: Final = re.compile(
+    r"\s*+(?:[x\u00d7*]\s*+\d{1,9}|\d{1,9}\s*+[x\u00d7*])\s*+", re.IGNORECASE
+)
+"""A factor with its sign."""
 Ids = frozenset[tuple[str, str]]
 """Names of arguments with their values as text."""
 _SCALARS: Final = ("boolean", "integer", "number", "string")
@@ -248,7 +253,8 @@ def _may_count(value: JsonValue) -> bool:
     """
     if isinstance(value, str):
         found = written_number(value)
-        return value.endswith(UNCLEAR) or (found is not None and not 0 <= found.number <= 1)
+        is_number = found is not None and not 0 <= found.number <= 1
+        return value.endswith(UNCLEAR) or is_number or _TIMES.fullmatch(value) is not None
     number = as_decimal(value)
     return number is not None and not 0 <= number <= 1
 

@@ -5,7 +5,7 @@ room use prices.py, which makes that body by the document's schemas.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -302,10 +302,10 @@ def money_like_in(value: JsonValue) -> Iterator[Money]:
     yield from _money_like(value, "", "", is_alone=False)
 
 
-def _money_like(value: JsonValue, above: str, beside: str, *, is_alone: bool) -> Iterator[Money]:
+def _money_like(value: JsonValue, above: str, sibling: str, *, is_alone: bool) -> Iterator[Money]:
     if isinstance(value, list):
         for member in value:
-            yield from _money_like(member, above, beside, is_alone=is_alone)
+            yield from _money_like(member, above, sibling, is_alone=is_alone)
     elif isinstance(value, dict):
         nearby, own = currency_of(value, above), currency_of(value)
         is_single = sum(not names_currency(name) for name in value) == 1
@@ -316,11 +316,11 @@ def _money_like(value: JsonValue, above: str, beside: str, *, is_alone: bool) ->
         if written is None or written.number < 0:
             return
         is_text = isinstance(value, str)
-        code = written.currency or (above if is_text or is_alone else beside)
+        code = written.currency or (above if is_text or is_alone else sibling)
         cents = _CENTS.search(str(value))
         has_cents = cents is not None and len(cents[1]) <= currencies.EXPONENTS.get(code, 0)
         if currencies.exists(code) and (
-            written.currency or has_cents or (is_alone and beside == code)
+            written.currency or has_cents or (is_alone and sibling == code)
         ):
             yield Money(amount=written.number, currency=code)
 
@@ -355,16 +355,42 @@ def charged_in(body: JsonValue) -> Money | None:
     """Return the charge that an answer states; None if it is not plain.
 
     A part may be taken now and the rest later, but never more than the price: the higher amount was
-    charged. If the amounts are in different currencies, the taken amount counts.
+    charged. If the amounts are in different currencies, the taken amount counts. A taken amount in
+    unclear units is no other than the stated one if one of its readings is.
     """
     stated = _every_price(body)
     taken = frozenset(_amounts_named(body, _is_taken, "", _MOST_TAKEN_LEVELS))
     known = frozenset(money for money in stated if money is not None)
+    unclear = (_readings_of(text) for text in _unclear_taken(body, _MOST_TAKEN_LEVELS))
+    if any(known.isdisjoint(readings) for readings in unclear):
+        return None
     if not taken or known != stated or len({money.currency for money in taken}) > 1:
         return _only(stated)
     (currency,) = {money.currency for money in taken}
     nearby = frozenset(money for money in known if money.currency == currency)
     return max(taken | nearby, key=lambda money: money.amount)
+
+
+def _unclear_taken(value: JsonValue, levels: int) -> Iterator[str]:
+    """Yield the amounts in unclear units under the names of what was taken."""
+    if not isinstance(value, dict) or not levels:
+        return
+    for name, inner in value.items():
+        if not _is_taken(name):
+            yield from _unclear_taken(inner, levels - 1)
+            continue
+        held: Iterable[JsonValue] = inner.values() if isinstance(inner, dict) else (inner,)
+        yield from (one for one in held if isinstance(one, str) and one.endswith(UNCLEAR))
+
+
+def _readings_of(unclear: str) -> tuple[Money, ...]:
+    """Return both amounts that a number in unclear units may be; none if it is not ours."""
+    number, code = (*unclear.split(maxsplit=2), "", "")[:2]
+    amount, currency = as_decimal(number), code.rstrip(",")
+    if amount is None or amount < 0 or not currencies.exists(currency):
+        return ()
+    small = amount.scaleb(-currencies.EXPONENTS.get(currency, 0))
+    return Money(amount=amount, currency=currency), Money(amount=small, currency=currency)
 
 
 def _is_taken(name: str) -> bool:

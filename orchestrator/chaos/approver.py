@@ -1,7 +1,7 @@
 """The kit's approver, which decides on every card that opens by the mission's script."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from temporalio.service import RPCError
 
@@ -14,6 +14,7 @@ from orchestrator.core.errors import OrchestratorError
 
 APPROVER = "chaos@example.com"
 _LOOKS_EVERY_S = 0.15
+Find = Callable[[str], MissionScript | None]
 _OVERCHARGED = "-overcharge"
 """Suffix of a call's id on the card about a charge above the approved price."""
 
@@ -25,9 +26,12 @@ class Approver:
         async with Approver(client, scripts) as approver: ...
     """
 
-    def __init__(self, client: MissionClient, scripts: Iterable[MissionScript]) -> None:
+    def __init__(
+        self, client: MissionClient, scripts: Iterable[MissionScript], *, find: Find | None = None
+    ) -> None:
+        """Decide by these scripts, or those that `find` returns for the missions of cards."""
         self._client = client
-        self._scripts = {script.mission_id: script for script in scripts}
+        self._find = find or {script.mission_id: script for script in scripts}.get
         self._cards: dict[str, list[str]] = {}
         self._busy: dict[str, asyncio.Task[None]] = {}
         self.approved: list[ApprovedCall] = []
@@ -57,22 +61,22 @@ class Approver:
     def _begin(self, card: ConfirmationCard) -> None:
         """Decide on a card in a task, unless there is one already."""
         named = card.confirmation_id
-        if card.mission_id in self._scripts and named not in self._busy:
-            task = self._busy[named] = asyncio.create_task(self._decide_on(card))
+        script = self._find(card.mission_id)
+        if script is not None and named not in self._busy:
+            task = self._busy[named] = asyncio.create_task(self._decide_on(card, script))
             task.add_done_callback(lambda _: self._busy.pop(named, None))
 
-    async def _decide_on(self, card: ConfirmationCard) -> None:
+    async def _decide_on(self, card: ConfirmationCard, script: MissionScript) -> None:
         """Decide; after an error an open card is found again at the next look."""
         try:
-            await self._decide(card)
+            await self._decide(card, script)
         except OrchestratorError:
             return
         except RPCError as error:
             if not is_transient(error):
                 raise
 
-    async def _decide(self, card: ConfirmationCard) -> None:
-        script = self._scripts[card.mission_id]
+    async def _decide(self, card: ConfirmationCard, script: MissionScript) -> None:
         seen = self._cards.setdefault(card.mission_id, [])
         is_new = card.confirmation_id not in seen
         if is_new:

@@ -9,13 +9,13 @@ from pydantic import TypeAdapter
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.crew import Crew
 from orchestrator.chaos.fault_injector import FaultInjector, Rewind, VaultChanges
 from orchestrator.chaos.model_faults import ModelledRun
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.scenarios.plan import LATEST_S, MissionScript, fault_of, schedule_strikes
+from orchestrator.chaos.user_workflows import UserWorkflow, missions_of
 from orchestrator.chaos.verdicts.evidence import (
     Account,
     ApprovedCall,
@@ -78,10 +78,12 @@ async def run_scripts(
     *,
     on_end: OnEnd,
     modelled: ModelledRun | None = None,
+    workflow: UserWorkflow | None = None,
 ) -> ChaosReport:
     """Run the missions of these scripts on a started stack and return the verdict.
 
     `on_end` is called with each settled mission; `modelled` is the model that plans them, if any.
+    With a `workflow`, its runs take the place of missions.
     """
     case = RunJudge(stack, options, reproduce)
     client, vault = await stack.client(), VaultChanges(stack)
@@ -94,14 +96,19 @@ async def run_scripts(
     ):
         await sandbox.set_faults([rule for script in scripts for rule in script.rules])
         rewind = Rewind(stack)
+        missions = missions_of(client, sandbox, workflow, stack)
         conductor = Conductor(
-            client,
-            sandbox,
+            missions,
             settle_within_s=options.settle_within_s,
             on_end=on_end,
             rewound=rewind.over,
         )
-        async with Approver(client, scripts) as approver:
+        pilots: Sequence[str] = ()
+        async with missions.approver(scripts) as approver:
+            if workflow is not None:
+                pilot = MissionScript(index=-1, mission_id="pilot", goal=workflow.target)
+                await missions.fly(pilot)
+                pilots = await missions.ids(pilot)
             async with FaultInjector(stack, crew, vault, strikes, options.postgres) as injector:
                 forward = [script for script in scripts if not script.is_rewound]
                 accounts = await conductor.play_all(forward, at_once=options.at_once)
@@ -112,7 +119,7 @@ async def run_scripts(
         fired[ChaosFault.TWO_VERSIONS] += len(newer)
         fired += Counter() if modelled is None else modelled.fired
         fired[ChaosFault.RESTORE_SERVER] += rewind.over.is_set()
-        seen = Seen(tuple(approver.approved), vault.values)
+        seen = Seen(tuple(approver.approved), vault.values, frozenset(pilots))
         return await case.verdict(
             sandbox, scripts, accounts, fired=fired, planned=Counter(), seen=seen
         )

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from copy import copy
+from typing import Final, Self
 from uuid import uuid4
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -14,6 +15,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.histories import (
     Movement,
     Showing,
@@ -36,22 +38,132 @@ from orchestrator.runtime.demo import DINNER, LEAVING, RETURNING, TRIP, day_in
 from orchestrator.sandbox import SandboxClient
 
 _POLLS_EVERY_S = 0.1
+_PILOT_S = 480.0
+_TERMINATED: Final = WorkflowExecutionStatus.TERMINATED
+_RUNNING: Final = WorkflowExecutionStatus.RUNNING
 _TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+
+
+class Missions:
+    """The missions of a run: how one is started and cancelled, and its account of itself."""
+
+    def __init__(self, client: MissionClient, sandbox: SandboxClient) -> None:
+        """Create the missions of a client, with the sandbox of their providers."""
+        self.client = client
+        self.sandbox = sandbox
+
+    def on(self, client: MissionClient) -> Self:
+        """Return the same missions, started by another client."""
+        other = copy(self)
+        other.client = client
+        return other
+
+    def approver(self, scripts: Iterable[MissionScript]) -> Approver:
+        """Return a person who decides on the cards of these scripts."""
+        return Approver(self.client, scripts)
+
+    async def fly(self, pilot: MissionScript) -> list[Account]:
+        """Run a mission that finds the points of others, and return its accounts."""
+        return await Conductor(self, settle_within_s=_PILOT_S, on_end=lambda _: None).play(pilot)
+
+    async def start(self, script: MissionScript) -> None:
+        """Start a mission, unless it runs."""
+        await self.client.start(
+            MissionRequest(goal=script.goal, mission_id=script.mission_id, policy=script.policy)
+        )
+
+    async def cancel(self, script: MissionScript) -> None:
+        """Request the cancellation of a mission.
+
+        Raises:
+            UsageError: it is over.
+        """
+        await self.client.get(script.mission_id).cancel()
+
+    async def ids(self, script: MissionScript) -> Sequence[str]:
+        """Return the ids of the ledgers of a script: that of its mission."""
+        return (script.mission_id,)
+
+    async def status(self, workflow_id: str) -> WorkflowExecutionStatus | None:
+        """Return the status of a workflow; None if there is none."""
+        try:
+            handle = self.client.temporal.get_workflow_handle(workflow_id)
+            return (await handle.describe()).status
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+
+    async def is_settled(self, script: MissionScript) -> bool:
+        """Return True if nothing more happens without an operator."""
+        for mission_id in await self.ids(script):
+            rollback_id = names.rollback_workflow_id(mission_id)
+            rollback = await self.status(rollback_id)
+            if rollback is _RUNNING and not await self._is_parked(rollback_id):
+                return False
+            if rollback is _TERMINATED:
+                return False
+            if rollback is None and await self.leaves_work(script, mission_id):
+                return False
+        return True
+
+    async def leaves_work(self, script: MissionScript, mission_id: str) -> bool:
+        """Return True if a sweep would start a rollback of a ledger that has none."""
+        if await self.status(mission_id) is not _TERMINATED:
+            return False
+        result = await self.client.get(mission_id).snapshot()
+        return bool(result.ledger.live())
+
+    async def accounts(self, script: MissionScript) -> list[Account]:
+        """Return the account of each ledger."""
+        mission_id = script.mission_id
+        result = await self.client.get(mission_id).snapshot()
+        rollback_id = names.rollback_workflow_id(mission_id)
+        has_rollback = await self.status(rollback_id) is not None
+        rollback = await self.client.rollback_report(mission_id) if has_rollback else None
+        rolled_back = [] if rollback is None else await self.showings(rollback_id)
+        shown = await self.showings(mission_id)
+        is_terminated = await self.status(mission_id) is _TERMINATED
+        account = Account(
+            index=script.index,
+            mission_id=mission_id,
+            goal=script.goal,
+            status=(MissionStatus.TERMINATED if is_terminated else result.status).value,
+            error=result.error,
+            ledger=result.ledger if rollback is None else rollback.ledger,
+            catalog=result.catalog_digest,
+            receipts=tuple(receipt.call_id for receipt in result.receipts),
+            orders=orders_of(script.goal),
+            rewound=script.is_rewound,
+            prompts_during_rollback=prompts_during_rollback([shown, rolled_back]),
+            rollback_s=rollback_seconds(rolled_back),
+        )
+        return [account]
+
+    async def showings(self, workflow_id: str) -> list[Showing]:
+        """Return the statuses of all runs of a workflow; empty if it was never started."""
+        try:
+            return showings(await whole_history(self.client.temporal, workflow_id))
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return []
+            raise
+
+    async def _is_parked(self, rollback_id: str) -> bool:
+        handle = self.client.temporal.get_workflow_handle(rollback_id)
+        shown = (await handle.describe()).typed_search_attributes
+        return shown.get(STATUS) == RollbackStatus.PARKED
 
 
 class Interruptions:
     """Interrupts one mission while the block runs."""
 
     def __init__(
-        self,
-        client: MissionClient,
-        sandbox: SandboxClient,
-        script: MissionScript,
-        fired: "Counter[ChaosFault]",
+        self, missions: Missions, script: MissionScript, fired: "Counter[ChaosFault]"
     ) -> None:
         """Create interruptions; `fired` counts those that had an effect."""
-        self._client = client
-        self._sandbox = sandbox
+        self._missions = missions
+        self._client = missions.client
         self._script = script
         self._fired = fired
         self._closed = asyncio.Event()
@@ -78,7 +190,7 @@ class Interruptions:
         mission_id = self._script.mission_id
         match interruption.kind:
             case "cancel":
-                await self._once(ChaosFault.CANCEL, self._client.get(mission_id).cancel)
+                await self._once(ChaosFault.CANCEL, lambda: self._missions.cancel(self._script))
             case "terminate":
                 await self._terminate(mission_id)
             case "reset":
@@ -93,23 +205,28 @@ class Interruptions:
 
     async def _is_held(self, request: int) -> bool:
         """Return True if the rule that holds the n-th request has struck."""
-        prefix = f"{self._script.mission_id}."
-        rules = (await self._sandbox.faults(prefix))["rules"]
-        return any(
-            rule["kind"] == "latency" and rule["after"] == request - 1 and rule["fired"]
-            for rule in rules
-        )
+        for mission_id in await self._missions.ids(self._script):
+            for rule in (await self._missions.sandbox.faults(f"{mission_id}."))["rules"]:
+                is_hold = rule["kind"] == "latency" and rule["after"] == request - 1
+                if is_hold and rule["fired"]:
+                    return True
+        return False
 
     async def _end_rollback(self, interruption: Interruption) -> None:
         """Terminate the rollback some time after it was first seen."""
-        rollback_id = names.rollback_workflow_id(self._script.mission_id)
-        is_running = self._client.connection.is_running
-        while not await retry_transient(lambda: is_running(rollback_id, missing=False)):
+        while not (rollback_id := await retry_transient(self._running_rollback)):
             if self._closed.is_set():
                 return
             await asyncio.sleep(_POLLS_EVERY_S)
         await asyncio.sleep(interruption.moment.after_s)
         await self._terminate(rollback_id)
+
+    async def _running_rollback(self) -> str:
+        for mission_id in await self._missions.ids(self._script):
+            rollback_id = names.rollback_workflow_id(mission_id)
+            if await self._missions.status(rollback_id) is _RUNNING:
+                return rollback_id
+        return ""
 
     async def _terminate(self, workflow_id: str) -> None:
         handle = self._client.temporal.get_workflow_handle(workflow_id)
@@ -143,14 +260,8 @@ class Interruptions:
         )
 
     async def _has_rollback(self) -> bool:
-        rollback_id = names.rollback_workflow_id(self._script.mission_id)
-        try:
-            await self._client.temporal.get_workflow_handle(rollback_id).describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return False
-            raise
-        return True
+        rollbacks = map(names.rollback_workflow_id, await self._missions.ids(self._script))
+        return any([await self._missions.status(one) is not None for one in rollbacks])
 
     async def _once(self, fault: ChaosFault, strike: Callable[[], Awaitable[None]]) -> None:
         """Strike, and count it if it had an effect."""
@@ -192,9 +303,6 @@ def orders_of(goal: str) -> tuple[str, ...]:
     return _ORDERS.get(goal, ())
 
 
-_TERMINATED = WorkflowExecutionStatus.TERMINATED
-_RUNNING = WorkflowExecutionStatus.RUNNING
-
 _LAST_WORD_S = 10.0
 _LOOKS_EVERY_S = 10.0
 _MOST = 4
@@ -211,8 +319,7 @@ class Conductor:
 
     def __init__(
         self,
-        client: MissionClient,
-        sandbox: SandboxClient,
+        missions: Missions,
         *,
         settle_within_s: float,
         on_end: OnEnd,
@@ -221,16 +328,15 @@ class Conductor:
         """Create a conductor.
 
         Args:
-            client: of the missions.
-            sandbox: of their providers.
+            missions: the missions of the scripts.
             settle_within_s: an unsettled mission that stands still for this time is stuck; one that
                 moves is given up after four times as long.
             on_end: called with each settled mission.
             rewound: set once the server was restored from its older copy.
         """
         self._rewound = rewound or asyncio.Event()
-        self._client = client
-        self._sandbox = sandbox
+        self._missions = missions
+        self._client = missions.client
         self._settle_within_s = settle_within_s
         self._on_end = on_end
         self.fired: Counter[ChaosFault] = Counter()
@@ -240,15 +346,15 @@ class Conductor:
         """Run every script, at most `at_once` at a time."""
         room = asyncio.Semaphore(at_once)
 
-        async def play(script: MissionScript) -> Account:
+        async def play(script: MissionScript) -> list[Account]:
             async with room:
                 return await self.play(script)
 
         async with asyncio.TaskGroup() as playing:
             tasks = [playing.create_task(play(script)) for script in scripts]
-        return [task.result() for task in tasks]
+        return [account for task in tasks for account in task.result()]
 
-    async def play(self, script: MissionScript) -> Account:
+    async def play(self, script: MissionScript) -> list[Account]:
         """Run one mission until nothing about it is open."""
         began = asyncio.get_running_loop().time()
         movement = Movement(self._client.temporal, script.mission_id)
@@ -257,22 +363,19 @@ class Conductor:
                 asyncio.timeout(self._settle_within_s) as limit,
                 self._extended(limit, movement),
             ):
-                request = MissionRequest(
-                    goal=script.goal, mission_id=script.mission_id, policy=script.policy
-                )
-                await retry_transient(lambda: self._client.start(request))
+                await retry_transient(lambda: self._missions.start(script))
                 if script.is_rewound:
                     # Started again: the restored server may not know the mission.
                     await self._rewound.wait()
-                    await retry_transient(lambda: self._client.start(request))
+                    await retry_transient(lambda: self._missions.start(script))
                 await self._settle(script)
-                account = await retry_transient(lambda: self._account_of(script))
+                accounts = await retry_transient(lambda: self._missions.accounts(script))
         except _NO_END as error:
-            account = await self._unsettled(script, error, movement)
+            accounts = await self._unsettled(script, error, movement)
         seconds = asyncio.get_running_loop().time() - began
-        account = account.model_copy(update={"seconds": seconds})
-        self._on_end(account)
-        return account
+        accounts = [account.model_copy(update={"seconds": seconds}) for account in accounts]
+        self._on_end(accounts[0])
+        return accounts
 
     @asynccontextmanager
     async def _extended(self, limit: asyncio.Timeout, movement: Movement) -> AsyncIterator[None]:
@@ -295,11 +398,13 @@ class Conductor:
     # -- until it is settled ----------------------------------------------------------------------
 
     async def _settle(self, script: MissionScript) -> None:
-        async with Interruptions(self._client, self._sandbox, script, self.fired) as interruptions:
+        async with Interruptions(self._missions, script, self.fired) as interruptions:
             await retry_transient(lambda: self._closed(script.mission_id))
             await interruptions.on_rollback()
+        # A reset that came just as the mission ended has begun another run.
+        await retry_transient(lambda: self._closed(script.mission_id))
         # Until every cancel was tried; the scheduled sweep continues after a termination.
-        while not await retry_transient(lambda: self._is_settled(script.mission_id)):  # noqa: ASYNC110  # polled
+        while not await retry_transient(lambda: self._missions.is_settled(script)):  # noqa: ASYNC110  # polled
             await asyncio.sleep(_PAUSE_S)
 
     async def _closed(self, mission_id: str) -> None:
@@ -307,90 +412,34 @@ class Conductor:
         while True:
             with suppress(WorkflowFailureError):
                 await self._client.temporal.get_workflow_handle(mission_id).result()
-            if await self._status(mission_id) is not _RUNNING:
+            if await self._missions.status(mission_id) is not _RUNNING:
                 return
-
-    async def _is_settled(self, mission_id: str) -> bool:
-        """Return True if nothing more happens without an operator."""
-        rollback_id = names.rollback_workflow_id(mission_id)
-        rollback = await self._status(rollback_id)
-        if rollback is _RUNNING:
-            return await self._is_parked(rollback_id)
-        if rollback is None and await self._status(mission_id) is _TERMINATED:
-            return await self._left_nothing(mission_id)
-        return rollback is not _TERMINATED
-
-    async def _left_nothing(self, mission_id: str) -> bool:
-        """Return True if a sweep would not start a rollback of a terminated mission."""
-        result = await self._client.get(mission_id).snapshot()
-        return not result.ledger.live()
-
-    async def _status(self, workflow_id: str) -> WorkflowExecutionStatus | None:
-        """Return the status of a workflow; None if there is none."""
-        try:
-            handle = self._client.temporal.get_workflow_handle(workflow_id)
-            return (await handle.describe()).status
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
-
-    async def _is_parked(self, rollback_id: str) -> bool:
-        handle = self._client.temporal.get_workflow_handle(rollback_id)
-        shown = (await handle.describe()).typed_search_attributes
-        return shown.get(STATUS) == RollbackStatus.PARKED
-
-    # -- the account -----------------------------------------------------------------------------
-
-    async def _account_of(self, script: MissionScript) -> Account:
-        mission_id = script.mission_id
-        result = await self._client.get(mission_id).snapshot()
-        rollback_id = names.rollback_workflow_id(mission_id)
-        has_rollback = await self._status(rollback_id) is not None
-        rollback = await self._client.rollback_report(mission_id) if has_rollback else None
-        rolled_back = [] if rollback is None else await self._showings(rollback_id)
-        shown = await self._showings(mission_id)
-        is_terminated = await self._status(mission_id) is _TERMINATED
-        return Account(
-            index=script.index,
-            mission_id=mission_id,
-            goal=script.goal,
-            status=(MissionStatus.TERMINATED if is_terminated else result.status).value,
-            error=result.error,
-            ledger=result.ledger if rollback is None else rollback.ledger,
-            catalog=result.catalog_digest,
-            receipts=tuple(receipt.call_id for receipt in result.receipts),
-            orders=orders_of(script.goal),
-            rewound=script.is_rewound,
-            prompts_during_rollback=prompts_during_rollback([shown, rolled_back]),
-            rollback_s=rollback_seconds(rolled_back),
-        )
-
-    async def _showings(self, workflow_id: str) -> list[Showing]:
-        """Return the statuses of all runs of a workflow; empty if it was never started."""
-        try:
-            return showings(await whole_history(self._client.temporal, workflow_id))
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return []
-            raise
 
     async def _unsettled(
         self, script: MissionScript, error: Exception, movement: Movement
-    ) -> Account:
-        """Return the account of a mission that does not settle: slow if it moves, else stuck."""
+    ) -> list[Account]:
+        """Return the accounts of a mission that does not settle: slow if it moves, else stuck."""
         is_slow = isinstance(error, TimeoutError) and movement.still_s < self._settle_within_s
         status = "slow" if is_slow else "stuck"
         try:
             async with asyncio.timeout(_LAST_WORD_S):
-                account = await retry_transient(lambda: self._account_of(script))
+                accounts = await retry_transient(lambda: self._missions.accounts(script))
         except _NO_END:
-            return Account(
+            account = Account(
                 index=script.index,
                 mission_id=script.mission_id,
                 goal=script.goal,
                 status=status,
                 error=f"{str(error) or 'it does not answer'} ({movement})",
             )
-        why = f"{account.status}: {account.error or str(error) or 'no error'} ({movement})"
-        return account.model_copy(update={"status": status, "error": why})
+            return [account]
+        return [
+            account.model_copy(
+                update={
+                    "status": status,
+                    "error": f"{account.status}: {account.error or str(error) or 'no error'} "
+                    f"({movement})",
+                }
+            )
+            for account in accounts
+        ]

@@ -92,6 +92,13 @@ class TcpGate:
             target.write_eof()
 
 
+_ARGS = "x-orchet-compensation-args"
+_VERSION = {
+    "name": "If-Match",
+    "in": "header",
+    "description": "The version of what is cancelled.",
+    "schema": {"type": "string", "maxLength": 80},
+}
 _DOWN_S = 0.5
 """Time until a dead process is replaced, as by a supervisor."""
 _START_S = 4.0
@@ -245,16 +252,44 @@ async def start_again(stack: Stack) -> None:
     await stack.start_server()
 
 
+def write_conditional_documents(specs: Path, folder: Path) -> Path:
+    """Copy documents; cancels with a probe take the version of what they cancel as `If-Match`.
+
+    No bundled document has versions, and a version may move between a call and its cancel.
+    """
+    copied = Path(shutil.copytree(specs, folder / "documents"))
+    for path in copied.glob("*.yaml"):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        held = [o for item in document["paths"].values() for o in item.values()]
+        operations = {o["operationId"]: o for o in held if isinstance(o, dict)}
+        for operation in operations.values():
+            cancel, args = operation.get("x-orchet-cancels"), operation.get(_ARGS)
+            if args is not None and "x-orchet-compensation-probe" in operation:
+                args["If-Match"] = "$response.header.ETag"
+                operations[cancel].setdefault("parameters", []).append(_VERSION)
+        path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return copied
+
+
 def write_newer_documents(stack: Stack) -> list[Path]:
     """Write the next version of a stack's documents, with the same operations."""
     folder = stack.folder / "newer-documents"
     for number, source in enumerate(stack.specs):
-        copied = Path(shutil.copytree(source, folder / str(number), dirs_exist_ok=True))
-        for path in copied.glob("*.yaml"):
+        copied = folder / str(number)
+        if source.is_file():
+            copied.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, copied)
+        else:
+            shutil.copytree(source, copied, dirs_exist_ok=True)
+        for path in [p for p in copied.iterdir() if p.suffix in (".yaml", ".yml", ".json")]:
             document = yaml.safe_load(path.read_text(encoding="utf-8"))
+            if "openapi" not in document:  # such as the published schema of the contract
+                continue
             document["info"]["version"] = f"{document['info']['version']}-next"
             for item in document["paths"].values():
                 for operation in (o for o in item.values() if isinstance(o, dict)):
                     operation["description"] = f"{operation.get('description', '')} (next version)"
-            path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+            is_json = path.suffix == ".json"
+            text = json.dumps(document) if is_json else yaml.safe_dump(document, sort_keys=False)
+            path.write_text(text, encoding="utf-8")
     return [folder / str(number) for number in range(len(stack.specs))]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.storage.files import replace_file
-from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.chaos_run import Reproduce, RunJudge, RunOptions, Seen
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.crew import start_again
@@ -23,6 +22,7 @@ from orchestrator.chaos.scenarios.points import (
     fault_points,
     rolled_back_shape,
 )
+from orchestrator.chaos.user_workflows import UserWorkflow, missions_of
 from orchestrator.chaos.verdicts.evidence import Account
 from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
@@ -52,9 +52,21 @@ class EveryPoint:
     """
 
     def __init__(
-        self, stack: Stack, options: RunOptions, goal: str, *, on_count: OnCount, on_end: OnEnd
+        self,
+        stack: Stack,
+        options: RunOptions,
+        goal: str,
+        *,
+        on_count: OnCount,
+        on_end: OnEnd,
+        workflow: UserWorkflow | None = None,
     ) -> None:
-        """Create a run; `on_count` gets the number of points, `on_end` each settled mission."""
+        """Create a run; `on_count` gets the number of points, `on_end` each settled mission.
+
+        With a `workflow`, its runs take the place of missions.
+        """
+        self._workflow = workflow
+        self._pilots: list[MissionScript] = []
         self._stack = stack
         self._options = options
         self._goal = goal
@@ -67,6 +79,7 @@ class EveryPoint:
         await self._shorten_runs()
         self._client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as self._sandbox:
+            self._missions = missions_of(self._client, self._sandbox, self._workflow, self._stack)
             points = await self._find_points()
             if only is not None and only >= len(points):
                 raise UsageError(f"there is no point {only}: they are 0 to {len(points) - 1}")
@@ -76,7 +89,7 @@ class EveryPoint:
             kills = {s.mission_id: kill for s in scripts if (kill := points[s.index].kill)}
             seconds = [_again(s) for s in scripts if s.mission_id in kills]
             await self._sandbox.set_faults([r for s in (*scripts, *seconds) for r in s.rules])
-            async with Approver(self._client, (*scripts, *seconds)) as approver:
+            async with self._missions.approver((*scripts, *seconds)) as approver:
                 accounts = await self._play(scripts, kills)
             named = [t.model_copy(update={"goal": points[t.index].name}) for t in accounts]
             return await case.verdict(
@@ -88,7 +101,13 @@ class EveryPoint:
                 seen=Seen(
                     tuple(approver.approved),
                     VaultChanges(self._stack).values,
-                    frozenset({*_PILOTS, *(s.mission_id for s in (*scripts, *seconds))}),
+                    frozenset(
+                        [
+                            mission_id
+                            for script in (*self._pilots, *scripts, *seconds)
+                            for mission_id in await self._missions.ids(script)
+                        ]
+                    ),
                 ),
             )
 
@@ -102,38 +121,48 @@ class EveryPoint:
 
     async def _find_points(self) -> list[Point]:
         """Return the points of a mission that succeeds and of one that loses its last booking."""
-        succeeds = Shape(name="succeeds", goal=self._goal)
-        shapes = [succeeds]
-        points = await self._points_of(succeeds, _PILOTS[0])
-        made = [e for e in await self._sandbox.ledger(_PILOTS[0]) if e["kind"] == "create"]
+        points = await self._points_of(Shape(name="succeeds", goal=self._goal), _PILOTS[0])
+        (pilot,) = self._pilots
+        made = [
+            str(effect["operation"])
+            for mission_id in await self._missions.ids(pilot)
+            for effect in await self._sandbox.ledger(mission_id)
+            if effect["kind"] == "create"
+        ]
         if len(made) > 1:
-            shapes.append(rolled_back_shape(self._goal, str(made[-1]["operation"])))
-            points += await self._points_of(shapes[-1], _PILOTS[1])
+            points += await self._points_of(rolled_back_shape(self._goal, made[-1]), _PILOTS[1])
         return points
 
     async def _points_of(self, shape: Shape, mission_id: str) -> list[Point]:
         script = shape.script(mission_id, 0)
+        self._pilots.append(script)
         await self._sandbox.set_faults(script.rules)
-        async with Approver(self._client, [script]):
-            account = await self._conductor(self._client, on_end=lambda _: None).play(script)
-        if account.status != shape.ends_as:
+        async with self._missions.approver([script]):
+            accounts = await self._missions.fly(script)
+        if not any(account.status == shape.ends_as for account in accounts):
+            if self._workflow is not None:
+                return []  # it goes on without its last booking
             raise UsageError(
-                f"without faults, a mission that {shape.name} {account.status}: {account.error}"
+                f"without faults, a mission that {shape.name} {accounts[0].status}: "
+                f"{accounts[0].error}"
             )
         requests = [
             SeenRequest(operation=str(r["operation"]), request_id=str(r["request_id"]))
-            for r in await self._sandbox.requests(mission_id)
+            for ledger_id in await self._missions.ids(script)
+            for r in await self._sandbox.requests(ledger_id)
         ]
-        kills = [Point(shape=shape, kill=kill) for kill in await self._kills(mission_id)]
+        kills = [Point(shape=shape, kill=kill) for kill in await self._kills(script)]
         return [*fault_points(shape, requests), *kills]
 
-    async def _kills(self, mission_id: str) -> list[KillPoint]:
-        result = await self._client.get(mission_id).snapshot()
-        parts = ["", *([names.rollback_workflow_id("")] if result.ledger.compensated() else [])]
+    async def _kills(self, script: MissionScript) -> list[KillPoint]:
+        parts = {script.mission_id: ""}
+        for ledger_id in await self._missions.ids(script):
+            rollback_id = names.rollback_workflow_id(ledger_id)
+            if await self._missions.status(rollback_id) is not None:
+                parts[rollback_id] = names.rollback_workflow_id("")
         found = []
-        for part in parts:
-            runs = await runs_of(self._client.temporal, mission_id + part)
-            for number, history in enumerate(runs):
+        for workflow_id, part in parts.items():
+            for number, history in enumerate(await runs_of(self._client.temporal, workflow_id)):
                 found += kill_points(history, part, run=number)
         return found
 
@@ -150,9 +179,9 @@ class EveryPoint:
             conductor = self._conductor(client, on_end=lambda _: None)
             accounts = []
             for script in alone:
-                accounts.append(await conductor.play(script))
+                accounts += await conductor.play(script)
                 if not self._struck(script.mission_id).exists():
-                    accounts.append(await conductor.play(_again(script)))
+                    accounts += await conductor.play(_again(script))
                 self._on_end(accounts[-1])
             return accounts
 
@@ -173,6 +202,7 @@ class EveryPoint:
         both = kills | {mission_id + _AGAIN: kill for mission_id, kill in kills.items()}
         replace_file(points, KILL_POINTS.dump_json(both))
         command = [*ourselves("orchestrator.chaos.killable_workers"), f"--points={points}"]
+        command += [] if self._workflow is None else [f"--workflow={self._workflow.target}"]
         command += [f"--task-queue={queue}" for queue in queues]
         await self._stack.start_worker(_LANES, command=command, variables=_ALONE)
         settings = self._stack.settings
@@ -187,7 +217,8 @@ class EveryPoint:
 
     def _conductor(self, client: MissionClient, *, on_end: OnEnd) -> Conductor:
         settle_within_s = self._options.settle_within_s
-        return Conductor(client, self._sandbox, settle_within_s=settle_within_s, on_end=on_end)
+        missions = self._missions.on(client)
+        return Conductor(missions, settle_within_s=settle_within_s, on_end=on_end)
 
 
 def _again(script: MissionScript) -> MissionScript:

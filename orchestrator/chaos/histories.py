@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from temporalio.api.common.v1 import SearchAttributes
 from temporalio.api.history.v1 import HistoryEvent
@@ -45,7 +45,7 @@ def is_transient(error: Exception) -> bool:
     return isinstance(error, NoWorker | ServerUnreachable)
 
 
-async def end_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
+async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """Cancel tasks and raise the error of the first one that failed."""
     ending = list(tasks)
     for task in ending:

@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ from temporalio.workflow import Info
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.process_pool import keep_alive
 from orchestrator.chaos.scenarios.points import KILL_POINTS, KillPoint
+from orchestrator.chaos.user_workflows import load_class
 from orchestrator.client.connection import connect_temporal
+from orchestrator.messages import names
 from orchestrator.runtime.worker import run_worker
 from orchestrator.settings import Settings, load_settings
 
@@ -41,12 +43,16 @@ class KillPoints:
         self._points = points
         self._struck = struck
         self._runs: dict[str, list[str]] = {}
+        self._workflows: dict[str, str] = {}
 
-    def begins(self, workflow_id: str, run_id: str) -> None:
+    def begins(self, workflow_id: str, run_id: str, parent: str = "") -> None:
         """Record a run of a workflow, to distinguish the points of its runs.
 
-        Because a worker dies only at a point, the first one has seen every run until then.
+        The rollback of a saga counts as that of the saga's workflow, its parent. Because a worker
+        dies only at a point, the first one has seen every run until then.
         """
+        if parent:
+            self._workflows[names.mission_of(workflow_id)] = parent
         runs = self._runs.setdefault(workflow_id, [])
         if run_id not in runs:
             runs.append(run_id)
@@ -65,6 +71,7 @@ class KillPoints:
 
     def _of(self, workflow_id: str) -> tuple[str, KillPoint | None]:
         mission_id, dot, rest = workflow_id.partition(".")
+        mission_id = self._workflows.get(mission_id, mission_id)
         point = self._points.get(mission_id)
         run = max(len(self._runs.get(workflow_id, ())) - 1, 0)
         is_here = point is not None and (point.part, point.run) == (dot + rest, run)
@@ -123,7 +130,8 @@ class _WatchedRunner(WorkflowRunner):
         self._runner.prepare_workflow(defn)
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        self._points.begins(det.info.workflow_id, det.info.run_id)
+        parent = det.info.parent.workflow_id if det.info.parent else ""
+        self._points.begins(det.info.workflow_id, det.info.run_id, parent)
         return _WatchedInstance(
             self._runner.create_instance(det), det.info.workflow_id, self._points
         )
@@ -159,11 +167,16 @@ class _WatchedInstance(WorkflowInstance):
 def main() -> None:
     """Keep a worker alive on each task queue until SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m orchestrator.chaos.killable_workers")
-    parser.add_argument("--points", type=Path, required=True, help="file that KILL_POINTS reads")
-    parser.add_argument("--task-queue", action="append", required=True, dest="queues")
+    parser.add_argument("--points", type=Path, help="file that KILL_POINTS reads; none: no deaths")
+    parser.add_argument("--task-queue", action="append", default=[], dest="queues")
+    parser.add_argument("--workflow", help="module:Class of a workflow of the user's own")
     parser.add_argument("--ready-file", type=Path, required=True, help="created when all run")
     given = parser.parse_args()
     settings = load_settings()
+    workflows = [load_class(given.workflow)] if given.workflow else []
+    if given.points is None:
+        ready = given.ready_file.touch
+        return asyncio.run(run_worker(settings=settings, workflows=workflows, ready=ready))
     catalog = Catalog.load(*settings.specs, overlays=settings.overlays)
     points = KILL_POINTS.validate_json(given.points.read_bytes())
     struck = given.points.with_suffix(".struck")
@@ -171,19 +184,24 @@ def main() -> None:
 
     def serve(queue: str) -> None:
         theirs = settings.model_copy(update={"task_queue": queue})
-        asyncio.run(_serve(theirs, catalog, points, struck))
+        asyncio.run(_serve(theirs, catalog, points, struck, workflows))
 
     keep_alive(serve, given.queues, started=given.ready_file.touch)
 
 
 async def _serve(
-    settings: Settings, catalog: Catalog, points: Mapping[str, KillPoint], struck: Path
+    settings: Settings,
+    catalog: Catalog,
+    points: Mapping[str, KillPoint],
+    struck: Path,
+    workflows: Sequence[type],
 ) -> None:
     await run_worker(
         await connect_temporal(settings=settings),
         settings,
         ready=lambda: None,
         catalog=catalog,
+        workflows=workflows,
         plugins=[self_kill(KillPoints(points, struck))],
     )
 

@@ -1,4 +1,4 @@
-"""`orchestrator mission answer`: answers to questions, and to pauses of models."""
+"""`orchestrator mission answer` and `repair`: answers to questions, pauses of models and holds."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from rich.text import Text
 
 from orchestrator.cli.asking import account_name, ask, is_terminal
 from orchestrator.cli.drawing import line
-from orchestrator.cli.options import split_pair
+from orchestrator.cli.options import read_json, read_pairs, split_pair
 from orchestrator.cli.output import AsJson, console, print_json, progress
 from orchestrator.core.errors import UsageError
 from orchestrator.core.shown_text import visible
@@ -57,7 +57,7 @@ def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
     from orchestrator.messages.open_waits import commands_for
 
     if as_json or not is_terminal():
-        fields = "; ".join(field.told(question.today) for field in question.asks)
+        fields = "; ".join(field.described(question.today) for field in question.asks)
         raise UsageError(
             f"{question.question_id} asks for {fields}. Nobody is asked here; give: "
             f"{commands_for(question)[-1]}"
@@ -183,3 +183,77 @@ def _resume(named: str, model: str | None, *, give_up: bool, as_json: bool) -> N
     does = "given up" if give_up else f"asks {model or 'its model again'}"
     for pause in taken:
         console.print(line(f"{pause.mission_id}.{pause.leg_id}: {does}"), soft_wrap=True)
+
+
+def repair(
+    named: Annotated[
+        str, typer.Argument(metavar="ID", help="The mission's id, or that of the hold itself.")
+    ],
+    amend: Annotated[
+        list[str] | None,
+        typer.Option(metavar="K=V", help="Make the failed call again with this argument."),
+    ] = None,
+    arguments: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Make the failed call again with these arguments."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Make the failed call again as it was.")
+    ] = False,
+    hint: Annotated[
+        str, typer.Option(help="Let the planner go on with these words, such as: a later flight.")
+    ] = "",
+    limit: Annotated[
+        str, typer.Option(help="Raise the limit that was reached: 40, or PT2H of time.")
+    ] = "",
+    roll_back: Annotated[bool, typer.Option("--rollback", help="Cancel all that stands.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="End as incomplete, and leave standing what stands.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Decide on a mission or saga that failed with on_failure ask, before it is rolled back.
+
+    Without a choice its hold is shown: why it failed, what stands, what cancelling each thing
+    costs and until when it can be cancelled. A repair approves nothing: a call that is made again
+    has its own card.
+
+    Example: orchestrator mission repair trip-1a2b3c --amend party_size=3
+
+    Example: orchestrator mission repair trip-1a2b3c --keep
+    """
+    from orchestrator.cli import render_waiting
+
+    changes = {**(_read_object(arguments) if arguments else {}), **read_pairs(amend or [])}
+    goes_on = bool(changes or again or hint or limit)
+    if goes_on + roll_back + keep > 1:
+        raise UsageError("decide once: repair with --amend, --hint ..., --rollback, or --keep")
+    question = ask(lambda client: find_question(client, named))
+    if question is None or question.hold is None:
+        raise UsageError(f"{named} holds nothing now; see: orchestrator confirm list")
+    if not (goes_on or roll_back or keep):
+        if as_json:
+            print_json(question.model_dump(mode="json"))
+        else:
+            render_waiting.asked(console, question)
+        return
+    values: JsonObject = {"decision": "roll back" if roll_back else "keep" if keep else "repair"}
+    given: JsonObject = {"arguments": changes, "hint": hint, "limit": limit}
+    values |= {name: value for name, value in given.items() if value}
+    hold_id, who = question.question_id, account_name()
+    mission_id = hold_id.partition(".")[0]
+    ask(
+        lambda client: client.get(mission_id).answer(hold_id, values, answered_by=who),
+        notes_silence=True,
+    )
+    if as_json:
+        print_json({"question_id": hold_id, "values": values})
+    else:
+        console.print(line(f"{hold_id}: {values['decision']}"), soft_wrap=True)
+
+
+def _read_object(text: str) -> "JsonObject":
+    given = read_json(text)
+    if not isinstance(given, dict):
+        raise UsageError("--arguments takes one JSON object, such as '{\"guests\": 2}'")
+    return given

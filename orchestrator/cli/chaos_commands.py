@@ -40,6 +40,16 @@ RunStore = Annotated[
         help="sqlite: a file that all workers share; postgresql: a server, and a folder for each.",
     ),
 ]
+Workflow = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:CLASS", help="A workflow of yours with a ToolSaga, in place of missions."
+    ),
+]
+Input = Annotated[
+    Path | None,
+    typer.Option("--input", help="JSON with the arguments of the workflow's run method."),
+]
 RunPlanner = Annotated[
     Literal["chaining", "llm"] | None,
     typer.Option("--planner", help="chaining, or llm: a scripted model."),
@@ -58,6 +68,8 @@ def run_chaos(
     faults: Faults = "all",
     every_point: EachPoint = False,
     goal: Goals = None,
+    workflow: Workflow = None,
+    input_file: Input = None,
     only: Only = None,
     at_once: AtOnce = 32,
     workers: Workers = 3,
@@ -79,6 +91,11 @@ def run_chaos(
     With --specs the documents are yours: each tool that leaves something behind is called, its
     answer broken in every way, and cancelled; exit 1 when one could not be.
 
+    With --workflow the runs of your own workflow take the place of missions, and each of its sagas
+    is judged; --specs then has the documents of its tools.
+
+    Example: orchestrator chaos run --workflow trip_workflow:Trip --input trip.json
+
     Example: orchestrator chaos run --seed 7 --missions 100 --faults 5xx,drop-after,kill-worker
 
     Example: orchestrator chaos run --planner llm --seed 7
@@ -88,13 +105,17 @@ def run_chaos(
     chosen = parse_faults(faults)
     if model is not None and planner != "llm":
         raise UsageError("--model goes with --planner llm")
+    if workflow is None and input_file is not None:
+        raise UsageError("--input goes with --workflow, whose arguments it has")
+    if workflow is not None and (goal or planner):
+        raise UsageError("--goal and --planner are for missions; leave them out with --workflow")
     seed = secrets.randbelow(10**6) if seed is None else seed
-    if specs:
+    if specs and workflow is None:
         from orchestrator.cli import chaos_runs
 
         pairs = run(chaos_runs.try_pairs(specs, overlays or (), seed=seed, keep=keep))
         return present(pairs, chaos_runs.draw_pairs, as_json=as_json, ok=pairs.ok)
-    if overlays:
+    if overlays and not specs:
         raise UsageError("--overlay goes with --specs, the documents that it changes")
     from orchestrator.chaos.chaos_run import RunOptions
     from orchestrator.cli import chaos_runs
@@ -104,16 +125,24 @@ def run_chaos(
         from orchestrator.testing.postgres import PostgresServer
 
         postgres = PostgresServer()
+    case = None
+    if workflow is not None:
+        from orchestrator.chaos.user_workflows import NOT_FOR_WORKFLOWS, load_workflow
+
+        loaded = load_workflow(workflow, input_file)
+        documents = tuple(specs or ()), tuple(overlays or ())
+        case = chaos_runs.UserCase(loaded, input_file, *documents)
+        chosen -= NOT_FOR_WORKFLOWS
     options = RunOptions(seed, chosen, at_once=at_once, workers=workers, postgres=postgres)
 
     def play(modelled: "ModelledRun | None") -> chaos_runs.Play:
         if every_point:
-            return chaos_runs.every_point(options, goal, only, modelled)
+            return chaos_runs.every_point(options, goal, only, modelled, case)
         indexes = range(missions) if only is None else [only]
-        return chaos_runs.seeded(options, goal, indexes, modelled)
+        return chaos_runs.seeded(options, goal, indexes, modelled, case)
 
     if planner == "llm":
         report = run(chaos_runs.planned_by_a_model(options, keep, model, play))
     else:
-        report = run(chaos_runs.on_a_stack(options, keep, play(None)))
+        report = run(chaos_runs.on_a_stack(options, keep, play(None), case=case))
     present(report, chaos_runs.draw_report, as_json=as_json, ok=report.ok)

@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
@@ -19,14 +20,16 @@ from rich.text import Text
 
 from orchestrator.adapters.storage.files import private_file, private_folder
 from orchestrator.adapters.storage.personal_values import new_key
-from orchestrator.catalog.catalog import Catalog, load_documents
+from orchestrator.catalog.catalog import Catalog, load_documents, load_sources
 from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
 from orchestrator.chaos.conductor import GOALS
+from orchestrator.chaos.crew import write_conditional_documents
 from orchestrator.chaos.exhaustive import EveryPoint
 from orchestrator.chaos.model_faults import ModelledRun, modelled_run
 from orchestrator.chaos.pairs import check_pairs
 from orchestrator.chaos.scenarios.chaos_faults import format_faults
 from orchestrator.chaos.scenarios.plan import write_script
+from orchestrator.chaos.user_workflows import POLICY, UserWorkflow
 from orchestrator.chaos.verdicts.report import (
     ChaosReport,
     Flaw,
@@ -42,6 +45,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
 from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.runtime.sandboxed_documents import sandbox_credentials, write_redirected
 from orchestrator.sandbox import DocumentError
 from orchestrator.settings import bundled_specs
 
@@ -49,14 +53,35 @@ _NO_MORE: Mapping[str, str] = MappingProxyType({})
 Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
 
 
+@dataclass(frozen=True)
+class UserCase:
+    """A user's workflow, with the documents of its tools."""
+
+    workflow: UserWorkflow
+    input_file: Path | None
+    specs: tuple[Path, ...] = ()
+    overlays: tuple[Path, ...] = ()
+
+    @property
+    def options(self) -> str:
+        """The options of the command that name them."""
+        given = [("--workflow", self.workflow.target), ("--input", self.input_file)]
+        given += [("--specs", one) for one in self.specs]
+        given += [("--overlay", one) for one in self.overlays]
+        return "".join(f" {name} {shlex.quote(str(one))}" for name, one in given if one is not None)
+
+
 def seeded(
     options: RunOptions,
     goals: Sequence[str] | None,
     indexes: Sequence[int],
     modelled: ModelledRun | None = None,
+    case: UserCase | None = None,
 ) -> Play:
     """Return a run of missions with the faults that follow from the seed and their index."""
-    given = _given(options, goals, modelled)
+    given = _given(options, goals, modelled, case)
+    if case is not None:
+        goals = [case.workflow.target]
     scripts = [
         write_script(options.seed, index, options.faults, tuple(goals or GOALS))
         for index in indexes
@@ -76,6 +101,7 @@ def seeded(
             ),
             on_end=lambda _: bar.advance(task),
             modelled=modelled,
+            workflow=None if case is None else case.workflow,
         )
 
     return play
@@ -86,18 +112,21 @@ def every_point(
     goals: Sequence[str] | None,
     only: int | None,
     modelled: ModelledRun | None = None,
+    case: UserCase | None = None,
 ) -> Play:
     """Return a run of missions of the first goal, with one fault each."""
-    given = _given(options, goals, modelled)
+    given = _given(options, goals, modelled, case)
+    goal = case.workflow.target if case else (goals or GOALS)[0]
 
     async def play(stack: Stack, bar: Progress) -> ChaosReport:
         task = bar.add_task("points", total=None)
         every = EveryPoint(
             stack,
             options,
-            (goals or GOALS)[0],
+            goal,
             on_count=lambda count: bar.update(task, total=count),
             on_end=lambda _: bar.advance(task),
+            workflow=None if case is None else case.workflow,
         )
         return await every.run(
             lambda index: f"orchestrator chaos run --every-point --only {index}{given}", only=only
@@ -106,12 +135,18 @@ def every_point(
     return play
 
 
-def _given(options: RunOptions, goals: Sequence[str] | None, modelled: ModelledRun | None) -> str:
-    """Return goals, model, store and workers of a run as options of the command."""
+def _given(
+    options: RunOptions,
+    goals: Sequence[str] | None,
+    modelled: ModelledRun | None,
+    case: UserCase | None,
+) -> str:
+    """Return goals, workflow, model, store and workers of a run as options of the command."""
     goal_options = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
+    chosen = [goal_options, case.options if case else "", modelled.options if modelled else ""]
     store = " --store postgresql" if options.postgres else ""
     workers = "" if options.workers == RunOptions.workers else f" --workers {options.workers}"
-    return goal_options + (modelled.options if modelled else "") + store + workers
+    return "".join([*chosen, store, workers])
 
 
 async def planned_by_a_model(
@@ -127,11 +162,16 @@ async def planned_by_a_model(
 
 
 async def on_a_stack(
-    options: RunOptions, keep: Path | None, play: Play, variables: Mapping[str, str] = _NO_MORE
+    options: RunOptions,
+    keep: Path | None,
+    play: Play,
+    variables: Mapping[str, str] = _NO_MORE,
+    *,
+    case: UserCase | None = None,
 ) -> ChaosReport:
     """Run missions on an installation of their own, whose logs stay when an invariant broke.
 
-    `variables` are more of the workers' environment.
+    `variables` are more of the workers' environment; `case` is a user's workflow that they serve.
     """
     this_run = asyncio.current_task()
     assert this_run is not None
@@ -144,6 +184,16 @@ async def on_a_stack(
         of_workers["ORCHESTRATOR_STORE"] = options.postgres.create_database()
         of_workers["ORCHESTRATOR_PII_KEY"] = new_key()
     stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=of_workers)
+    if case is None or not case.specs:
+        written = await asyncio.to_thread(write_conditional_documents, bundled_specs(), folder)
+        stack.specs = (written,)
+    if case is not None:
+        policy = folder / "policy.json"
+        policy.write_text(POLICY.model_dump_json(exclude_unset=True))
+        of_workers["ORCHESTRATOR_MISSION_POLICY"] = str(policy.absolute())
+        stack.worker_command = case.workflow.worker_command
+        if case.specs:
+            await asyncio.to_thread(_serve_documents, stack, case)
     try:
         with progress.status("starting Temporal, the sandbox and a worker"):
             await stack.__aenter__()
@@ -160,6 +210,18 @@ async def on_a_stack(
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return report.model_copy(update={"logs": ""})
     return report
+
+
+def _serve_documents(stack: Stack, case: UserCase) -> None:
+    """Let a stack serve the documents of a case, whose servers may be anywhere, in its sandbox.
+
+    Raises:
+        UsageError: a document cannot be read or served.
+    """
+    documents = load_sources(*case.specs, overlays=case.overlays).documents
+    port = stack.ports.sandbox
+    stack.specs = (write_redirected(documents, stack.folder, port=port).folder,)
+    stack.credentials = sandbox_credentials(documents)
 
 
 def _parent(keep: Path | None) -> Path | None:

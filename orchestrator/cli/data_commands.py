@@ -130,7 +130,7 @@ def copy_store(
 
     copied = copy_between(source, target, load_settings())
     present(copied, _draw_copied, as_json=as_json)
-    if copied.lacks_vault_key:
+    if copied.needs_vault_key:
         key = (
             "personal values are sealed as before: give every worker and client the key of "
             f"{copied.source} (of a SQLite store: its file pii/pii.key) in "

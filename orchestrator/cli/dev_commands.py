@@ -232,7 +232,7 @@ async def _dev(
             ports,
             credentials=sandbox_credentials(documents),
             variables={**variables, **_key_file(settings)},
-            tell=_print,
+            report=_print,
         )
         stop = asyncio.Event()
         for signum in (signal.SIGINT, signal.SIGTERM):

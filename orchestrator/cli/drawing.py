@@ -17,6 +17,7 @@ _COLORS = {
     "incomplete": "yellow",
     "rolled_back": "yellow",
     "rolled_back_after_success": "yellow",
+    "on_hold": "yellow",
     "cancelled": "yellow",
     "skipped": "yellow",
     "running": "cyan",

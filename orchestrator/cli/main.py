@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "rollback": "See what is parked, resolve it, and sweep.",
     "tools": "Look at the tools of OpenAPI documents.",
     "agents": "Check what agent profiles may touch before a worker runs with them.",
+    "report": "See what guards would have caught of calls that were observed.",
     "route": "Route a request, measure the router, and calibrate it.",
     "chaos": "Rollback tests: real missions and workers under planned faults.",
     "pii": "Keep personal fields in the encrypted vault.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from orchestrator.cli import schedule_command as schedules
-from orchestrator.cli.answering import answer
+from orchestrator.cli.answering import answer, repair
 from orchestrator.cli.asking import account_name, ask, confirmed, require_terminal
 from orchestrator.cli.batches import run_batch
 from orchestrator.cli.drawing import line
@@ -303,6 +303,7 @@ def _check_askable(preview: "RollbackPreview", *, as_json: bool) -> None:
 
 app.command()(watch)
 app.command()(answer)
+app.command()(repair)
 app.command()(export)
 app.command()(verify)
 app.command()(schedules.schedule)

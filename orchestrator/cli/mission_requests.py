@@ -63,8 +63,21 @@ Requester = Annotated[
 PlanFirst = Annotated[
     bool, typer.Option("--plan-first", help="Do nothing before somebody has approved its plan.")
 ]
+OnFailure = Annotated[
+    Literal["rollback", "ask"] | None,
+    typer.Option(
+        "--on-failure",
+        help="After a failure with effects: rollback, or ask first (mission repair decides).",
+    ),
+]
 ReadOnly = Annotated[
     bool, typer.Option("--read-only", help="Refuse every call that would change something.")
+]
+Observe = Annotated[
+    bool,
+    typer.Option(
+        "--observe", help="Guard nothing: ask nobody, cancel nothing, and record what would be."
+    ),
 ]
 LimitPairs = Annotated[
     list[str] | None,
@@ -135,6 +148,8 @@ def request_of(
     tenant: Tenant = "",
     priority: Urgency = None,
     read_only: ReadOnly = False,
+    observe: Observe = False,
+    on_failure: OnFailure = None,
 ) -> "MissionRequest":
     """Return the request that the options make up, its policy tightened where they say so."""
     from pydantic import ValidationError
@@ -153,13 +168,15 @@ def request_of(
             budget=None if budget is None else read_money(*budget),
             # Made here, so that it is known whatever happens to this process. The id says nothing
             # of a goal that is encrypted.
-            mission_id=mission_id or new_mission_id(goal, tells_goal=not load_settings().encrypts),
+            mission_id=mission_id or new_mission_id(goal, names_goal=not load_settings().encrypts),
             requester=account_name() if requester is None else requester,
             planner=planner,
             model=model,
             tenant=tenant,
             priority=priority,
             read_only=read_only,
+            observe=observe,
+            on_failure=on_failure,
             orders=tuple(map(_order, orders or ())),
         )
     except ValidationError as error:

@@ -13,6 +13,7 @@ from rich.tree import Tree
 
 from orchestrator.cli.drawing import block, colored, indented, line, table_of
 from orchestrator.core import command_lines
+from orchestrator.messages.observed import OBSERVED
 from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text, tool_text
 from orchestrator.messages.rollback import parked_of
 
@@ -57,11 +58,15 @@ def undeclared_inputs(console: Console, inputs: Sequence[str]) -> None:
 
 def statuses(result: MissionResult) -> Iterator[Text]:
     """Yield the status of a mission and of each leg."""
-    yield line("mission ", colored(result.status.value))
-    for told in _over_budget(result):
-        yield line("mission", told)
+    yield line("mission ", colored(result.status.value), _mode(observed=result.observed))
+    for sentence in _over_budget(result):
+        yield line("mission", sentence)
     for leg in result.legs:
         yield line(f"  {leg.leg_id} ", colored(leg.status.value), f" {leg.goal}")
+
+
+def _mode(*, observed: bool) -> tuple[str, str]:
+    return (f"  {OBSERVED}" if observed else ""), "yellow"
 
 
 def _over_budget(result: MissionResult) -> Iterator[tuple[str, str]]:
@@ -78,7 +83,7 @@ def missions(console: Console, found: Sequence[MissionSummary]) -> None:
     for one in found:
         table.add_row(
             one.mission_id,
-            colored(one.status),
+            line(colored(one.status), _mode(observed=one.observed)),
             "kept in the store" if one.is_kept else ", ".join(w.what for w in one.waits_for),
             f"{one.started_at:%Y-%m-%d %H:%M:%S}",
             block(one.goal),
@@ -88,7 +93,8 @@ def missions(console: Console, found: Sequence[MissionSummary]) -> None:
 
 def known(console: Console, mission: KnownMission) -> None:
     """Draw the server's facts about a mission whose history cannot be replayed here."""
-    console.rule(line(f"{mission.mission_id}  ", colored(mission.status)))
+    told = _mode(observed=mission.observed)
+    console.rule(line(f"{mission.mission_id}  ", colored(mission.status), told))
     console.print(indented(block(mission.goal)))
     console.print(f"started {mission.started_at:%Y-%m-%d %H:%M:%S %Z}")
     if mission.finished_at is not None:
@@ -102,9 +108,10 @@ def known(console: Console, mission: KnownMission) -> None:
 
 def mission(console: Console, result: MissionResult) -> None:
     """Draw the result document: legs, receipts, ledger, spend."""
-    for told in _over_budget(result):
-        console.print(line(f"{result.mission_id}", told), soft_wrap=True)
-    console.rule(line(f"{result.mission_id}  ", colored(result.status.value)))
+    for sentence in _over_budget(result):
+        console.print(line(f"{result.mission_id}", sentence), soft_wrap=True)
+    mode = _mode(observed=result.observed)
+    console.rule(line(f"{result.mission_id}  ", colored(result.status.value), mode))
     console.print(indented(block(result.goal)))
     if result.goal_became:
         console.print("said otherwise:")
@@ -112,13 +119,15 @@ def mission(console: Console, result: MissionResult) -> None:
     if result.requester:
         console.print(line(f"requested by {result.requester}"))
     if result.plan_made_by.model:
-        console.print(line((result.plan_made_by.told, "dim")), soft_wrap=True)
+        console.print(line((result.plan_made_by.sentence, "dim")), soft_wrap=True)
     for replanned in result.replanned:
-        console.print(line((replanned.told, "yellow")), soft_wrap=True)
+        console.print(line((replanned.sentence, "yellow")), soft_wrap=True)
     for one in result.plan_answers:
         by = f" by {one.by}" if one.by else ""
         note = f"about its plan: {one.outcome}{by}, {one.at:%Y-%m-%d %H:%M:%S}"
         console.print(line(note), soft_wrap=True)
+    for held in result.holds:
+        console.print(line((str(held), "yellow")), soft_wrap=True)
     if result.error:
         console.print(line((result.error, "red")))
     if result.summary:
@@ -165,7 +174,8 @@ def mission(console: Console, result: MissionResult) -> None:
         command = command_lines.write_file(result.mission_id, handle)
         console.print(line(f"  {command}"), soft_wrap=True)
     for receipt in result.receipts:
-        console.print(_joined("receipt:", receipt.title, _price(receipt), receipt.reference))
+        what = f"receipt, {OBSERVED}:" if receipt.observed else "receipt:"
+        console.print(_joined(what, receipt.title, _price(receipt), receipt.reference))
     for left in result.left:
         console.print(_joined(f"left, {left.state}:", left.title, _price(left), left.reference))
     if any(left.state == "parked" for left in result.left):
@@ -260,6 +270,8 @@ def rollback_preview(console: Console, shown: RollbackPreview) -> None:
     if not shown.obligations:
         console.print("nothing of it stands")
         return
+    if shown.observed:
+        console.print(line((f"{OBSERVED}: nothing of it was cancelled when it ended", "yellow")))
     console.print("a rollback cancels, in this order:")
     table = table_of("what", "reference", "price", "cancelled by")
     for o in shown.obligations:
@@ -277,6 +289,8 @@ def rollback(console: Console, report: RollbackReport) -> None:
     """Draw the ledger of a rollback, and the commands for parked obligations."""
     console.rule(f"rollback of {report.mission_id}")
     console.print(f"status: {report.standing}")
+    if any(one.observed for one in report.ledger.obligations):
+        console.print(line((f"its calls were {OBSERVED}", "yellow")))
     if str(report.order):
         console.print(f"why: {report.order}")
     console.print(_ledger(report.ledger.obligations))
@@ -410,8 +424,8 @@ def _leg_lines(leg: PlannedLeg) -> Iterator[Text]:
 
 def _plan_origin(made_by: PlanOrigin) -> Iterator[Text]:
     """Yield who made the plan, and the findings about answers of its model."""
-    if made_by.told:
-        yield line((made_by.told, "dim"))
+    if made_by.sentence:
+        yield line((made_by.sentence, "dim"))
     for number, findings in enumerate(made_by.corrected, start=1):
         yield line((f"  answer {number} did not hold: ", "dim"), "; ".join(findings))
 

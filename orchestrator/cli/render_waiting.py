@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from orchestrator.messages.open_waits import commands_for
 if TYPE_CHECKING:  # their modules need not be loaded to draw them
     from orchestrator.confirmation.models import DecisionReceipt
     from orchestrator.messages.failure_details import ModelPause
+    from orchestrator.messages.hold import Hold
     from orchestrator.messages.leg import Question
     from orchestrator.messages.open_waits import Waiting
 
@@ -57,7 +59,7 @@ def mission_waits(console: Console, found: Waiting) -> None:
 
 def paused(pause: ModelPause) -> Iterator[Text]:
     """Yield a leg that waits for its model, with the commands that resume or end it."""
-    yield line(f"{pause.mission_id}.{pause.leg_id}  ", (pause.told, "yellow"))
+    yield line(f"{pause.mission_id}.{pause.leg_id}  ", (pause.sentence, "yellow"))
     for command in command_lines.resume_leg(pause.pause_id):
         yield line("  ", command)
 
@@ -70,7 +72,8 @@ def _head(one: ConfirmationCard | Question) -> Text:
     if isinstance(one, ConfirmationCard):
         named, facts = line(one.confirmation_id), [str(one.price)] if one.price else []
     else:
-        named, facts = line(one.question_id, "  asks"), []
+        named = line(one.question_id, "  asks" if one.hold is None else "  is on hold")
+        facts = []
     if one.expires_at is not None:
         facts.append(f"until {one.expires_at:%Y-%m-%d %H:%M %Z}")
     return line(named, *(("  " + fact, "dim") for fact in facts))
@@ -83,7 +86,7 @@ def entry(one: ConfirmationCard | Question) -> Iterator[Text]:
         notes = [part for note in times_asked(one) for part in (", ", (note, "yellow"))]
         yield line("  ", (one.title, "dim"), *notes)
     else:
-        yield line("  ", one.question)
+        yield line("  ", one.question if one.hold is None else f"failed: {one.hold.error}")
         yield from particulars(one)
     for command in commands_for(one):
         yield line("  ", command)
@@ -91,14 +94,31 @@ def entry(one: ConfirmationCard | Question) -> Iterator[Text]:
 
 def particulars(asked: Question) -> Iterator[Text]:
     """Yield the reason of a question, its fields, and what happens without an answer."""
+    if asked.hold is not None:
+        yield from _held(asked.hold)
+        yield line(("  otherwise: ", "dim"), asked.otherwise)
+        return
     if asked.why:
         yield line(("  because: ", "dim"), asked.why)
     for field in asked.asks:
-        yield line(("  - ", "dim"), field.told(asked.today))
+        yield line(("  - ", "dim"), field.described(asked.today))
         for choice in field.listed():
             yield line("      ", choice)
     if asked.otherwise:
         yield line(("  otherwise: ", "dim"), asked.otherwise)
+
+
+def _held(hold: Hold) -> Iterator[Text]:
+    """Yield what stands, the failed call, and what a repair can and cannot do."""
+    for one in hold.standing:
+        yield line(("  stands: ", "dim"), str(one))
+    if hold.failed is not None:
+        arguments = json.dumps(hold.failed.arguments, ensure_ascii=False)
+        yield line(("  failed call: ", "dim"), f"{hold.failed.tool} {arguments}")
+    if hold.limit is not None:
+        yield line(("  limit: ", "dim"), f"{hold.limit} (--limit raises it)")
+    if hold.no_repair:
+        yield line(("  cannot be repaired: ", "yellow"), hold.no_repair)
 
 
 def times_asked(card: ConfirmationCard) -> Iterator[str]:

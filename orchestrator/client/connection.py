@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.client import (
@@ -72,6 +73,7 @@ _CUT_OFF = ("transport error", "h2 protocol error", "error reading a body from c
 """How the SDK's gRPC library begins the message of a call whose connection broke."""
 _NO_ACCESS = ("Unauthenticated", "PermissionDenied")
 _ATTRIBUTE = "search attribute"
+_SAGAS = 10_000
 _CLOSED = "it is closed, or never was"
 _SENDINGS = 5
 """Attempts to send an update while the server drops the task that should deliver it."""
@@ -88,6 +90,12 @@ class Connection:
         self.temporal = temporal
         self.task_queue = task_queue
         self._answered_at: dict[str, float] = {}
+        self._workflows: dict[str, str] = {}
+        self._slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    def update_slots(self, workflow_id: str, number: int) -> asyncio.Semaphore:
+        """Return the slots for updates of a workflow, the same for all that hold them."""
+        return self._slots.setdefault(workflow_id, asyncio.Semaphore(number))
 
     @cached_property
     def replays(self) -> "Replays":
@@ -101,6 +109,16 @@ class Connection:
         now = time.monotonic()
         self._answered_at = {i: at for i, at in self._answered_at.items() if now - at < _RECENT_S}
         self._answered_at[workflow_id] = now
+
+    def note_saga(self, saga_id: str, workflow_id: str) -> None:
+        """Note the workflow of a saga whose card was read: its decision need not search for it."""
+        self._workflows[saga_id] = workflow_id
+        if len(self._workflows) > _SAGAS:
+            del self._workflows[next(iter(self._workflows))]
+
+    def workflow_of(self, saga_id: str) -> str | None:
+        """Return the noted workflow of a saga."""
+        return self._workflows.get(saga_id)
 
     def _has_worker(self, workflow_id: str) -> bool:
         return time.monotonic() - self._answered_at.get(workflow_id, -math.inf) < _RECENT_S

@@ -3,6 +3,7 @@
 import logging
 import secrets
 from collections.abc import AsyncGenerator
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from temporalio.client import Client
@@ -24,6 +25,7 @@ from orchestrator.client.mission_rollback import (
     roll_back,
 )
 from orchestrator.client.mission_state import read_report
+from orchestrator.client.opened_cards import opened_cards
 from orchestrator.client.result_retention import KeptResult, kept_result, kept_summaries
 from orchestrator.client.start import Starter, preview_plan
 from orchestrator.client.stores import store_of
@@ -37,10 +39,12 @@ from orchestrator.confirmation.models import (
     Then,
 )
 from orchestrator.core import command_lines, errors
+from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import AcceptedMission, MissionRequest
+from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import (
     ParkedRollback,
@@ -49,14 +53,17 @@ from orchestrator.messages.rollback import (
     SweepInput,
     SweepReport,
 )
+from orchestrator.messages.session import LONGEST_IDLE, OnIdle, SessionTerms
 from orchestrator.planning.models import OneCall
 from orchestrator.saga.ledger import Resolution
-from orchestrator.settings import Settings, load_settings
+from orchestrator.settings import Settings, load_policy, load_settings
 
 if TYPE_CHECKING:  # imported in the functions that use them: a command uses only one
     from orchestrator.client.batch import Batch
     from orchestrator.client.key_rotation import KeyUse
     from orchestrator.client.mission_schedules import Schedules
+    from orchestrator.client.observe_report import ObserveReport
+    from orchestrator.client.session_handle import SessionHandle
     from orchestrator.client.stores import KeptFile
     from orchestrator.messages.events import AnyEvent
     from orchestrator.messages.plan_preview import PlanPreview
@@ -127,6 +134,60 @@ class MissionClient:
             undeclared_inputs=started.undeclared_inputs,
             queued=started.queued,
         )
+
+    async def session(
+        self,
+        *,
+        budget: Money | None = None,
+        requester: str = "",
+        policy: MissionPolicy | None = None,
+        idle_limit: timedelta = timedelta(hours=1),
+        on_idle: OnIdle = "rollback",
+        session_id: str | None = None,
+    ) -> "SessionHandle":
+        """Start a session: guarded calls of a loop that runs anywhere, without a planner.
+
+        Args:
+            budget: limit of the total price of its calls; None: no limit.
+            requester: the person who asks for the calls, for rules on approvers.
+            policy: as of a mission; None: the policy of the settings.
+            idle_limit: a session that nobody touches for so long, with no call under way, is rolled
+                back. An open card is a call under way.
+            on_idle: `park` shows it in the list of waits instead.
+            session_id: sent again with the same terms, it is the same session; None: a new one.
+
+        Raises:
+            UsageError: the id or the limit is invalid.
+            PolicyWidened: the policy allows more than that of the settings.
+            SessionError: the id is that of a session with other terms, or of one that is over.
+            NoWorker: no worker is there to serve it.
+        """
+        from orchestrator.client.session_handle import start_session
+
+        ours = load_policy(self._settings.mission_policy)
+        if ours is not None and policy is not None:
+            check_not_widened(policy, ours)
+        if not timedelta(seconds=1) <= idle_limit <= LONGEST_IDLE:
+            raise errors.UsageError(
+                f"an idle limit of {idle_limit} is none: give one from a second to {LONGEST_IDLE}"
+            )
+        terms = SessionTerms(
+            budget=budget,
+            requester=requester,
+            policy=policy or ours or MissionPolicy(),
+            idle_limit=idle_limit,
+            on_idle=on_idle,
+        )
+        return await start_session(self.connection, terms, session_id)
+
+    def session_handle(self, session_id: str) -> "SessionHandle":
+        """Return the handle of a session that was started earlier, possibly by another process.
+
+        Methods of the handle raise SessionError for an unknown id.
+        """
+        from orchestrator.client.session_handle import SessionHandle
+
+        return SessionHandle(self.connection, session_id)
 
     async def events(
         self,
@@ -293,6 +354,13 @@ class MissionClient:
         """Return every card, question and pause of every mission."""
         return await all_waiting(self.connection)
 
+    def cards_of(self, workflow_id: str) -> AsyncGenerator[ConfirmationCard]:
+        """Yield each card of a workflow's sagas as soon as it is open, until the workflow is over.
+
+        The server pushes them, as for `MissionHandle.cards`.
+        """
+        return opened_cards(self.connection, workflow_id)
+
     async def confirmations(self) -> list[ConfirmationCard]:
         """Return every open card of every mission."""
         return list((await self.waiting()).cards)
@@ -402,12 +470,19 @@ class MissionClient:
                 store.vault,
                 mission_id,
                 observations=store.observations,
+                workflow_of=store.workflow_of,
                 force=force,
             )
 
     async def parked(self) -> list[ParkedRollback]:
         """Return every rollback that has parked an obligation and waits for an operator."""
         return await parked_rollbacks(self.connection)
+
+    async def observed(self, *, since: datetime) -> "ObserveReport":
+        """Return what a guard would have caught of observed calls since a time."""
+        from orchestrator.client.observe_report import observe_report
+
+        return await observe_report(self.connection, self._settings, since=since)
 
     async def payload_key_use(self) -> "list[KeyUse]":
         """Return the number of workflows for each payload key, from every history on the server."""

@@ -20,7 +20,7 @@ from temporalio.client import (
 
 from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
-from orchestrator.adapters.temporal.search_attributes import AGENT, STATUS, WAITING_FOR
+from orchestrator.adapters.temporal.search_attributes import AGENT, MODE, STATUS, WAITING_FOR
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_state import STOPPED
 from orchestrator.client.waits import waits_in
@@ -29,6 +29,7 @@ from orchestrator.core.errors import NoWorker, ServiceUnavailable, UsageError
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.mission import MISSION_ID_PATTERN, MissionStatus, status_with
+from orchestrator.messages.observed import SEARCHED_AS
 from orchestrator.messages.open_waits import Waiting, WaitKind
 from orchestrator.messages.rollback import RollbackStatus
 
@@ -49,7 +50,7 @@ Place = tuple[str, Version | None]
 class Wait(Record):
     """A card, question, pause or obstacle for which a mission waits."""
 
-    kind: Literal["confirmation", "answer", "model", "store", "operator", "worker"]
+    kind: Literal["confirmation", "answer", "hold", "model", "store", "operator", "worker"]
     what: str
     command: str = ""
 
@@ -61,10 +62,9 @@ class MissionSummary(Record):
     status: str
     goal: str
     started_at: datetime
+    observed: bool = Field(default=False, description="its calls are not guarded")
     waits_for: tuple[Wait, ...] = ()
-    is_kept: bool = Field(
-        default=False, description="its server no longer knows it; the store has its result"
-    )
+    is_kept: bool = Field(default=False, description="True if only the store still has its result")
 
 
 class KnownMission(MissionSummary):
@@ -73,7 +73,7 @@ class KnownMission(MissionSummary):
     finished_at: datetime | None = None
     task_queue: str
     agents: tuple[str, ...] = Field(default=(), description="agents of legs under way")
-    unread: str = Field(description="why the rest of it could not be read")
+    unread: str = Field(description="reason why the rest could not be read")
     is_partial: bool = True
 
 
@@ -228,6 +228,7 @@ async def summaries(
             status=status_of(mission, family.rollbacks.get(mission.id)),
             goal=str(await mission.memo_value("goal", "")),
             started_at=mission.start_time,
+            observed=_is_observed(mission),
             waits_for=tuple(waits_for(mission, await waits_in(mission), family)),
         )
         for mission in missions
@@ -249,7 +250,11 @@ def status_of(mission: WorkflowExecution, rollback: WorkflowExecution | None) ->
     except ValueError:  # a status of another release
         return own
     stopped = mission.status is WorkflowExecutionStatus.CANCELED
-    return status_with(ended, done, stopped=stopped).value
+    return status_with(ended, done, stopped=stopped, observed=_is_observed(mission)).value
+
+
+def _is_observed(mission: WorkflowExecution) -> bool:
+    return mission.typed_search_attributes.get(MODE) == SEARCHED_AS
 
 
 def _status_of(rollback: WorkflowExecution) -> RollbackStatus:
@@ -267,8 +272,12 @@ def waits_for(mission: WorkflowExecution, waits: Waiting, family: Family) -> Ite
     confirm = "orchestrator confirm list"
     if waits.cards:
         yield Wait(kind="confirmation", what=_counted(waits.cards, "card"), command=confirm)
-    if waits.questions:
-        yield Wait(kind="answer", what=_counted(waits.questions, "question"), command=confirm)
+    asked = [one for one in waits.questions if one.hold is None]
+    if asked:
+        yield Wait(kind="answer", what=_counted(asked, "question"), command=confirm)
+    if len(asked) < len(waits.questions):
+        command = command_lines.repair(mission.id)[0]
+        yield Wait(kind="hold", what="a decision before its rollback", command=command)
     if waits.pauses:
         yield Wait(kind="model", what=_counted(waits.pauses, "model"), command=confirm)
     open_ones = [one for one in (mission, rollback) if one is not None and one.status is _RUNNING]

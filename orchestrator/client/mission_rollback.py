@@ -18,7 +18,7 @@ from orchestrator.adapters.temporal.rollbacks import (
     is_of_mission,
     start_rollback,
 )
-from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.adapters.temporal.search_attributes import MODE, STATUS
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.mission_state import find_report, read_mission, read_report
 from orchestrator.confirmation.policy import approver_problem
@@ -31,6 +31,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.messages.mission import LEAVES_STANDING, MissionStatus
+from orchestrator.messages.observed import OBSERVED, SEARCHED_AS
 from orchestrator.messages.rollback import ParkedRollback, ResolveInput, RollbackReport, parked_of
 from orchestrator.saga.ledger import Obligation
 
@@ -46,12 +47,13 @@ class RollbackPreview(Record):
     references: dict[str, JsonObject] = Field(
         description="identifiers in the providers' answers, by obligation"
     )
-    is_begun: bool = Field(description="its rollback was started before, by anybody")
+    is_begun: bool = Field(description="True if its rollback has started")
+    observed: bool = Field(default=False, description="True if its calls were not guarded")
 
     @property
     def is_a_decision(self) -> bool:
         """True if a person must decide, since approved effects are meant to stand."""
-        stands = self.status in LEAVES_STANDING
+        stands = self.status in LEAVES_STANDING or self.observed
         return stands and not self.is_begun and bool(self.obligations)
 
 
@@ -65,6 +67,7 @@ async def preview_rollback(connection: Connection, mission_id: str) -> RollbackP
         obligations=result.ledger.compensation_order(),
         references={r.call_id: r.reference for r in result.receipts},
         is_begun=before is not None,
+        observed=result.observed,
     )
 
 
@@ -124,6 +127,8 @@ async def _end_that_stands(connection: Connection, mission_id: str) -> str | Non
     """Return the status of a mission that ended with effects meant to stand; else None."""
     with connection.explaining(mission_id):
         mission = await connection.mission(mission_id)
+        if mission.typed_search_attributes.get(MODE) == SEARCHED_AS:
+            return f"was {OBSERVED}, and its effects stand"
         if mission.status is WorkflowExecutionStatus.COMPLETED:
             return "succeeded"
         if mission.status is not WorkflowExecutionStatus.FAILED:

@@ -87,7 +87,7 @@ class _Following:
 
     async def _begin(self) -> WorkflowHistoryEventAsyncIterator:
         """Follow the newest run from its first event."""
-        mission = await self._connection.mission(self._mission_id)
+        mission = await self._connection.describe(self._mission_id)
         self._known, self._cards = mission.history_length, ()
         self._waits.clear()
         handle = self._connection.temporal.get_workflow_handle(
@@ -108,6 +108,8 @@ class _Following:
         self._waits |= dict(zip(written, decoded, strict=True))
         waits = [one for one in self._waits.values() if isinstance(one, LegWaiting)]
         self._cards = waiting_of_all(waits).cards
+        for card in self._cards:
+            self._connection.note_saga(card.mission_id, self._mission_id)
         if _reaches(events, self._known + 1):
             self._connection.note_worker(self._mission_id)
 

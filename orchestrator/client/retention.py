@@ -5,7 +5,7 @@ repeated, by any number of processes.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.adapters.temporal.mission_history import described_owner
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, begun_rollback, described
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
@@ -47,6 +48,10 @@ class Removed:
     superseded: int = 0
 
 
+WorkflowOf = Callable[[str], str]
+"""Returns the workflow that a saga belongs to, such as `Store.workflow_of`; '' for a mission."""
+
+
 class KeptOfMissions(Protocol):
     """A store of data by mission, such as an `ObservationStore`."""
 
@@ -63,34 +68,54 @@ class KeptOfMissions(Protocol):
 
 
 async def remove_observations(
-    client: Client, store: KeptOfMissions, retention: timedelta, *, now: datetime
+    client: Client,
+    store: KeptOfMissions,
+    retention: timedelta,
+    *,
+    now: datetime,
+    workflow_of: WorkflowOf = lambda _: "",
 ) -> tuple[str, ...]:
-    """Remove the data of missions that have been over for longer than `retention`."""
+    """Remove the data of missions and sagas that have been over for longer than `retention`."""
     kept = await asyncio.to_thread(store.missions)
-    expired = await _expired(client, kept, retention, now=now)
+    expired = await _expired(client, kept, retention, now=now, workflow_of=workflow_of)
     await asyncio.to_thread(store.purge, *expired)
     return expired
 
 
 async def remove_expired(
-    client: Client, vault: "PiiVault", retention: timedelta, *, now: datetime
+    client: Client,
+    vault: "PiiVault",
+    retention: timedelta,
+    *,
+    now: datetime,
+    workflow_of: WorkflowOf = lambda _: "",
+    sagas: Callable[[], Iterable[str]] = tuple,
 ) -> Removed:
     """Remove the personal values of missions that have been over for longer than `retention`.
 
-    A value of the vault owner is removed that long after another replaced it, unless a mission from
-    before that, or its rollback, is still open.
+    A value of the vault owner is removed that long after another replaced it, unless a mission or a
+    saga from before that, or its rollback, is still open.
+
+    Args:
+        client: of the server.
+        vault: with the values.
+        retention: how long they stay after the end.
+        now: the current time.
+        workflow_of: returns the workflow of a saga.
+        sagas: returns the workflows of unfinished sagas.
     """
     held = await asyncio.to_thread(vault.contents)
     kept = {
         mission_id: max(value.stored_at for value in values)
         for mission_id, values in held.missions().items()
     }
-    expired = await _expired(client, kept, retention, now=now)
+    expired = await _expired(client, kept, retention, now=now, workflow_of=workflow_of)
     if expired:
         await asyncio.to_thread(vault.purge, *expired)
     superseded = 0
     if held.superseded():
-        until = min(now - retention, await _oldest_open(client, now))
+        workflows = await asyncio.to_thread(sagas)
+        until = min(now - retention, await _oldest_open(client, now, workflows))
         superseded = await asyncio.to_thread(vault.drop_superseded, until)
     return Removed(expired, superseded)
 
@@ -101,6 +126,7 @@ async def purge_mission(
     mission_id: str,
     *,
     observations: KeptOfMissions,
+    workflow_of: WorkflowOf = lambda _: "",
     force: bool = False,
 ) -> tuple[str, ...]:
     """Remove the personal values that a mission brought, and its observations, which may hold them.
@@ -111,7 +137,7 @@ async def purge_mission(
     Raises:
         UsageError: the values may still be needed, and `force` is False.
     """
-    end = await end_of(client, mission_id)
+    end = await end_of(client, mission_id, await asyncio.to_thread(workflow_of, mission_id))
     if end.needed and not force:
         raise UsageError(
             f"{end.needed}, which may need its personal values; without them its calls are not "
@@ -123,7 +149,12 @@ async def purge_mission(
 
 
 async def _expired(
-    client: Client, kept: Mapping[str, datetime], retention: timedelta, *, now: datetime
+    client: Client,
+    kept: Mapping[str, datetime],
+    retention: timedelta,
+    *,
+    now: datetime,
+    workflow_of: WorkflowOf,
 ) -> tuple[str, ...]:
     """Return the missions that have been over for longer than `retention`.
 
@@ -133,15 +164,22 @@ async def _expired(
     for mission_id, kept_at in kept.items():
         if kept_at + retention >= now:  # not due before that, so the server is not asked
             continue
-        end = await end_of(client, mission_id)
+        workflow_id = await asyncio.to_thread(workflow_of, mission_id)
+        end = await end_of(client, mission_id, workflow_id)
         if not end.needed and (end.at or kept_at) + retention < now:
             expired.append(mission_id)
     return tuple(expired)
 
 
-async def end_of(client: Client, mission_id: str) -> MissionEnd:
-    """Return when a mission and its rollback ended, according to the server."""
-    mission = await described(client.get_workflow_handle(mission_id))
+async def end_of(client: Client, mission_id: str, workflow_id: str = "") -> MissionEnd:
+    """Return when a mission and its rollback ended, according to the server.
+
+    For a saga, the end is that of its workflow, which `workflow_id` names.
+    """
+    if workflow_id:
+        mission = await described_owner(client, mission_id, workflow_id)
+    else:
+        mission = await described(client.get_workflow_handle(mission_id))
     rollback = await begun_rollback(client, mission_id)
     if rollback is not None and rollback.status is WorkflowExecutionStatus.RUNNING:
         return MissionEnd(needed=f"the rollback of {mission_id} is open")
@@ -159,11 +197,19 @@ async def end_of(client: Client, mission_id: str) -> MissionEnd:
     return MissionEnd(max((end for end in ends if end is not None), default=None))
 
 
-async def _oldest_open(client: Client, now: datetime) -> datetime:
-    """Return the start of the oldest mission that is open or has an open rollback; else now."""
+async def _oldest_open(client: Client, now: datetime, workflows: Iterable[str]) -> datetime:
+    """Return the start of the oldest mission that is open or has an open rollback; else now.
+
+    Workflows with sagas count while a saga of theirs has made a call, or waits for a person.
+    """
     kinds = f"'{names.MISSION_WORKFLOW}', '{names.ROLLBACK_WORKFLOW}'"
-    query = f"WorkflowType IN ({kinds}) AND ExecutionStatus = 'Running'"
+    waits = f"{names.WAITING_FOR_ATTRIBUTE} IS NOT NULL"
+    query = f"(WorkflowType IN ({kinds}) OR {waits}) AND ExecutionStatus = 'Running'"
     oldest = now
+    for workflow_id in set(workflows):
+        found = await described(client.get_workflow_handle(workflow_id))
+        if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
+            oldest = min(oldest, found.start_time)
     async for execution in client.list_workflows(query):
         mission = await described(client.get_workflow_handle(names.mission_of(execution.id)))
         oldest = min(oldest, execution.start_time, mission.start_time if mission else oldest)

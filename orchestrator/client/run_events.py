@@ -154,7 +154,7 @@ class RunEvents:
             self._counted, self._count = task, 0
         self._count += 1
         place = HistoryPlace(self._given.run_id, task, self._count)
-        if (task, self._count) <= (self._given.task, self._given.told):
+        if (task, self._count) <= (self._given.task, self._given.number):
             return None
         self._given = place
         return PlacedEvent(at, self.workflow_id, place, event)

@@ -214,7 +214,7 @@ class Starter:
         check_currencies(request)
         await check_request(self._connection.temporal, request)
         mission_id = request.mission_id or new_mission_id(
-            request.goal, tells_goal=not self._settings.encrypts
+            request.goal, names_goal=not self._settings.encrypts
         )
         policy = self._policy_of(request)
         check_currencies(policy)
@@ -304,7 +304,7 @@ def _id_of(request: MissionRequest) -> str:
     return request.mission_id
 
 
-def new_mission_id(goal: str, *, tells_goal: bool = True) -> str:
+def new_mission_id(goal: str, *, names_goal: bool = True) -> str:
     """Return a readable id: the goal's first word, if it is a known verb, and random characters.
 
     Other words are left out: ids reach logs, traces and providers, and any word may be a name.
@@ -312,7 +312,7 @@ def new_mission_id(goal: str, *, tells_goal: bool = True) -> str:
     from orchestrator.language.words import is_verb  # reads word lists
 
     first = next(iter(re.findall(r"[a-z]+", goal.lower())), "")
-    verb = first if tells_goal and is_verb(first) else "mission"
+    verb = first if names_goal and is_verb(first) else "mission"
     return f"{verb}-{secrets.token_hex(5)}"
 
 

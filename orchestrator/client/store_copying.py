@@ -30,8 +30,8 @@ class CopiedStore(Record):
     source: str
     target: str
     parts: tuple[CopiedPart, ...]
-    lacks_vault_key: bool = Field(
-        description="true if it holds personal values, and the key of their vault is not set here"
+    needs_vault_key: bool = Field(
+        description="True if it has personal values whose vault key is not set here"
     )
 
 
@@ -67,7 +67,7 @@ def copy_between(source: str | None, target: str | None, settings: Settings) -> 
             source=copied.place,
             target=into.place,
             parts=parts,
-            lacks_vault_key=holds_values and key is None,
+            needs_vault_key=holds_values and key is None,
         )
 
 

@@ -25,7 +25,7 @@ from orchestrator.messages.open_waits import Waiting, commands_for, urgency, wai
 
 _WAITING: Final = (
     "ExecutionStatus = 'Running' "
-    f"AND {names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer', 'model', 'store')"
+    f"AND {names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer', 'hold', 'model', 'store')"
 )
 
 
@@ -34,7 +34,7 @@ class Understood(Record):
 
     values: JsonObject = Field(default_factory=dict)
     notes: tuple[str, ...] = Field(
-        default=(), description="what was read otherwise than it was typed, a line for each field"
+        default=(), description="a line for each value that was read differently from its text"
     )
     problems: tuple[str, ...] = Field(default=(), description="a sentence for each unread field")
 
@@ -98,6 +98,8 @@ async def workflow_of(connection: Connection, asked_id: str) -> str:
         CardUnknown: the id has another form.
     """
     mission_id = mission_of(asked_id)
+    if (noted := connection.workflow_of(mission_id)) is not None:
+        return noted
     if names.may_be_saga(mission_id):
         query = f"{names.AGENT_ATTRIBUTE} = '{names.saga_attribute(mission_id)}'"
         with connection.explaining():

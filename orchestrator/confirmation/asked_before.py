@@ -29,16 +29,18 @@ class AskedCall(Record):
     confirmation_id: str
     tool: str
     title: str = ""
-    shown: tuple[CardLine, ...] = Field(default=(), description="what its card said of it")
+    shown: tuple[CardLine, ...] = Field(default=(), description="lines of its card")
     meanings: tuple[str, ...] = Field(
         default=(), description="digests of tool and arguments: as proposed, and as amended"
     )
     price: Money | None = None
     fate: Fate = "waiting"
-    by: str = Field(default="", description="who decided")
-    words: str = Field(default="", description="a person's reason or wish, or the provider's")
+    by: str = Field(default="", description="the person or policy that decided")
+    words: str = Field(
+        default="", description="reason or request of the person, or of the provider"
+    )
     at: datetime | None = None
-    cancels: bool = Field(default=False, description="whether it was a cancel")
+    cancels: bool = Field(default=False, description="True if the call cancels an obligation")
 
     @property
     def was_unsuccessful(self) -> bool:
@@ -91,8 +93,8 @@ def changes_between(
     money = [
         Change(label="Price", before=str(before.price or "unknown"), now=str(price or "unknown"))
     ]
-    told = money if before.price != price else []
-    return told + [
+    changes = money if before.price != price else []
+    return changes + [
         Change(label=label, before=old.get(label, ""), now=new.get(label, ""))
         for label in dict.fromkeys([*new, *old])
         if old.get(label, "") != new.get(label, "")
@@ -100,7 +102,9 @@ def changes_between(
 
 
 def _by_label(lines: Sequence[CardLine]) -> dict[str, str]:
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in lines:
-        told[line.label] = f"{told[line.label]}; {line.value}" if line.label in told else line.value
-    return told
+        values[line.label] = (
+            f"{values[line.label]}; {line.value}" if line.label in values else line.value
+        )
+    return values

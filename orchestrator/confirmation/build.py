@@ -161,8 +161,8 @@ def build_card(
     things = main_first(find_things(arguments, context.answers, tool.input_schema))
     sent = {name: _with_file_names(held, context.files) for name, held in arguments.items()}
     price = call_price(tool, arguments, quoted, things)
-    told, others = _separate_bookkeeping(_shown(tool, sent, item, price), tool, things)
-    content, rest = content_of(card_type, told, tool.card_layout)
+    facts, others = _separate_bookkeeping(_shown(tool, sent, item, price), tool, things)
+    content, rest = content_of(card_type, facts, tool.card_layout)
     others += [fact for fact in rest if is_handle(fact.value)]
     rest = tuple(fact for fact in rest if not is_handle(fact.value))
     terms = cancel_terms(tool, quoted).model_copy(update={"fee": context.fee})
@@ -189,7 +189,7 @@ def build_card(
         approvers=approvers,
         round=asked,
     )
-    return _in_context(card, tool, context, things, told, others)
+    return _in_context(card, tool, context, things, facts, others)
 
 
 def _in_context(
@@ -197,11 +197,11 @@ def _in_context(
     tool: Tool,
     context: CardContext,
     things: Sequence[FoundThing],
-    told: Sequence[CardFact],
+    facts: Sequence[CardFact],
     others: Sequence[CardFact],
 ) -> ConfirmationCard:
     """Return the card with its purpose, the things that its ids name, and earlier cards."""
-    amounts = [fact.money for fact in (*told, *others) if fact.money is not None]
+    amounts = [fact.money for fact in (*facts, *others) if fact.money is not None]
     labels = _labels(tool)
     plain = plain_arguments(tool, card.arguments)
     totals = totals_of(plain, card.price)
@@ -214,8 +214,8 @@ def _in_context(
     otherwise, nowhere = _compared(sent, tool, context, things)
     warnings = (
         *otherwise,
-        *not_shown_whole((*told, *others)),
-        *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
+        *not_shown_whole((*facts, *others)),
+        *too_many_to_show(len([fact for fact in facts if fact.is_sent]), _MOST_SENT),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *uncertain_price(doubts_about_price(tool, card.arguments, things) if costs else ()),
         *too_dear,

@@ -72,16 +72,16 @@ class LineItem(Record):
 class NamedThing(Record):
     """The thing that one or more ids among the arguments name, according to earlier answers."""
 
-    ids: tuple[CardLine, ...] = Field(description="the arguments, with the id each holds")
+    ids: tuple[CardLine, ...] = Field(description="arguments and the id in each")
     lines: tuple[CardLine, ...] = Field(
-        default=(), description="what it is; of the thing that the card itself shows, the rest"
+        default=(), description="its description; for the card's own subject, the remaining lines"
     )
     price: Money | None = None
-    found_by: str = Field(default="", description="what the call did that answered with it")
+    found_by: str = Field(default="", description="summary of the call that returned it")
     found_for: tuple[CardLine, ...] = Field(
-        default=(), description="what was asked for then, and what the answer says of all it lists"
+        default=(), description="arguments of that call, and values that apply to its whole answer"
     )
-    at: datetime | None = Field(default=None, description="when it was answered")
+    at: datetime | None = Field(default=None, description="time of the answer")
 
     @property
     def called(self) -> str:
@@ -129,19 +129,19 @@ _REFUNDABLE = {True: "refundable", False: "not refundable"}
 class CancelTerms(Record):
     """The terms on which a call is cancelled: by which tool, until when and at what cost."""
 
-    tool: str | None = Field(default=None, description="the cancel tool; None: none is declared")
+    tool: str | None = Field(default=None, description="the cancel tool; None if none is declared")
     irreversible: bool = Field(
-        default=False, description="whether the provider's document says that nothing cancels it"
+        default=False, description="True if the document declares that nothing cancels it"
     )
     window: timedelta | None = Field(
-        default=None, description="after the call, in which the provider still cancels it"
+        default=None, description="time after the call in which the provider cancels it"
     )
     is_refundable: bool | None = None
     until: tuple[Moment, ...] = ()
-    cost: tuple[Amount, ...] = Field(default=(), description="empty: no answer states it")
-    fee: Money | None = Field(
-        default=None, description="what it may cost, by the tool's document or the policy"
+    cost: tuple[Amount, ...] = Field(
+        default=(), description="cost by an answer; empty if no answer states it"
     )
+    fee: Money | None = Field(default=None, description="cost by the document or the policy")
 
     def sentence(self) -> str:
         """Return the terms in one line."""

@@ -185,8 +185,7 @@ def _text(value: JsonValue, *, whole: bool) -> str:
         return _text(inner, whole=True) if whole else readable(inner)
 
     if isinstance(value, dict):
-        money = stated_price({"price": value}) if "amount" in value else None
-        if money is not None:
+        if (money := money_of(value)) is not None:  # with nothing else, which would stay unsaid
             return str(money)
         held = (f"{label_of(n).lower()} {inside(v)}" for n, v in value.items())
         return ", ".join(held) or "none"

@@ -31,8 +31,8 @@ def unlike_found(
             if own is None or fact.is_empty or fact.name in known:
                 continue
             if not _are_alike(own, fact, is_changed=fact.name.split(".")[0] in by_people):
-                told = fact.line().value
-                yield f"{own.label} is {own.line().value} here, and {told} in what {called} is"
+                found = fact.line().value
+                yield f"{own.label} is {own.line().value} here, and {found} in what {called} is"
 
 
 def not_shown_whole(sent: Iterable[CardFact]) -> Iterator[str]:
@@ -61,8 +61,8 @@ def over_what_is_left(price: Money | None, left: Money | None, unpriced: int = 0
     if price.currency != left.currency:
         yield f"it costs {price}, and the budget is in {left.currency}: approved, it is not sent"
     elif price.amount > left.amount:
-        told = rest_text(left, unpriced)
-        yield f"it costs {price}, and {told} is left of the budget: approved, it is not sent"
+        rest = rest_text(left, unpriced)
+        yield f"it costs {price}, and {rest} is left of the budget: approved, it is not sent"
 
 
 def unknown_price(doubt: str, amounts: Iterable[Money]) -> str:
@@ -139,7 +139,9 @@ def totals_of(arguments: JsonObject, price: Money | None) -> Totals:
         if not sums:
             continue
         label = label_of(name).lower()
-        amounts += [Amount(label=f"{told} of {label}", money=money) for money, told in sums.items()]
+        amounts += [
+            Amount(label=f"{which} of {label}", money=money) for money, which in sums.items()
+        ]
         warnings += _doubts(label, items, tuple(sums), price)
     return Totals(tuple(amounts), tuple(warnings))
 

@@ -26,17 +26,19 @@ class SealedRecord(Record):
     """A mission's record, as it is written to a file."""
 
     record: JsonObject
-    sha256: str = Field(description="of the record's canonical JSON (RFC 8785), in hexadecimal")
-    signature: str = Field(default="", description="a compact JWS over that; empty: nobody signed")
+    sha256: str = Field(description="hex digest of the record's canonical JSON (RFC 8785)")
+    signature: str = Field(default="", description="compact JWS over the digest; empty if unsigned")
 
 
 class RecordVerdict(Record):
     """The result of verifying a record's file."""
 
     mission_id: str
-    is_whole: bool = Field(description="nothing of it was changed since its digest was made")
+    is_whole: bool = Field(description="True if the record matches its digest")
     is_signed: bool = False
-    is_proved: bool = Field(default=False, description="the signature is by one of the keys given")
+    is_proved: bool = Field(
+        default=False, description="True if one of the given keys made the signature"
+    )
     signer: str = ""
     issuer: str = ""
     signed_at: datetime | None = None

@@ -77,80 +77,85 @@ class ConfirmationCard(Record):
     """The card that a person reads before a side effect happens. Personal fields are masked."""
 
     confirmation_id: str = Field(
-        description="the call's id (mission, leg and step), and the round where it is asked again"
+        description="id of the call (mission, leg, step), and the round if it is asked again"
     )
     mission_id: str
     leg_id: str
     card_type: str
-    heading: str = Field(default="", description="what its type is called")
+    heading: str = Field(default="", description="title of its type")
     title: str
     tool: str
     content: Content | None = Field(
-        default=None, description="what its type shows; None: the type has no parts of its own"
+        default=None, description="parts of its type; None if the type has none"
     )
-    lines: tuple[CardLine, ...] = Field(default=(), description="all that has no other place")
+    lines: tuple[CardLine, ...] = Field(default=(), description="lines without another place")
     unordered: str = Field(
         default="",
-        description="why no order of the plan covers it: its first line; empty: one does",
+        description="reason why no order of the plan covers the call, its first line; empty "
+        "if one does",
     )
-    goal: str = Field(default="", description="what the mission is to reach")
+    goal: str = Field(default="", description="goal of the mission")
     clause: str = Field(default="", description="the part of the goal that the call serves")
-    agent: str = Field(default="", description="who wants to make the call")
-    reason: str = Field(default="", description="why, as the planner says: nothing proves it")
-    warnings: tuple[str, ...] = Field(default=(), description="what to mind before deciding")
+    agent: str = Field(default="", description="agent that makes the call")
+    reason: str = Field(default="", description="the planner's reason, which nothing proves")
+    warnings: tuple[str, ...] = Field(default=(), description="warnings for the approver")
     exceeds_budget: bool = Field(
-        default=False, description="whether it costs more than is left, so that nothing sends it"
+        default=False,
+        description="True if the price exceeds the remaining budget, so that it cannot be sent",
     )
     is_unfounded: bool = Field(
         default=False,
-        description="an id comes from no answer or person, or the thing that it stands for differs "
-        "from the arguments: no standing approval covers it",
+        description="True if an id comes from no answer or person, or its thing differs "
+        "from the arguments: no standing approval covers the call",
     )
-    asked_because: str = Field(default="", description="why people are asked again, in sentences")
-    changes: tuple[Change, ...] = Field(
-        default=(), description="what is otherwise than when people were asked before"
+    asked_because: str = Field(
+        default="", description="reasons why the call is asked about again, in sentences"
     )
+    changes: tuple[Change, ...] = Field(default=(), description="differences from the earlier card")
     named: tuple[NamedThing, ...] = Field(
-        default=(), description="what the ids among the arguments stand for"
+        default=(), description="things that the ids among the arguments stand for"
     )
-    totals: tuple[Amount, ...] = Field(default=(), description="the sums of lists of items")
+    totals: tuple[Amount, ...] = Field(default=(), description="sums of lists of items")
     other_inputs: tuple[CardLine, ...] = Field(
         default=(),
-        description="sent as well: values from the vault, our own references, explained ids",
+        description="further inputs that are sent: vault values, own references, explained ids",
     )
     arguments: JsonObject = Field(default_factory=dict)
     personal: tuple[str, ...] = Field(
-        default=(), description="names of the arguments that may only hold handles"
+        default=(), description="names of arguments that take handles only"
     )
     inputs: tuple[str, ...] | None = Field(
-        default=None, description="names of what an amendment may change; None: any"
+        default=None, description="names of arguments that may be amended; None for any"
     )
     price: Money | None = None
     cancellation: str = Field(default="", description="whether and how it can be cancelled")
     cancel_terms: CancelTerms | None = None
     digest: str
     opened_at: datetime | None = Field(
-        default=None, description="what was signed earlier is no decision on this card"
+        default=None,
+        description="time of opening; an earlier signature is no decision on this card",
     )
     expires_at: datetime | None = None
-    requester: str = Field(default="", description="who asked for the mission, as its start says")
+    requester: str = Field(default="", description="requester of the mission")
     requester_may_approve: bool = True
     approvers: tuple[str, ...] = Field(
-        default=(), description="patterns of those who may decide; none: anybody"
+        default=(), description="patterns of permitted approvers; empty for anybody"
     )
     operators_approvers: tuple[str, ...] = Field(
-        default=(), description="patterns that they must fit as well: those of the worker's policy"
+        default=(), description="patterns of the worker's policy, which must match as well"
     )
-    approvals_needed: int = Field(default=1, description="of that many different approvers")
+    approvals_needed: int = Field(default=1, description="number of different approvers")
     approved_by: tuple[str, ...] = Field(
-        default=(), description="who has approved it, while it waits for another"
+        default=(), description="approvers so far, while it waits for another"
     )
     signed: bool = Field(
         default=False,
-        description="whether a decision needs a signature; else approvers are who they say",
+        description="True if decisions need a signature",
     )
-    round: int = Field(default=1, description="how often this call is asked about, this included")
-    reminded: int = Field(default=0, description="how often it was reminded of so far")
+    round: int = Field(
+        default=1, description="number of times the call was asked about, this one included"
+    )
+    reminded: int = Field(default=0, description="number of reminders so far")
 
     def sections(self) -> tuple[CardSection, ...]:
         """Return the sections of the card; the lines without a heading come last."""
@@ -219,8 +224,8 @@ class ConfirmationCard(Record):
         """Return the parts of this card that a later one is compared with."""
         others = [line for line in self.other_inputs if not self._is_ours(line.value)]
         parts = [*(self.content.sections() if self.content is not None else ())]
-        told = [line for part in (*parts, *self.named) for line in part.lines]
-        lines = [*told, *self.lines, *others]
+        facts_shown = [line for part in (*parts, *self.named) for line in part.lines]
+        lines = [*facts_shown, *self.lines, *others]
         return AskedCall(
             confirmation_id=self.confirmation_id,
             tool=self.tool,
@@ -269,7 +274,7 @@ class _OfPerson(OneOfSeveral):
     confirmation_id: str
     approver: str = ""
     issuer: str = ""
-    signature: str = Field(default="", description="a compact JWS; see confirmation.signatures")
+    signature: str = Field(default="", description="compact JWS; see confirmation.signatures")
 
 
 class Approve(_OfPerson):
@@ -303,7 +308,9 @@ class Respond(_OfPerson):
 
     kind: Literal["respond"] = "respond"
     text: str = Field(
-        pattern=r"\S", max_length=MOST_TEXT, description="what is wanted instead: a later flight"
+        pattern=r"\S",
+        max_length=MOST_TEXT,
+        description="the change that is wanted, such as a later flight",
     )
 
 
@@ -329,7 +336,7 @@ class DecisionReceipt(Record):
     at: datetime
     card: ConfirmationCard | None = Field(
         default=None,
-        description="the card that is open now: as amended, or for another approver to approve",
+        description="the open card: amended, or waiting for another approver",
     )
 
 
@@ -341,9 +348,11 @@ class DecisionRecord(Record):
     approver: str
     at: datetime
     digest: str
-    reason: str = Field(default="", description="of a rejection; of a response its text")
-    then: str = Field(default="", description="of a rejection: what was to follow")
-    issuer: str = Field(default="", description="who vouches for the approver; empty: nobody")
+    reason: str = Field(default="", description="reason of a rejection, or text of a response")
+    then: str = Field(default="", description="what follows a rejection")
+    issuer: str = Field(
+        default="", description="issuer that vouches for the approver; empty if none does"
+    )
     signature: str = ""
 
 
@@ -392,12 +401,12 @@ class Grant(Record):
 
     confirmation_id: str
     digest: str
-    approver: str = Field(description="those who approved; of a standing approval its name")
+    approver: str = Field(description="approvers, or the name of the standing approval")
     granted_at: datetime
-    opened_at: datetime | None = Field(default=None, description="when its card was opened")
-    approvals: tuple[Approval, ...] = Field(
-        default=(), description="none: of a standing approval, or given before they were kept"
+    opened_at: datetime | None = Field(
+        default=None, description="time at which its card was opened"
     )
+    approvals: tuple[Approval, ...] = Field(default=(), description="empty for a standing approval")
 
     def of_people(self) -> tuple[Approval, ...]:
         """Return the approvals; a grant without any counts as one by its named approver."""

@@ -55,13 +55,13 @@ def ids_in(arguments: JsonObject, schema: JsonObject | None = None) -> tuple[Nam
     return tuple(found.values())
 
 
-def holders_of(wanted: NamedId, body: JsonValue, beside: JsonObject | None = None) -> list[Held]:
+def holders_of(wanted: NamedId, body: JsonValue, others: JsonObject | None = None) -> list[Held]:
     """Return the objects of an answer that an id names, outer before inner.
 
     If several members of one list contain the id, the member that agrees with the arguments in
     `beside` counts; none if these do not separate them.
     """
-    return _held(wanted, body, {}, beside or {})
+    return _held(wanted, body, {}, others or {})
 
 
 def stands_in(wanted: NamedId, body: JsonValue) -> bool:
@@ -105,14 +105,14 @@ def _says_id(name: str) -> bool:
     return bool(set(name_words(name)[-1:]) & lexicon.IDENTIFIER)
 
 
-def _held(wanted: NamedId, value: JsonValue, around: JsonObject, beside: JsonObject) -> list[Held]:
+def _held(wanted: NamedId, value: JsonValue, around: JsonObject, others: JsonObject) -> list[Held]:
     if isinstance(value, list):
-        return _one_of([_held(wanted, member, around, beside) for member in value], beside)
+        return _one_of([_held(wanted, member, around, others) for member in value], others)
     if not isinstance(value, dict):
         return []
     own = [Held(value, around)] if _holds(wanted, value) else []
     outer = {**around, **{n: v for n, v in value.items() if not isinstance(v, dict | list)}}
-    inner = [held for v in value.values() for held in _held(wanted, v, outer, beside)]
+    inner = [held for v in value.values() for held in _held(wanted, v, outer, others)]
     return [*own, *inner]
 
 
@@ -132,18 +132,18 @@ def _holds(wanted: NamedId, item: Mapping[str, JsonValue]) -> bool:
     )
 
 
-def _one_of(members: list[list[Held]], beside: JsonObject) -> list[Held]:
+def _one_of(members: list[list[Held]], others: JsonObject) -> list[Held]:
     """Return the finds of the one matching list member; empty if that is ambiguous."""
     holding = [held for held in members if held]
     if len(holding) > 1:
-        holding = [held for held in holding if _agrees(held[0].item, beside)]
+        holding = [held for held in holding if _agrees(held[0].item, others)]
     return holding[0] if len(holding) == 1 else []
 
 
-def _agrees(item: JsonObject, beside: JsonObject) -> bool:
+def _agrees(item: JsonObject, others: JsonObject) -> bool:
     return all(
         item[name] == value
-        for name, value in beside.items()
+        for name, value in others.items()
         if name in item and not isinstance(value, dict | list)
     )
 
@@ -227,10 +227,10 @@ def named_thing(thing: FoundThing, *, is_shown: bool, labels: dict[str, str]) ->
     held, answer = thing.sources[0]
     price, values = thing.price, [one.value for one in thing.ids]
     found = [] if is_shown else _facts_of(thing)
-    told = [f for f in found if f.value not in values and (f.money is None or f.money != price)]
+    facts = [f for f in found if f.value not in values and (f.money is None or f.money != price)]
     return NamedThing(
         ids=tuple(_line(i, labels) for i in thing.ids),
-        lines=tuple(fact.line() for fact in told[:_MOST_LINES]),
+        lines=tuple(fact.line() for fact in facts[:_MOST_LINES]),
         price=None if is_shown else price,
         found_by=answer.title,
         found_for=tuple(_context(held, answer)),
@@ -248,11 +248,11 @@ def _sources(
 
 def _facts_of(thing: FoundThing) -> Iterator[CardFact]:
     """Yield the facts of a thing, each from the newest answer that has it."""
-    told: set[str] = set()
+    names: set[str] = set()
     for item in thing.items:
         for fact in facts(item):
-            if fact.name not in told and not fact.is_empty:
-                told.add(fact.name)
+            if fact.name not in names and not fact.is_empty:
+                names.add(fact.name)
                 yield fact
 
 
@@ -267,8 +267,8 @@ def _context(held: Held, answer: EarlierAnswer) -> Iterator[CardLine]:
     """Yield the arguments of the search that found a thing, and facts common to its results."""
     around = {**answer.arguments, **held.around}
     for fact in facts(around):
-        is_told = fact.name in held.item or fact.is_empty or fact.is_id or is_handle(fact.value)
-        if not is_told and not names_currency(fact.name):
+        is_known = fact.name in held.item or fact.is_empty or fact.is_id or is_handle(fact.value)
+        if not is_known and not names_currency(fact.name):
             yield fact.line()
 
 

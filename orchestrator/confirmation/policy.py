@@ -27,8 +27,8 @@ _LONGEST_NAME = 200
 class Scope(Record):
     """The cards that a rule covers: those whose type and whose tool match."""
 
-    card_types: tuple[Pattern, ...] = Field(default=(), description="none: every type")
-    tools: tuple[Pattern, ...] = Field(default=(), description="none: every tool")
+    card_types: tuple[Pattern, ...] = Field(default=(), description="empty for every type")
+    tools: tuple[Pattern, ...] = Field(default=(), description="empty for every tool")
 
     def covers(self, *, card_type: str, tool: str) -> bool:
         """Return True for a card of this type, for a call of this tool."""
@@ -52,16 +52,16 @@ class StandingApproval(Scope):
     )
     max_amount: Money | None = Field(
         default=None,
-        description="the most that such a call may cost; with it, a call whose price is unknown or "
-        "in another currency is asked about",
+        description="highest price of a call; a call that states no price, or one in another "
+        "currency, is asked about",
     )
     total: Money | None = Field(
         default=None,
-        description="the most that all calls under this name may cost together, over missions and "
-        "workers; as for max_amount, an unknown price is asked about",
+        description="highest sum of all calls under this name, over missions and workers; "
+        "currencies as for max_amount",
     )
     per_day: Money | None = Field(
-        default=None, description="the same for the calls of any 24 hours"
+        default=None, description="highest sum of the calls of any 24 hours"
     )
 
     @model_validator(mode="after")
@@ -87,12 +87,13 @@ class StandingApproval(Scope):
     def approves(self, *, card_type: str, tool: str, amounts: Iterable[Money] | None) -> bool:
         """Return True if it approves a call.
 
-        `amounts` are its price and every other amount on the card; None if its price is unknown.
+        `amounts` are its price and every other amount on the card: None if its price is unknown,
+        which no approval covers, and empty if its contract says that it costs nothing.
         """
-        if not self.covers(card_type=card_type, tool=tool):
+        if amounts is None or not self.covers(card_type=card_type, tool=tool):
             return False
-        known = None if amounts is None else tuple(amounts)
-        return all(known is not None and _all_within(known, most) for most in self._bounds)
+        known = tuple(amounts)
+        return all(known and _all_within(known, most) for most in self._bounds)
 
     @property
     def counts(self) -> bool:
@@ -137,22 +138,23 @@ class TwoApprovers(Scope):
 
     above: Money | None = Field(
         default=None,
-        description="only those that cost more, or in another currency, or nobody knows what; "
-        "none: every call of the scope",
+        description="threshold: calls that cost more, in another currency or of unknown "
+        "price; None for every call of the scope",
     )
 
     def asks_for(self, *, card_type: str, tool: str, amounts: Sequence[Money] | None) -> bool:
         """Return True if a call needs two approvers; `amounts` as for a standing approval."""
         if not self.covers(card_type=card_type, tool=tool):
             return False
-        return self.above is None or amounts is None or not _all_within(amounts, self.above)
+        return self.above is None or not amounts or not _all_within(amounts, self.above)
 
 
 class ConfirmationPolicy(Record):
     """The rules by which the confirmations of a mission are decided."""
 
     approvers: tuple[ApproverRule, ...] = Field(
-        default=(), description="the first rule that covers a card holds; none: anybody may decide"
+        default=(),
+        description="the first rule that covers a card applies; empty: anybody may decide",
     )
     standing: tuple[StandingApproval, ...] = Field(
         default=(), description="the first that approves is recorded as the approver"
@@ -164,24 +166,27 @@ class ConfirmationPolicy(Record):
     reminders: tuple[timedelta, ...] = Field(
         default=(),
         max_length=10,
-        description="how long after a card was opened; later than its expiry, they never come",
+        description="delays after a card was opened",
     )
     requester_may_approve: bool = Field(
-        default=True, description="false: whoever asked for a mission does not approve its calls"
+        default=True, description="False if the requester of a mission may not approve its calls"
     )
     two_approvers: tuple[TwoApprovers, ...] = Field(
-        default=(), description="a call that any of them covers needs two different approvers"
+        default=(), description="a call that any of these covers needs two different approvers"
     )
     on_expiry: Literal["fail_leg", "ask_again"] = "fail_leg"
     max_rounds: int = Field(
-        default=3, ge=1, le=100, description="how often one call is asked about, with ask_again"
+        default=3,
+        ge=1,
+        le=100,
+        description="number of times that one call is asked about, with ask_again",
     )
     max_proposals: int = Field(
         default=5,
         ge=1,
         le=100,
-        description="how many calls of a leg may be rejected, sent back or refused by their "
-        "provider, one after the other, before no more of them is put to a person",
+        description="number of consecutive calls of a leg that may be rejected, sent back "
+        "or refused before it may propose no more",
     )
 
     @property

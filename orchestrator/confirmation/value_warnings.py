@@ -118,10 +118,10 @@ def _other_names(sent: JsonObject, things: Sequence[FoundThing], stated: Stated)
     for thing in things:
         for held, answer in thing.sources:
             about += [held.item, held.around, answer.arguments]
-    told = json.dumps(about, ensure_ascii=False, default=str)
-    words = _WORDS.findall(told.casefold())
+    about_text = json.dumps(about, ensure_ascii=False, default=str)
+    words = _WORDS.findall(about_text.casefold())
     known = [*dict.fromkeys(words)][:_MOST_WORDS]
-    if names and _NAME.search(told) and not any(_is_named(name, known) for name in names):
+    if names and _NAME.search(about_text) and not any(_is_named(name, known) for name in names):
         yield f"the goal says {', '.join(names)}, which stands nowhere in this call"
 
 
@@ -143,10 +143,10 @@ def stated_nowhere(
     said = "\n".join((stated.goal, *stated.given))
     known = {*_in_text(said, stated)}
     known |= {*_days_after(known, said, stated)}
-    told = json.dumps(
+    sources_text = json.dumps(
         [[answer.arguments, answer.body] for answer in answers], ensure_ascii=False, default=str
     )[-_MOST_ANSWERS:]
-    sources = f"{said}\n{told}".casefold()
+    sources = f"{said}\n{sources_text}".casefold()
     numbers = {_decimal(found.group()) for found in _NUMBER.finditer(sources)}
     missing: dict[Typed, str] = {}
     codes_apart = (fact for fact in facts(sent) if not fact.is_id)

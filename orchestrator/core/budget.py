@@ -53,7 +53,7 @@ class Spend(Record):
     """Amounts spent, by currency; amounts in different currencies are never added."""
 
     by_currency: dict[Currency, Decimal] = Field(default_factory=dict)
-    unpriced: int = Field(default=0, ge=0, description="further calls of unknown cost")
+    unpriced: int = Field(default=0, ge=0, description="number of calls with an unknown price")
 
     def __str__(self) -> str:
         """Return text for people: `12.00 EUR and 1 call of unknown price`, `nothing`."""
@@ -85,13 +85,13 @@ class Usage(Record):
     """Tokens and costs of requests to models."""
 
     requests: int = Field(default=0, ge=0)
-    input_tokens: int = Field(default=0, ge=0, description="cached ones included")
-    cached_tokens: int = Field(default=0, ge=0, description="of the input, read from a cache")
-    written_tokens: int = Field(default=0, ge=0, description="of the input, written to a cache")
-    output_tokens: int = Field(default=0, ge=0, description="those of reasoning included")
-    reasoning_tokens: int = Field(default=0, ge=0, description="of the output")
-    cost_usd: Decimal = Field(default=Decimal(0), ge=0, description="of all whose price is known")
-    unpriced: int = Field(default=0, ge=0, description="requests whose price nobody knows")
+    input_tokens: int = Field(default=0, ge=0, description="includes cached tokens")
+    cached_tokens: int = Field(default=0, ge=0, description="input tokens read from a cache")
+    written_tokens: int = Field(default=0, ge=0, description="input tokens written to a cache")
+    output_tokens: int = Field(default=0, ge=0, description="includes reasoning tokens")
+    reasoning_tokens: int = Field(default=0, ge=0, description="output tokens of reasoning")
+    cost_usd: Decimal = Field(default=Decimal(0), ge=0, description="sum of the known prices")
+    unpriced: int = Field(default=0, ge=0, description="requests without a known price")
 
     def plus(self, other: "Usage | None") -> "Usage":
         """Return this usage plus another; None adds nothing."""
@@ -141,10 +141,12 @@ def overspent(budget: Money | None, spend: Spend) -> str:
     """Return how a budget was, or may have been, exceeded, as part of a sentence; else ''."""
     if budget is None:
         return ""
-    told = f"exceeded its budget of {budget} (spent: {spend})"
+    account = f"exceeded its budget of {budget} (spent: {spend})"
     if spend.by_currency.get(budget.currency, Decimal(0)) > budget.amount:
-        return f"has {told}"
-    return f"may have {told}" if spend.unpriced or {*spend.by_currency} - {budget.currency} else ""
+        return f"has {account}"
+    return (
+        f"may have {account}" if spend.unpriced or {*spend.by_currency} - {budget.currency} else ""
+    )
 
 
 def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str | None:
@@ -158,8 +160,8 @@ def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str 
     if budget is None:
         return None
     if price is None:
-        told = overspent(budget, spend)
-        return f"the mission {told}" if told.startswith("has") else None
+        sentence = overspent(budget, spend)
+        return f"the mission {sentence}" if sentence.startswith("has") else None
     if price.currency != budget.currency:
         return f"the price {price} is not in the budget's currency, {budget.currency}"
     spent = spend.by_currency.get(budget.currency, Decimal(0))

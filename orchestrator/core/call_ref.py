@@ -17,7 +17,7 @@ class CallRef(Record):
     tool: str
     catalog_digest: str
     origin: str = Field(
-        default="", description="the first run of its mission: a mission id may be used again"
+        default="", description="first run id of its mission, since a mission id may be used again"
     )
 
     @property

@@ -57,6 +57,13 @@ def resume_leg(pause_id: str) -> tuple[str, ...]:
     return (f"{line} --retry", f"{line} --model <provider:model>", f"{line} --give-up")
 
 
+def repair(hold_id: str, *, can_go_on: bool = True) -> tuple[str, ...]:
+    """Show a hold; repair what failed where that is possible, roll back, or keep what stands."""
+    line = _line("mission", "repair", hold_id)
+    goes_on = (f"{line} --amend <name>=<value>", f"{line} --hint <what to do instead>")
+    return (line, *(goes_on if can_go_on else ()), f"{line} --rollback", f"{line} --keep")
+
+
 def store_personal(field: str) -> str:
     """Put a personal value into the vault."""
     return _line("pii", "set", field)

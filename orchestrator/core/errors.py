@@ -7,6 +7,7 @@ OrchestratorError
   ArgumentsInvalid, EgressRefused, TokenRefused, TransportFailed, SecretMissing, PiiMissing
   ConfirmationError   a decision or a grant is at fault
   QuestionError       an answer to a question, a pause or a parked obligation is at fault
+  SessionError        a session is not used as it can be
   ServiceUnavailable  a required service does not answer; retryable
     NoWorker            no worker polls a task queue with waiting tasks
     PayloadUnread       a payload cannot be read here and now
@@ -70,7 +71,8 @@ class Worded(OrchestratorError):
 def error_named(code: str, details: Mapping[str, Any]) -> OrchestratorError | None:
     """Return the error with that code and these details; None if it cannot be made."""
     kind = globals().get(code)
-    kinds = (kind,) if isinstance(kind, type) else (ConfirmationError, QuestionError)
+    several = (ConfirmationError, QuestionError, SessionError)
+    kinds = (kind,) if isinstance(kind, type) else several
     for one in kinds if details else ():
         try:
             return one(**details) if issubclass(one, OrchestratorError) else None
@@ -267,6 +269,20 @@ class QuestionError(Worded):
 
     template = "{asked_id}: {reason}"
     asked_id: str
+    reason: str
+    _: KW_ONLY
+    code: str = ""
+
+
+class SessionError(Worded):
+    """A session is not used as it can be.
+
+    Codes: SessionUnknown, SessionOver, SessionTaken, SessionBusy, SessionFull, CallUnknown,
+    KeyTaken.
+    """
+
+    template = "session {session_id}: {reason}"
+    session_id: str
     reason: str
     _: KW_ONLY
     code: str = ""

@@ -42,14 +42,19 @@ class Limits(Record):
     requests: int | None = Field(default=None, ge=1, description="requests that models answered")
     input_tokens: int | None = Field(default=None, ge=1)
     output_tokens: int | None = Field(default=None, ge=1)
-    total_tokens: int | None = Field(default=None, ge=1, description="of input and output")
+    total_tokens: int | None = Field(default=None, ge=1, description="input and output tokens")
     cost_usd: Decimal | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="of models, as far as prices are known"
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="cost of models, as far as prices are known",
     )
-    tool_calls: int | None = Field(default=None, ge=1, description="calls that were sent")
+    tool_calls: int | None = Field(default=None, ge=1, description="calls sent")
     steps: int | None = Field(default=None, ge=1, description="decisions of planners")
     wall_clock: timedelta | None = Field(
-        default=None, gt=timedelta(), description="from the beginning on, waits for people included"
+        default=None,
+        gt=timedelta(),
+        description="time since the beginning, waits for people included",
     )
 
     @property
@@ -101,13 +106,19 @@ class LimitReached(Record):
     figure: str
     used: Decimal
     limit: Decimal
-    of: str = Field(description="whose limit: `the agent scout`, `each leg`, `the mission`")
+    of: str = Field(description="owner of the limit: `the agent scout`, `each leg`, `the mission`")
 
     def __str__(self) -> str:
         """Return a sentence: `the limit of the mission is reached: used 12 of 10 tokens`."""
-        told = _TOLD.get(self.figure, self.figure)
+        label = _TOLD.get(self.figure, self.figure)
         used, limit = _amount(self.figure, self.used), _amount(self.figure, self.limit)
-        return f"the limit of {self.of} is reached: used {used} of {limit} {told}"
+        return f"the limit of {self.of} is reached: used {used} of {limit} {label}"
+
+    def is_still_reached_by(self, raised: Limits) -> bool:
+        """Return True if another value of the figure leaves nothing more to use."""
+        value = getattr(raised, self.figure)
+        most = value.total_seconds() if isinstance(value, timedelta) else value
+        return Decimal(str(most)) <= self.used
 
 
 class Allowance(Record):
@@ -240,7 +251,7 @@ class LimitShares:
         """The use of all legs, as far as they have reported it."""
         return Used.total([self.before, *self.used.values()])
 
-    def tell(self, leg_id: str, used: Used) -> None:
+    def record(self, leg_id: str, used: Used) -> None:
         """Record the total use of a leg; its granted allowance becomes free again."""
         self.used[leg_id] = used
         self.granted.pop(leg_id, None)
@@ -250,7 +261,7 @@ class LimitShares:
 
         The leg asks for its next step, or with `calls` for its next tool call.
         """
-        self.tell(leg_id, used)
+        self.record(leg_id, used)
         total = self.total
         refusal = reached(self.limits, total, of="the mission", calls=calls)
         if refusal is not None:
@@ -258,7 +269,8 @@ class LimitShares:
         left = left_of_limits(self.limits, total).left
         if running < 2 and not self.granted:
             return self._grant(leg_id, left)
-        free = {name: most - self._held(name) for name, most in left.items()}
+        held = {n: sum(s.get(n, Decimal(0)) for s in self.granted.values()) for n in left}
+        free = {name: most - held[name] for name, most in left.items()}
         parts = {name: most / (2 * running) for name, most in free.items()}
         finest = {name: most / _FINEST for name, most in self.limits.figures.items()}
         wanted = [name for name in parts if is_of_calls(name) is calls]
@@ -271,9 +283,6 @@ class LimitShares:
     def _grant(self, leg_id: str, share: Figures) -> Share:
         self.granted[leg_id] = share
         return Share(allowance=Allowance(left=share))
-
-    def _held(self, name: str) -> Decimal:
-        return sum((share.get(name, Decimal(0)) for share in self.granted.values()), Decimal(0))
 
 
 def _smallest(name: str) -> Decimal:

@@ -13,19 +13,22 @@ MadeBy = Literal["", "model", "rules", "one leg"]
 class PlanOrigin(Record):
     """The origin of a plan: a model, the rules, or none (one agent has the whole goal)."""
 
-    planner: MadeBy = Field(default="", description="empty: a planner that does not say so")
-    model: str = Field(default="", description="that was asked to split the goal; empty: none was")
+    planner: MadeBy = Field(default="", description="empty for a planner that does not state it")
+    model: str = Field(
+        default="", description="model that was asked to split the goal; empty if none was"
+    )
     corrected: tuple[tuple[str, ...], ...] = Field(
         default=(),
-        description="what was found wrong with each answer of the model that did not hold",
+        description="errors of each refused answer of the model",
     )
     fallback: str = Field(
-        default="", description="why it is not the model's plan; empty: it is, or none was asked"
+        default="",
+        description="reason why the plan is not the model's; empty if it is, or no model was asked",
     )
-    usage: Usage = Field(default_factory=Usage, description="what asking the model took")
+    usage: Usage = Field(default_factory=Usage, description="usage of the model")
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return the origin in one sentence; empty when it is unknown."""
         if not self.planner:
             return ""

@@ -22,12 +22,12 @@ class ReceivedFile(Record):
     """A file from a provider's answer, without its bytes."""
 
     handle: str
-    content_type: str = Field(default="", description="the media type; empty: unknown")
+    content_type: str = Field(default="", description="media type; empty if unknown")
     size_bytes: int
-    name: str = Field(default="", description="as its provider calls it, without a folder")
+    name: str = Field(default="", description="the provider's file name, without a folder")
 
     @classmethod
-    def told_by(cls, answer: JsonValue) -> "ReceivedFile | None":
+    def described_by(cls, answer: JsonValue) -> "ReceivedFile | None":
         """Return the file in an answer of the form of `as_answer`; None for other answers."""
         handle = answer.get(FILE) if isinstance(answer, dict) else None
         size = answer.get("bytes") if isinstance(answer, dict) else None
@@ -48,8 +48,8 @@ class ReceivedFile(Record):
 
     def __str__(self) -> str:
         kind = self.content_type or "of unknown type"
-        told = [self.name, kind, f"{self.size_bytes:,} bytes", f"SHA-256 {digest_of(self.handle)}"]
-        return ", ".join(filter(None, told))
+        parts = [self.name, kind, f"{self.size_bytes:,} bytes", f"SHA-256 {digest_of(self.handle)}"]
+        return ", ".join(filter(None, parts))
 
 
 ANSWER_SCHEMA: Final[JsonObject] = {

@@ -53,5 +53,5 @@ def same_id(one: JsonValue, other: JsonValue) -> bool:
 class BodyRef(Record):
     """A reference to a body that is stored outside histories, replaced by a shortened form."""
 
-    key: str = Field(description="SHA-256 of its JSON, in hex")
-    size: int = Field(description="of its JSON, in bytes")
+    key: str = Field(description="SHA-256 of the body's JSON, in hex")
+    size: int = Field(description="size of the JSON in bytes")

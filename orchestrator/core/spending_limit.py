@@ -15,8 +15,8 @@ OnOvercharge = Literal["ask", "keep", "cancel"]
 class SpendingLimit(Record):
     """The maximum cost of one call, and the consequence of a higher charge."""
 
-    approved: Money = Field(description="what people, or the rules that stand for them, have seen")
-    at_most: Money = Field(description="the highest charge that nobody is asked about")
+    approved: Money = Field(description="amount that people, or rules for them, approved")
+    at_most: Money = Field(description="highest charge that nobody is asked about")
     on_overcharge: OnOvercharge = "ask"
 
     def exceeded_by(self, charged: Money | None) -> Money | None:
@@ -39,7 +39,9 @@ class Overcharge(Record):
 
     approved: Money
     charged: Money
-    more: Money = Field(description="by how much; in another currency than approved: all of it")
+    more: Money = Field(
+        description="amount above the approval; the whole charge if the currency differs"
+    )
 
     def __str__(self) -> str:
         """Return part of a sentence."""

@@ -118,9 +118,6 @@ def translate(pattern: str, *, is_unicode: bool) -> Translated:
     Args:
         pattern: well-formed.
         is_unicode: True to read it with the flag u; else as browsers read patterns without it.
-
-    Raises:
-        Untranslatable: it contains a construct without an equivalent.
     """
     return _Translation(pattern, is_unicode).run()
 

@@ -126,7 +126,8 @@ def _splits(
         return False
     if match["then"]:
         return _has_object(begun) and not _CONDITION.match(begun)
-    if begins_request(after, verbs=verbs, after_comma="," in match.group()):
+    joint = match.group().lower()
+    if begins_request(after, verbs=verbs, after_comma="," in joint, after_but="but" in joint):
         return _has_object(begun)
     if is_other is None:
         return False
@@ -135,9 +136,16 @@ def _splits(
 
 
 def begins_request(
-    text: str, *, verbs: Collection[str] = _NOTHING, after_comma: bool = False
+    text: str,
+    *,
+    verbs: Collection[str] = _NOTHING,
+    after_comma: bool = False,
+    after_but: bool = False,
 ) -> bool:
-    """Return True if a text begins with an imperative or a question."""
+    """Return True if a text begins with an imperative or a question.
+
+    After "but", which joins no two things, any word with an object may be a verb.
+    """
     rest = without_lead(text)
     word = _WORD.match(rest)
     if word is None:
@@ -152,13 +160,16 @@ def begins_request(
         )
     if verb not in verbs and not is_verb(verb):
         is_plain = word.group().islower() and verb not in STOP_WORDS and not verb.endswith("ing")
-        return is_plain and _DONE_TO.match(rest, word.end()) is not None
+        done_to = _ACTS_ON if after_but and verb not in _PREPOSITIONS else _DONE_TO
+        return is_plain and done_to.match(rest, word.end()) is not None
     is_sure = rest != text or verb not in NOUN_LIKE_VERBS
     return is_sure or _OBJECT.match(rest, word.end()) is not None
 
 
 _DONE_TO: Final = re.compile(r"\s+(?:(?:my|our)\s+\w|(?:it|them)\b)", re.IGNORECASE)
 """After an unknown word these show that the word is a verb: "paint my house"."""
+_ACTS_ON: Final = re.compile(r"\s+(?:(?i:the|my|our|his|her|their|it|them|him|us|me)\b|[A-Z])")
+_PREPOSITIONS: Final = WordLists("rules").word_set("leads")
 _ASKED: Final = re.compile(r"['\u2019]s\b|\s+\w+\s+\w")
 _RELATIVE: Final = frozenset({"which", "who", "whom", "whose", "where", "when"})
 

@@ -32,6 +32,8 @@ class Trigger(Record):
     end: int
 
 
+ENDS_TEXT: Final = frozenset({"condition", "correction", "exception"})
+"""Kinds of which nobody can tell whether they end a text to pass on, unless it is quoted."""
 _LISTS: Final = WordLists("triggers")
 _LISTS_OF_VALUES: Final = WordLists("values")
 _KINDS: Final[tuple[TriggerKind, ...]] = get_args(TriggerKind)
@@ -98,9 +100,11 @@ def find_triggers(text: str, *, values: Sequence[Value] = ()) -> tuple[Trigger, 
 
 def _triggers(text: str, values: Sequence[Value]) -> Iterator[Trigger]:
     covered = [*quoted_spans(text), *((v.start, v.end) for v in values if v.kind != "number")]
+    unmarked = [v.start for v in values if v.kind == "quoted" and v.text == v.value]
     for kind, match in _matches(text):
         start, end = match.span()
-        if any(a <= start and end <= b for a, b in covered):
+        around = [a for a, b in covered if a <= start and end <= b]
+        if around and not (kind in ENDS_TEXT and start not in around and {*around} <= {*unmarked}):
             continue
         if not _is_plain(kind, match, covered):
             yield Trigger(kind=kind, text=match.group(), start=start, end=end)

@@ -19,6 +19,8 @@ _TOKEN = re.compile(
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CLITIC = re.compile(r"['\u2019](?:s|re|ve|ll|d|m|t)$")
+_NAME: Final = 48
+"""Maximum characters of a text that counts as a name, whose tokens are cached."""
 _WORDS_KEPT: Final = 1 << 16
 """Size of the caches of words, as texts repeat the same words in the same spelling."""
 
@@ -76,7 +78,12 @@ def tokens(text: str) -> list[str]:
     `flight_search_offers`, `searchFlightOffers` and `HTTPServer.get` are split at capitals and
     separators; the clitic of `what's` is dropped, an e-mail is an email and a stand-up a standup.
     """
-    return [*chain.from_iterable(map(_apart, _TOKEN.findall(text)))]
+    return [*(_read(text) if len(text) <= _NAME else _read.__wrapped__(text))]
+
+
+@lru_cache(maxsize=_WORDS_KEPT)
+def _read(text: str) -> tuple[str, ...]:
+    return (*chain.from_iterable(map(_apart, _TOKEN.findall(text))),)
 
 
 @lru_cache(maxsize=_WORDS_KEPT)
@@ -97,11 +104,11 @@ def name_words(name: str) -> tuple[str, ...]:
 
 def content_stems(text: str) -> list[str]:
     """Return stems of the meaningful words, in order, with repeats."""
-    return [*chain.from_iterable(map(_telling, _TOKEN.findall(text)))]
+    return [*chain.from_iterable(map(_content_parts, _TOKEN.findall(text)))]
 
 
 @lru_cache(maxsize=_WORDS_KEPT)
-def _telling(word: str) -> tuple[str, ...]:
+def _content_parts(word: str) -> tuple[str, ...]:
     """Return the stems of the meaningful words within one word."""
     return tuple(stem(part) for part in _apart(word) if part not in STOP_WORDS)
 
@@ -147,12 +154,12 @@ def verb_named(name: str, summary: str, *, but: str, method: str) -> tuple[str, 
     domain = set(content_stems(but))
     words = [word for word in tokens(name) if stem(word) not in domain] or tokens(name)
     first = next(iter(tokens(summary)), "")
-    is_told = action_of_stem(stem(first)) is not Action.UNKNOWN
-    if words[:1] == [method.lower()] and (len(words) > 1 or is_told):
+    names_act = action_of_stem(stem(first)) is not Action.UNKNOWN
+    if words[:1] == [method.lower()] and (len(words) > 1 or names_act):
         words = words[1:]
     if words and is_verb(words[0]):
         return words[0], action_of(words[0], next(iter(words[1:]), ""))
-    if is_told:
+    if names_act:
         return first, action_of_stem(stem(first))
     for word in words[1:]:
         if is_verb(word) and (word not in NOUN_LIKE_VERBS or len(words) == 2):

@@ -163,6 +163,10 @@ def mission_changes(
         yield PlanEvent(**where, legs=legs)
     was, waits = _own_waits(before), _own_waits(now)
     decided = now.plan_decisions[len(before.plan_decisions) if before else 0 :]
+    ends = [
+        *(one.outcome for one in now.plan_answers[len(before.plan_answers) if before else 0 :]),
+        *(one.decision for one in now.holds[len(before.holds) if before else 0 :]),
+    ]
     answered = [
         StepRecord(
             step=0,
@@ -170,9 +174,9 @@ def mission_changes(
             catalog_size=0,
             band="",
             did=ASKED,
-            outcome="expired" if one.outcome == "expired" else "answered",
+            outcome="expired" if end == "expired" else "answered",
         )
-        for one in now.plan_answers[len(before.plan_answers) if before else 0 :]
+        for end in ends
     ]
     yield from _closed(was, waits, decided, answered, where)
     over = now.finished_at is not None

@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
+from orchestrator.messages.hold import Hold
 
 _RELEASE: Final = "1"
 _FIELDS: Final = 4
@@ -25,7 +26,7 @@ class HistoryPlace(NamedTuple):
 
     run_id: str
     task: int
-    told: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ def _place(line: str) -> tuple[str, HistoryPlace]:
     parts = line.rsplit(" ", _FIELDS - 1)
     if len(parts) != _FIELDS:
         raise ValueError(line)
-    workflow_id, run_id, task, told = parts
-    return workflow_id, HistoryPlace(run_id, int(task), int(told))
+    workflow_id, run_id, task, number = parts
+    return workflow_id, HistoryPlace(run_id, int(task), int(number))
 
 
 def _written(moment: datetime | None) -> str:
@@ -89,9 +90,11 @@ class Event(Record):
     """The fields of every event."""
 
     mission_id: str
-    leg_id: str = Field(default="", description="empty: of the mission itself, or its rollback")
-    at: datetime = Field(description="when the server recorded that the workflow went on to it")
-    cursor: str = Field(default="", description="to go on after this event, whoever reads then")
+    leg_id: str = Field(default="", description="empty for the mission itself and its rollback")
+    at: datetime = Field(description="server time of the workflow task that recorded it")
+    cursor: str = Field(
+        default="", description="position from which any reader continues after this event"
+    )
     kind: str = ""
 
 
@@ -101,9 +104,9 @@ class MissionEvent(Event):
     kind: Literal["mission"] = "mission"
     status: str
     goal: str = ""
-    summary: str = Field(default="", description="at its end")
+    summary: str = Field(default="", description="set at its end")
     error: str | None = None
-    over: bool = Field(default=False, description="whether the mission itself does nothing more")
+    over: bool = Field(default=False, description="True if the mission does nothing more")
 
 
 class PlannedPart(Record):
@@ -157,7 +160,7 @@ class StepEvent(Event):
     """A step, or one of the calls that it made at once, is done."""
 
     kind: Literal["step"] = "step"
-    step: str = Field(description="its number; of calls that were made at once 3, 3b, 3c")
+    step: str = Field(description="its number; parallel calls of one step are 3, 3b, 3c")
     did: str
     outcome: str
     error: str | None = None
@@ -198,7 +201,7 @@ class DecisionEvent(Event):
     decision: str = Field(description="approved, amended, rejected, responded")
     approver: str
     reason: str = ""
-    then: str = Field(default="", description="of a rejection: what was to follow")
+    then: str = Field(default="", description="what follows a rejection")
 
 
 class QuestionEvent(Event):
@@ -208,11 +211,12 @@ class QuestionEvent(Event):
     question_id: str
     state: Literal["opened", "answered", "expired", "withdrawn"]
     question: str = ""
-    fields: tuple[str, ...] = Field(default=(), description="names of what an answer gives")
+    fields: tuple[str, ...] = Field(default=(), description="names of the answer's fields")
     personal: tuple[str, ...] = ()
     """Personal fields to store before answering."""
     why: str = ""
     expires_at: datetime | None = None
+    hold: Hold | None = Field(default=None, description="set before a rollback: what it is about")
 
 
 class PauseEvent(Event):
@@ -246,7 +250,7 @@ class ObligationEvent(Event):
     price: Money | None = None
     confirmed_by: str | None = None
     cancel_tool: str | None = None
-    note: str = Field(default="", description="why it stands where it stands")
+    note: str = Field(default="", description="reason for its state")
 
 
 class RollbackEvent(Event):
@@ -256,7 +260,7 @@ class RollbackEvent(Event):
     status: str = Field(description="collecting, rolling_back, parked, rolled_back")
     reason: str = ""
     parked: int = Field(default=0, description="obligations that wait for an operator")
-    settled: bool = Field(default=False, description="whether everything was tried")
+    settled: bool = Field(default=False, description="True if every obligation was tried")
 
 
 AnyEvent = Annotated[

@@ -15,13 +15,13 @@ _LONGEST = 400
 class ModelTrouble(Record):
     """The reason that no model answered, as the detail of a planner's failure."""
 
-    model: str = Field(default="", description="provider:model; empty: none was chosen yet")
-    reason: str = Field(description="in a few words, such as `401, the key is not taken`")
-    remedy: str = Field(default="", description="what helps, with the variable to set")
+    model: str = Field(default="", description="provider:model; empty if none was chosen yet")
+    reason: str = Field(description="a few words, such as `401, the key is not taken`")
+    remedy: str = Field(default="", description="the remedy, with the variable to set")
     retry_after: timedelta | None = None
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The trouble in a sentence: `openai:gpt-5: 401, ...; set ...`."""
         named = f"{self.model}: " if self.model else ""
         return f"{named}{self.reason}{f'; {self.remedy}' if self.remedy else ''}"
@@ -33,23 +33,25 @@ class ModelPause(Record):
     pause_id: str
     mission_id: str
     leg_id: str
-    model: str = Field(default="", description="empty: the default of the worker")
+    model: str = Field(default="", description="empty for the worker's default")
     reason: str
     remedy: str = ""
     before: tuple[str, ...] = ()
     """The trouble of each model that was asked before this one, each in a sentence."""
-    since: datetime = Field(description="when the first request came to nothing")
-    attempts: int = Field(default=1, ge=1, description="how often it was asked since, in rounds")
+    since: datetime = Field(description="time at which the first request failed")
+    attempts: int = Field(default=1, ge=1, description="rounds of requests since then")
     retried_at: datetime | None = None
     """None: not before the deadline."""
-    deadline: datetime = Field(description="when the leg is given up, and its mission rolled back")
+    deadline: datetime = Field(
+        description="time at which the leg is given up and its mission rolled back"
+    )
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The pause in a sentence: `waits for the model provider: 401, ...; retried at 14:05`."""
         last = ModelTrouble(model=self.model, reason=self.reason, remedy=self.remedy)
-        told = "; then ".join([*self.before, last.told])
-        return f"waits for the model provider: {told}; {self.when}"
+        text = "; then ".join([*self.before, last.sentence])
+        return f"waits for the model provider: {text}; {self.when}"
 
     @property
     def when(self) -> str:
@@ -68,7 +70,7 @@ class ResumeInput(Record):
 
     pause_id: str
     action: ResumeAction = "retry"
-    model: str = Field(default="", max_length=_LONGEST, description="provider:model to go on with")
+    model: str = Field(default="", max_length=_LONGEST, description="provider:model that continues")
     by: str = Field(default="", max_length=_LONGEST)
 
 
@@ -89,9 +91,11 @@ class ModelCheck(Record):
 class ModelChange(Record):
     """A change of a leg's model, with its reason."""
 
-    model: str = Field(description="empty: the default of the worker")
+    model: str = Field(description="empty for the worker's default")
     why: str
-    by: str = Field(default="", description="who decided; empty: the list of its agent's profile")
+    by: str = Field(
+        default="", description="the person who decided; empty for the fallback list of the agent"
+    )
     at: datetime
 
 
@@ -104,7 +108,7 @@ class ModelState(Record):
     """Steps spent on unusable answers of this model."""
     passed_over: tuple[str, ...] = ()
     """Models that gave too many unusable answers."""
-    questions: int = Field(default=0, description="how often a person was asked what follows")
+    questions: int = Field(default=0, description="number of times that a person was asked")
     changes: tuple[ModelChange, ...] = ()
 
 
@@ -134,10 +138,12 @@ seconds, and none of them is in a history."""
 class MissingState(Record):
     """The detail of a failure caused only by missing state: the work is done later."""
 
-    error_type: str = Field(description="the type of the error that it became")
-    catalog: str = Field(default="", description="the digest of the one that is not there")
-    provider: str = Field(default="", description="whose share of a worker's slots is used up")
-    mission_id: str = Field(default="", description="the mission of the call that waits for a slot")
+    error_type: str = Field(description="type of the error that reported it")
+    catalog: str = Field(default="", description="digest of the missing catalog")
+    provider: str = Field(
+        default="", description="provider whose share of a worker's slots is used up"
+    )
+    mission_id: str = Field(default="", description="mission whose call waits for a slot")
     nothing_sent: bool = True
     """False if an attempt of the call may have reached its provider."""
 

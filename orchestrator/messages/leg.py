@@ -15,11 +15,19 @@ from orchestrator.core.limits import Allowance, LimitReached, Limits, Used
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.failure_details import ModelChange, ModelPause, ModelState
+from orchestrator.messages.hold import Hold
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
 from orchestrator.messages.step import PlanStepOutput, Repeats, StepRecord
 from orchestrator.messages.tool_call import PreparedCall
-from orchestrator.planning.models import AnswerTable, Fact, LegPlan, Observation
+from orchestrator.planning.models import (
+    AnswerTable,
+    CallTool,
+    Fact,
+    HandOver,
+    LegPlan,
+    Observation,
+)
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import FollowUp, OutcomeKind
@@ -31,7 +39,9 @@ if TYPE_CHECKING:
 class LegShare(Record):
     """The share of a leg, and what the leg had used when it was granted."""
 
-    allowance: Allowance | None = Field(default=None, description="None: it has to ask first")
+    allowance: Allowance | None = Field(
+        default=None, description="None: the leg has to ask before it thinks"
+    )
     since: Used = Field(default_factory=Used)
 
 
@@ -63,10 +73,11 @@ class Question(Record):
     personal: tuple[str, ...] = ()
     """Personal fields to store in the vault before answering; no answer carries their values."""
     expires_at: datetime | None = None
-    why: str = Field(default="", description="what the answer is needed for")
-    otherwise: str = Field(default="", description="what happens when nobody answers in time")
+    why: str = Field(default="", description="purpose of the answer")
+    otherwise: str = Field(default="", description="consequence of no answer in time")
     asked_at: datetime | None = None
     """In the time zone in which the dates of the answer are read."""
+    hold: Hold | None = Field(default=None, description="set before a rollback: what it is about")
 
     @property
     def asks(self) -> "tuple[QuestionField, ...]":
@@ -114,13 +125,13 @@ class OpenCard(Record):
     """A card that waits for a decision, with the state that a new run needs to keep waiting."""
 
     card: ConfirmationCard
-    call: PreparedCall = Field(description="the call that it asks about, as amended last")
+    call: PreparedCall = Field(description="the prepared call, as last amended")
     approvals: tuple[Approval, ...] = ()
     reminded: int = 0
     meanings: tuple[str, ...] = ()
     """Digests of the call as proposed and as amended, oldest first."""
     amended_inputs: tuple[str, ...] = Field(default=(), description="inputs that people changed")
-    reason: str = Field(default="", description="why the planner wants the call")
+    reason: str = Field(default="", description="the planner's reason for the call")
 
 
 class Acting(Record):
@@ -145,24 +156,28 @@ class LegAccount(Record):
     """Data of providers, for a leg that only read."""
     follow_ups: tuple[FollowUp, ...] = ()
     """Calls that its last answer makes possible, for a leg that only read."""
-    unheld: tuple[str, ...] = Field(default=(), description="ids of its summary in no answer")
+    unheld: tuple[str, ...] = Field(
+        default=(), description="ids in its summary that no answer states"
+    )
     conditions: tuple[WhenRead, ...] = ()
     """The planner's readings of conditional orders."""
     error: str | None = None
-    steps: tuple[StepRecord, ...] = Field(default=(), description="the newest ones")
-    steps_before: int = Field(default=0, description="how many older ones were left out")
-    called: tuple[str, ...] = Field(default=(), description="tools of those, called with success")
+    steps: tuple[StepRecord, ...] = Field(default=(), description="the newest steps")
+    steps_before: int = Field(default=0, description="number of older steps that are left out")
+    called: tuple[str, ...] = Field(
+        default=(), description="tools of these steps that were called with success"
+    )
     facts: tuple[Fact, ...] = ()
-    facts_before: int = Field(default=0, description="how many older ones were left out")
+    facts_before: int = Field(default=0, description="number of older facts that are left out")
     stalled: str = ""
     """The reason for waiting for state that no worker has; empty: it does not wait."""
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage)
-    tool_calls: int = Field(default=0, description="that were sent")
-    limit: LimitReached | None = Field(default=None, description="the limit that ended it")
+    tool_calls: int = Field(default=0, description="number of calls sent")
+    limit: LimitReached | None = Field(default=None, description="limit that ended the leg")
     decisions: tuple[DecisionRecord, ...] = ()
-    discovered: tuple[str, ...] = Field(default=(), description="tools found by any leg's search")
+    discovered: tuple[str, ...] = Field(default=(), description="tools that any leg's search found")
 
     @property
     def taken(self) -> Spend:
@@ -174,7 +189,9 @@ class LegState(LegAccount):
     """The state of a leg that survives continue-as-new."""
 
     step: int = 0
-    part: int = Field(default=0, description="of the calls that the step makes at once: which")
+    part: int = Field(
+        default=0, description="index of the call among the parallel calls of the step"
+    )
     status: LegStatus = LegStatus.RUNNING
     observations: tuple[Observation, ...] = ()
     answers: JsonObject = Field(default_factory=dict)
@@ -184,7 +201,9 @@ class LegState(LegAccount):
     """Tools shown in previous steps, for a tool list that keeps growing."""
     handed_to: tuple[str, ...] = ()
     """Legs that did parts of it: their effects serve its orders."""
-    began_at: datetime | None = Field(default=None, description="its first run; None: not yet")
+    began_at: datetime | None = Field(
+        default=None, description="start of its first run; None before that"
+    )
     share: LegShare = Field(default_factory=LegShare)
     """Its share of the mission's limits."""
     repeats: Repeats = Field(default_factory=Repeats)
@@ -196,12 +215,15 @@ class LegState(LegAccount):
     past: str = ""
     """The key of the stored observations; `observations` holds those of the current step that are
     not stored yet."""
-    told: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
     """Refusals that its planner has received, the newest last."""
-    acting: Acting | None = Field(default=None, description="None: it thinks, or has ended")
-    card: OpenCard | None = Field(default=None, description="that waits for a decision")
-    question: Question | None = Field(default=None, description="that waits for an answer")
-    pause: ModelPause | None = Field(default=None, description="of its model")
+    unmade: CallTool | None = Field(default=None, description="the last call, if it failed")
+    acting: Acting | None = Field(
+        default=None, description="None while the leg thinks, or after its end"
+    )
+    card: OpenCard | None = Field(default=None, description="card that waits for a decision")
+    question: Question | None = Field(default=None, description="question that waits for an answer")
+    pause: ModelPause | None = Field(default=None, description="pause of its model")
 
     @property
     def used(self) -> Used:
@@ -213,14 +235,15 @@ class LegInput(Record):
     """The terms and the state of a leg, from which a run of its mission continues the leg."""
 
     mission_id: str
-    origin: str = Field(default="", description="the first run of its mission")
+    origin: str = Field(default="", description="first run id of its mission")
     mission_goal: str
     leg: LegPlan
     inputs: JsonObject = Field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
     budget: Money | None = None
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
-    read_only: bool = Field(default=False, description="its mission may change nothing")
+    read_only: bool = Field(default=False, description="True if the mission may change nothing")
+    observe: bool = Field(default=False, description="True if its calls are observed, not guarded")
     covered: tuple[Order, ...] = ()
     """Orders that a standing approval may cover: those of the rules, of an approved plan, or listed
     by the request."""
@@ -240,6 +263,30 @@ class LegInput(Record):
     def brought(self) -> tuple[str, ...]:
         """The handles of the personal values that its mission was started with."""
         return tuple(str(v) for v in self.inputs.values() if is_handle(v))
+
+    def reopened(self, **changes: object) -> "LegInput":
+        """Return the terms and the state from which a repair continues a leg that was lost.
+
+        A call that was settled is finished, and a hand-over awaited; else the leg thinks again. The
+        questions and refusals before no longer count against it.
+        """
+        state, acting = self.state, self.state.acting
+        if acting is not None:
+            goes_on = acting.sent is not None or isinstance(acting.planned.decision, HandOver)
+            acting = acting if goes_on else None
+        model = state.model.model_copy(update={"bad_answers": 0, "passed_over": ()})
+        again: dict[str, object] = {
+            "status": LegStatus.RUNNING,
+            "acting": acting,
+            "repeats": Repeats(),
+            "asked": (),
+            "told": (),
+            "model": model,
+            "error": None,
+            "limit": None,
+            "share": LegShare(),
+        }
+        return self.model_copy(update={"state": state.model_copy(update={**again, **changes})})
 
     def call_of(self, tool: str) -> CallRef:
         """Return the reference of a call of a tool in the current step."""
@@ -283,7 +330,7 @@ class LegResult(LegAccount):
         return changed[-1] if changed else self.planned_by
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The summary, marked as unproved where nothing proves it."""
         unheld = f" (in no answer: {', '.join(map(repr, self.unheld))})" if self.unheld else ""
         if self.unproved and self.summary:
@@ -315,7 +362,9 @@ class CallMade(Record):
 
     call_id: str
     tool: str
-    outcome: OutcomeKind | None = Field(default=None, description="None: it is on its way")
+    outcome: OutcomeKind | None = Field(
+        default=None, description="None while the call is under way"
+    )
     error: str | None = None
 
 
@@ -329,7 +378,7 @@ class LegProgress(Record):
     calls: tuple[CallMade, ...] = ()
     """Calls of the current step, and some earlier ones."""
     steps: tuple[StepRecord, ...] = ()
-    steps_before: int = Field(default=0, description="how many older ones there are")
+    steps_before: int = Field(default=0, description="number of older steps")
     decisions: tuple[DecisionRecord, ...] = ()
     ledger: Ledger = Field(default_factory=Ledger)
     waiting: LegWaiting = Field(default_factory=LegWaiting)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Literal, Self
 
@@ -16,8 +16,9 @@ from orchestrator.core.limits import LimitReached, Limits, Used
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.received_files import ReceivedFile, file_handles_in
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.leg import LegInput, LegResult, LegWaiting
-from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.messages.hold import HoldRecord
+from orchestrator.messages.leg import LegInput, LegResult, LegWaiting, Question
+from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy, OnFailure
 from orchestrator.messages.plan_changes import Replanned
 from orchestrator.messages.receipts import (
     Cancelled,
@@ -58,11 +59,15 @@ class MissionRequest(Record):
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     read_only: bool = False
     """A call with a side effect is refused."""
+    observe: bool = False
+    """Its calls are observed and not guarded: nobody is asked, and nothing is rolled back."""
     orders: tuple[Order, ...] = Field(default=(), max_length=MOST_ORDERS)
     """Effects that the request itself lists, by tool and count: standing approvals cover these in a
     model's plan even if nobody approves the plan."""
     call: OneCall | None = None
     """A single call instead of a plan, such as a follow-up."""
+    on_failure: OnFailure | None = None
+    """After a final failure with effects: roll back, or ask first; None: as the policy says."""
     requester: str = Field(default="", max_length=200)
     """The name of the requester, as the client states it."""
     planner: OwnPlanner | None = None
@@ -78,8 +83,14 @@ class MissionRequest(Record):
     @field_validator("goal", mode="before")
     @classmethod
     def _is_a_goal(cls, goal: object) -> object:
-        """Refuse an overlong goal in one sentence, without quoting it as pydantic does."""
-        if isinstance(goal, str) and len(goal) > LONGEST_GOAL:
+        """Refuse what is no goal in one sentence, without quoting it as pydantic does."""
+        if not isinstance(goal, str):
+            return goal
+        if not goal:
+            raise UsageError("goal: it says nothing; say what is to be done")
+        if any("\ud800" <= character <= "\udfff" for character in goal[:LONGEST_GOAL]):
+            raise UsageError("goal: it has half of a character; send it as valid Unicode text")
+        if len(goal) > LONGEST_GOAL:
             raise UsageError(
                 f"goal: at most {LONGEST_GOAL} characters are taken, and it has {len(goal):,}; "
                 "what belongs to it can be given as an input"
@@ -116,7 +127,7 @@ def request_digest(request: MissionRequest) -> str:
     Fields that requests did not have originally are covered only if they are set: a request without
     them keeps its earlier digest.
     """
-    optional = ("requester", "planner", "model", "read_only", "orders", "call")
+    optional = ("requester", "planner", "model", "read_only", "observe", "orders", "call")
     named = {name for name in optional if getattr(request, name)}
     covered = {"goal", "inputs", "budget", *named}
     asked = request.model_dump(mode="json", include=covered)
@@ -127,10 +138,10 @@ class AcceptedMission(Record):
     """A mission that was accepted, with its plan."""
 
     mission_id: str
-    plan: MissionPlan = Field(description="its legs; none when it was refused")
+    plan: MissionPlan = Field(description="its legs; None if it was refused")
     catalog: CatalogPin
-    request_digest: str = Field(description="tells another request under the same id apart")
-    refusal: str | None = Field(default=None, description="why it could not be planned")
+    request_digest: str = Field(description="distinguishes another request under the same id")
+    refusal: str | None = Field(default=None, description="reason why it could not be planned")
     undeclared_inputs: tuple[str, ...] = ()
     """Inputs of the request that no tool of its client takes."""
 
@@ -144,6 +155,8 @@ class MissionStatus(StrEnum):
     AWAITING_CONFIRMATION = "awaiting_confirmation"
     """A person has to approve its plan."""
     RUNNING = "running"
+    ON_HOLD = "on_hold"
+    """It failed, and a person is being asked before its effects are rolled back."""
     ROLLING_BACK = "rolling_back"
     SUCCEEDED = "succeeded"
     """Every leg ended well, and each order of the goal has its effect."""
@@ -180,12 +193,14 @@ Came = Literal["go on", "stop", "said otherwise", "expired"]
 class PlanAnswer(Record):
     """A person's answer about a plan, as the mission records it."""
 
-    id: str = Field(description="of the question or the card")
+    id: str = Field(description="id of the question or the card")
     outcome: Came
-    text: str = Field(default="", description="the goal as it was said otherwise, or the reason")
-    by: str = Field(default="", description="who answered, as they say or as a signature proves")
+    text: str = Field(default="", description="the reworded goal, or the reason")
+    by: str = Field(
+        default="", description="the person who answered: claimed, or proved by a signature"
+    )
     at: datetime
-    doubts: tuple[Doubt, ...] = Field(default=(), description="that it was asked because of")
+    doubts: tuple[Doubt, ...] = Field(default=(), description="doubts that the question was about")
 
 
 class MissionResult(Record):
@@ -195,9 +210,10 @@ class MissionResult(Record):
     goal: str
     goal_became: str = ""
     """The goal as a person restated it; empty: nobody did."""
-    requester: str = Field(default="", description="who asked for it, as its start says")
+    requester: str = Field(default="", description="requester, as given at the start")
+    observed: bool = Field(default=False, description="True if its calls were not guarded")
     status: MissionStatus
-    error: str | None = Field(default=None, description="the first error; never a later one")
+    error: str | None = Field(default=None, description="the first error, never a later one")
     summary: str = ""
     summary_before: str = ""
     """The summary from before the rollback."""
@@ -210,14 +226,14 @@ class MissionResult(Record):
     """Text of the goal that no leg claims to serve."""
     ledger: Ledger = Field(default_factory=Ledger)
     budget: Money | None = None
-    usage: Usage = Field(default_factory=Usage, description="of the models that planned it")
+    usage: Usage = Field(default_factory=Usage, description="usage of the models that planned it")
     limit: LimitReached | None = None
     """The limit that ended a leg, with its usage."""
     catalog_digest: str = ""
     catalog_size: int = 0
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    stopped: bool = Field(default=False, description="a person cancelled it")
+    stopped: bool = Field(default=False, description="True if a person cancelled it")
     plan_made_by: PlanOrigin = Field(default_factory=PlanOrigin)
     """The planner, with the reason if a configured model did not plan."""
     replanned: tuple[Replanned, ...] = ()
@@ -228,6 +244,8 @@ class MissionResult(Record):
     """Answers about its plan, in order."""
     plan_decisions: tuple[DecisionRecord, ...] = ()
     """Decisions on the cards of its plan."""
+    holds: tuple[HoldRecord, ...] = ()
+    """Failures that people were asked about before a rollback, in order."""
     stalled: str = ""
     """The reason for waiting for state that no worker has; empty: it does not wait."""
 
@@ -288,7 +306,7 @@ class MissionResult(Record):
         for fact in (fact for leg in self.legs for fact in leg.facts):
             for handle in file_handles_in(fact.arguments):
                 found.setdefault(handle, f"sent with: {fact.title or fact.tool}")
-            if (received := ReceivedFile.told_by(fact.body)) is not None:
+            if (received := ReceivedFile.described_by(fact.body)) is not None:
                 found[received.handle] = received.name or received.content_type or "unnamed"
         return found
 
@@ -308,18 +326,28 @@ def _summary_of(result: MissionResult) -> str:
     """Return the summary of a mission that is, or was, rolled back."""
     counts = {"cancelled": len(result.cancelled), "left standing": len(result.left)}
     counts["still to be taken back"] = len(result.receipts)
-    told = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+    counted = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
     status = result.status.value.replace("_", " ")
-    return f"{status.capitalize()}: {told or 'nothing of it stood'}."
+    return f"{status.capitalize()}: {counted or 'nothing of it stood'}."
 
 
 def final_status(
-    *, failed: bool, cancelled: bool, ledger: Ledger, incomplete: bool = False
+    *,
+    failed: bool,
+    cancelled: bool,
+    ledger: Ledger,
+    incomplete: bool = False,
+    observed: bool = False,
 ) -> MissionStatus:
-    """Return the final status of a mission, from the state of its ledger."""
+    """Return the final status of a mission, from the state of its ledger.
+
+    Nothing of an observed mission is cancelled or parked: it failed, and its effects stand.
+    """
     states = {o.state for o in ledger.obligations}
     if not failed and not cancelled:
         return MissionStatus.INCOMPLETE if incomplete else MissionStatus.SUCCEEDED
+    if observed:
+        return MissionStatus.CANCELLED if cancelled else MissionStatus.FAILED
     if any(o.is_live for o in ledger.obligations):
         return MissionStatus.PARKED
     if cancelled:
@@ -337,6 +365,12 @@ class BegunPlan(MissionPlan):
     """Limits of the mission, the tighter of both policies."""
     leg_limits: Limits = Field(default_factory=Limits)
     """Limits of each leg, the tighter of both policies."""
+    hold_limit: timedelta | None = None
+    """The worker's, if it is shorter than the mission's."""
+    most: Limits = Field(default_factory=Limits)
+    """The worker's limits of a mission, up to which a person may raise those that were reached."""
+    most_of_leg: Limits = Field(default_factory=Limits)
+    """The worker's limits of each leg, up to which a person may raise those that were reached."""
 
 
 class CarriedMission(Record):
@@ -345,20 +379,26 @@ class CarriedMission(Record):
     started_at: datetime
     catalog: CatalogPin
     plan: BegunPlan
-    goal: str = Field(description="as it was said last")
+    goal: str = Field(description="the goal, as last reworded")
     said_at: datetime
     answers: tuple[PlanAnswer, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     replanned: tuple[Replanned, ...] = ()
-    planning: Used = Field(default_factory=Used, description="used before its legs began")
-    legs: tuple[LegInput, ...] = Field(default=(), description="under way, in order of their start")
-    results: tuple[LegResult, ...] = Field(default=(), description="of legs that have ended")
+    planning: Used = Field(default_factory=Used, description="usage before its legs began")
+    legs: tuple[LegInput, ...] = Field(
+        default=(), description="legs under way, in order of their start"
+    )
+    results: tuple[LegResult, ...] = Field(default=(), description="results of ended legs")
     taken: dict[str, Spend] = Field(default_factory=dict)
     """Money spent or reserved, by leg."""
     overcharges: dict[str, str] = Field(default_factory=dict)
     """Undecided overcharges: call ids by leg."""
     handed: dict[str, str] = Field(default_factory=dict)
     """Legs by the id of their hand-over."""
+    hold: Question | None = None
+    """The open question before a rollback: `legs` are those that a repair continues."""
+    holds: tuple[HoldRecord, ...] = ()
+    deadline: timedelta | None = Field(default=None, description="as a person raised it")
 
     @property
     def ledger(self) -> Ledger:
@@ -387,7 +427,11 @@ _AFTER: Final[Mapping[MissionStatus, MissionStatus]] = {
 
 
 def status_with(
-    own: MissionStatus, rollback: RollbackStatus | None, *, stopped: bool = False
+    own: MissionStatus,
+    rollback: RollbackStatus | None,
+    *,
+    stopped: bool = False,
+    observed: bool = False,
 ) -> MissionStatus:
     """Return the status of a mission, given the status of its rollback.
 
@@ -395,6 +439,7 @@ def status_with(
         own: the status that the mission itself reports, or reported at its end.
         rollback: the status of the rollback; None: there is none.
         stopped: True if a person cancelled the mission.
+        observed: True if its effects stood although it failed.
     """
     if rollback is None:
         return own
@@ -404,13 +449,18 @@ def status_with(
         return MissionStatus.ROLLING_BACK
     if own is MissionStatus.PARKED and stopped:
         return MissionStatus.CANCELLED
+    if observed and own in (MissionStatus.FAILED, MissionStatus.CANCELLED):
+        return MissionStatus.ROLLED_BACK
     return _AFTER.get(own, own)
 
 
 def after_rollback(result: MissionResult, report: RollbackReport) -> MissionResult:
     """Return a mission's result, updated from its rollback's report."""
     ledger = result.ledger.written(*report.ledger.obligations)
-    return result.on(ledger, status_with(result.status, report.status, stopped=result.stopped))
+    status = status_with(
+        result.status, report.status, stopped=result.stopped, observed=result.observed
+    )
+    return result.on(ledger, status)
 
 
 LARGEST_LEGS: Final = 1_000_000
@@ -422,9 +472,9 @@ def within_size(legs: Iterable[LegResult]) -> tuple[LegResult, ...]:
 
     The counts of both remain. Effects that stand at providers are never left out.
     """
-    told = tuple(legs)
-    if sum(len(leg.model_dump_json()) for leg in told) <= LARGEST_LEGS:
-        return told
+    summaries = tuple(legs)
+    if sum(len(leg.model_dump_json()) for leg in summaries) <= LARGEST_LEGS:
+        return summaries
     return tuple(
         leg.model_copy(
             update={
@@ -435,7 +485,7 @@ def within_size(legs: Iterable[LegResult]) -> tuple[LegResult, ...]:
                 "facts_before": leg.facts_before + len(leg.facts),
             }
         )
-        for leg in told
+        for leg in summaries
     )
 
 

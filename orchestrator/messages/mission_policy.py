@@ -38,6 +38,7 @@ def longest_call(call_timeout: timedelta, attempts: int) -> timedelta:
     return attempts * (longest_attempt(call_timeout) + LONGEST_PAUSE)
 
 
+OnFailure = Literal["rollback", "ask"]
 UnknownPrice = Literal["ask", "refuse", "allow"]
 
 _UNKNOWN_PRICE: Final[tuple[UnknownPrice, ...]] = ("allow", "ask", "refuse")
@@ -60,7 +61,7 @@ class SpendingPolicy(Record):
     on_overcharge: OnOvercharge = "ask"
     """For an overcharge: ask a person, keep the effect, or cancel it."""
 
-    def beside(self, other: "SpendingPolicy") -> "SpendingPolicy":
+    def combined_with(self, other: "SpendingPolicy") -> "SpendingPolicy":
         """Return the stricter of both policies, rule by rule."""
         return SpendingPolicy(
             unknown_price=max(self.unknown_price, other.unknown_price, key=_UNKNOWN_PRICE.index),
@@ -77,7 +78,7 @@ class SpendingPolicy(Record):
         usual, found = SpendingPolicy(), []
         for name in SpendingPolicy.model_fields:
             mine = getattr(self, name)
-            if mine != getattr(usual, name) and mine != getattr(self.beside(other), name):
+            if mine != getattr(usual, name) and mine != getattr(self.combined_with(other), name):
                 theirs = getattr(other, name)
                 found.append(f"spending.{name} ({mine}) is wider than the worker's ({theirs})")
         return tuple(found)
@@ -108,6 +109,10 @@ class MissionPolicy(Record):
     """The most parts that legs may hand to other agents, in the whole mission."""
     replan: int = Field(default=0, ge=0, le=1)
     """Further plans, if a leg fails before the mission had any effect."""
+    on_failure: OnFailure = "rollback"
+    """After a final failure with effects: roll them back, or ask the requester first."""
+    hold_limit: timedelta = timedelta(hours=24)
+    """The longest time that such a question is open."""
 
 
 def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
@@ -123,6 +128,10 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
         found.append(
             f"confirmation_expiry ({own.confirmation_expiry}) is longer than the worker's "
             f"({longest})"
+        )
+    if own.hold_limit > workers.hold_limit and own.hold_limit != MissionPolicy().hold_limit:
+        found.append(
+            f"hold_limit ({own.hold_limit}) is longer than the worker's ({workers.hold_limit})"
         )
     if own.confirmation.rounds > workers.confirmation.rounds:
         found.append(
@@ -164,6 +173,8 @@ class CatalogPin(Record):
     size: int
     by_rules: bool = False
     """True if the worker that pinned it plans without a model."""
+    observes: bool = False
+    """True if the worker that pinned it observes the sagas that state no mode."""
 
 
 LONGEST_WAIT: Final = timedelta(days=3650)
@@ -187,9 +198,9 @@ def wait_fault(policy: Record) -> str:
     """Return the fault in a policy's times, as a sentence; empty without one."""
     for name, wait in _waits(policy):
         if wait <= timedelta(0):
-            return f"{name} is {_told(wait)}, and must be longer than nothing, such as PT1H"
+            return f"{name} is {_duration(wait)}, and must be longer than nothing, such as PT1H"
         if wait > LONGEST_WAIT:
-            return f"{name} is {_told(wait)}, and may be at most {LONGEST_WAIT.days} days"
+            return f"{name} is {_duration(wait)}, and may be at most {LONGEST_WAIT.days} days"
     return ""
 
 
@@ -210,7 +221,7 @@ def _waits(value: object, name: str = "") -> Iterator[tuple[str, timedelta]]:
             yield from _waits(item, f"{name}.{number}")
 
 
-def _told(wait: timedelta) -> str:
+def _duration(wait: timedelta) -> str:
     seconds = wait.total_seconds()
     return f"{seconds / 86_400:,.0f} days" if abs(seconds) >= 86_400 else f"{seconds:g} s"
 
@@ -222,6 +233,8 @@ class BeginInput(GoalBrief):
     requester: str = ""
     used: Used = Field(default_factory=Used)
     """Usage of the mission before this planning."""
+    observe: bool = False
+    """Its calls are not to be guarded."""
 
     @property
     def brief(self) -> GoalBrief:

@@ -12,6 +12,10 @@ ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
 SWEEP_WORKFLOW: Final = "SweepWorkflow"
 PLAN_WORKFLOW: Final = "PlanWorkflow"
 SCHEDULED_MISSION_WORKFLOW: Final = "ScheduledMissionWorkflow"
+SESSION_WORKFLOW: Final = "SessionWorkflow"
+SESSION_CALL_WORKFLOW: Final = "SessionCallWorkflow"
+SESSION_SAGA: Final = "session"
+"""The name of the saga of a session."""
 OF_MISSIONS: Final = (MISSION_WORKFLOW, ROLLBACK_WORKFLOW)
 """The workflows whose ids contain the id of their mission."""
 
@@ -24,6 +28,7 @@ DISCOVER_TOOLS: Final = "discover_tools"
 OFFER_TOOLS: Final = "offer_tools"
 PREPARE_CALL: Final = "prepare_call"
 INVOKE_TOOL: Final = "invoke_tool"
+OBSERVE_CALL: Final = "observe_call"
 COLLECT_LEDGER: Final = "collect_ledger"
 COMPENSATE: Final = "cancel_obligation"
 READ_ROLLBACK: Final = "read_rollback"
@@ -43,9 +48,22 @@ TAKE_ON_UPDATE: Final = "take_on"
 PLAN_UPDATE: Final = "plan"
 RESOLVE_UPDATE: Final = "resolve"
 RESUME_UPDATE: Final = "resume"
+OPEN_UPDATE: Final = "open"
+BEGIN_UPDATE: Final = "begin"
+OUTCOME_UPDATE: Final = "outcome"
+END_UPDATE: Final = "end"
+OFFER_UPDATE: Final = "offer"
+WATCH_SIGNAL: Final = "watch"
+CALL_SETTLED_SIGNAL: Final = "call_settled"
+SESSION_SERVICE: Final = "OrchestratorSessions"
+"""The Nexus service of sessions."""
+OUTCOME_MEMO: Final = "outcome."
+"""Prefix of the memo keys for calls of a session that have an outcome. The call id follows."""
 WAITS_MEMO: Final = "waits."
 """Prefix of the memo keys for waits. The leg id follows, or nothing for a wait of the mission
 itself."""
+OBSERVED_MEMO: Final = "observed."
+"""Prefix of the memo key of an observed mission or saga; its id follows."""
 PARKED_MEMO: Final = "parked"
 """The memo key for a rollback's report, reduced to its parked obligations."""
 ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
@@ -57,6 +75,8 @@ TOOL_ATTRIBUTE: Final = "OrchetTool"
 WAITING_FOR_ATTRIBUTE: Final = "OrchetWaitingFor"
 PARKED_ATTRIBUTE: Final = "OrchetParked"
 REQUESTER_ATTRIBUTE: Final = "OrchetRequester"
+MODE_ATTRIBUTE: Final = "OrchetMode"
+"""`observed` for a workflow whose calls are not guarded; others have none."""
 SEARCH_ATTRIBUTES: Final[Mapping[str, Literal["Keyword", "KeywordList", "Int"]]] = {
     MISSION_ID_ATTRIBUTE: "Keyword",
     STATUS_ATTRIBUTE: "Keyword",
@@ -65,6 +85,7 @@ SEARCH_ATTRIBUTES: Final[Mapping[str, Literal["Keyword", "KeywordList", "Int"]]]
     WAITING_FOR_ATTRIBUTE: "KeywordList",
     PARKED_ATTRIBUTE: "Int",
     REQUESTER_ATTRIBUTE: "Keyword",
+    MODE_ATTRIBUTE: "Keyword",
 }
 """Search attributes of workflows with their types. None is ever encrypted: they hold ids, statuses,
 the orchestrator's own names, and the requester that the start of a mission states.
@@ -138,6 +159,11 @@ def mission_of(workflow_id: str) -> str:
     return workflow_id.partition(".")[0]
 
 
+def session_wait_id(session_id: str, call_id: str) -> str:
+    """Return the workflow id of the wait for a call of a session, for a Nexus operation."""
+    return f"{session_id}.{call_id}.wait"
+
+
 def sweep_schedule_id(task_queue: str) -> str:
     """Return the id of the sweep schedule; each task queue has one, run by its own workers."""
     return f"orchestrator-sweep-{task_queue}"
@@ -188,6 +214,11 @@ def plan_question_id(mission_id: str, asked: int) -> str:
 def plan_card_id(mission_id: str, asked: int) -> str:
     """Return the id of the nth card that asks for approval of a mission's plan."""
     return f"{mission_id}.plan-approval-{asked}"
+
+
+def hold_id(asked_in: str, number: int = 0) -> str:
+    """Return the id of a question before a rollback: the nth of a mission, or that of a call."""
+    return f"{asked_in}.hold-{number}" if number else f"{asked_in}-hold"
 
 
 def plan_workflow_id(digest: str) -> str:

@@ -27,6 +27,8 @@ class WaitKind(StrEnum):
     """A decision on a card."""
     ANSWER = "answer"
     """An answer to a question."""
+    HOLD = "hold"
+    """A decision before a rollback: repair, roll back or keep."""
     OPERATOR = "operator"
     """An operator's decision on a parked obligation."""
     MODEL = "model"
@@ -45,8 +47,10 @@ class LegWait(Record):
     """The id of the card, question or pause; empty: nobody can end the wait."""
     tool: str = Field(default="", max_length=_LONGEST)
     card_type: str = Field(default="", max_length=_LONGEST)
-    digest: str = Field(default="", max_length=_LONGEST, description="of the card")
-    title: str = Field(default="", max_length=_LONGEST, description="its title, or what is asked")
+    digest: str = Field(default="", max_length=_LONGEST, description="digest of the card")
+    title: str = Field(
+        default="", max_length=_LONGEST, description="title of the card, or text of the question"
+    )
     price: Money | None = None
     expires_at: datetime | None = None
     fields: tuple[str, ...] = Field(default=(), max_length=_MOST)
@@ -67,6 +71,8 @@ class LegWait(Record):
             return ()  # it continues by itself
         if self.waits_for is WaitKind.MODEL:
             return command_lines.resume_leg(self.id)
+        if self.waits_for is WaitKind.HOLD:
+            return command_lines.repair(self.id)[:1]
         stored = (command_lines.store_personal(name) for name in self.personal)
         return (*stored, command_lines.answer_question(self.id, self.fields))
 
@@ -95,12 +101,12 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
             id=pause.pause_id,
             title=f"waits for the model provider: {pause.reason}"[:_LONGEST],
             expires_at=pause.deadline,
-            takes=tuple(told[:_LONGEST] for told in (pause.remedy, pause.when) if told),
+            takes=tuple(part[:_LONGEST] for part in (pause.remedy, pause.when) if part),
         )
     if waiting.question is not None:
         question = waiting.question
         return LegWait(
-            waits_for=WaitKind.ANSWER,
+            waits_for=WaitKind.ANSWER if question.hold is None else WaitKind.HOLD,
             id=question.question_id,
             title=question.question[:_LONGEST],
             expires_at=question.expires_at,
@@ -114,7 +120,7 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
 
 def _takes(question: Question) -> Iterator[str]:
     for field in question_fields(question.fields):
-        yield field.told(question.today)
+        yield field.described(question.today)
         yield from field.listed()
 
 
@@ -136,7 +142,7 @@ class Waiting(Record):
         return tuple(sorted((*self.cards, *self.questions), key=urgency))
 
     def entries(self) -> tuple[JsonObject, ...]:
-        """Return all waits as one list for scripts; `kind` is card, question, model or store."""
+        """Return all waits as one list for scripts; `kind` tells cards, holds and others apart."""
         asked = (
             {**_content(one), "kind": _kind(one), "commands": list(commands_for(one))}
             for one in self.in_order()
@@ -145,7 +151,7 @@ class Waiting(Record):
             {
                 **one.model_dump(mode="json"),
                 "kind": "model",
-                "told": one.told,
+                "sentence": one.sentence,
                 "commands": list(command_lines.resume_leg(one.pause_id)),
             }
             for one in self.pauses
@@ -156,14 +162,14 @@ class Waiting(Record):
 
 def waiting_of_all(parts: Iterable[LegWaiting]) -> Waiting:
     """Return the waits of a mission and its legs, each kind ordered by expiry."""
-    told = list(parts)
-    cards = [one.card for one in told if one.card is not None]
-    questions = [one.question for one in told if one.question is not None]
-    why = [one.stalled for one in told]
+    all_parts = list(parts)
+    cards = [one.card for one in all_parts if one.card is not None]
+    questions = [one.question for one in all_parts if one.question is not None]
+    why = [one.stalled for one in all_parts]
     return Waiting(
         cards=tuple(sorted(cards, key=urgency)),
         questions=tuple(sorted(questions, key=urgency)),
-        pauses=tuple(one.pause for one in told if one.pause is not None),
+        pauses=tuple(one.pause for one in all_parts if one.pause is not None),
         stalled=tuple(dict.fromkeys(filter(None, why))),
     )
 
@@ -179,6 +185,8 @@ def commands_for(asked: ConfirmationCard | Question) -> tuple[str, ...]:
             command_lines.respond_to_card(card),
             command_lines.reject_card(card),
         )
+    if asked.hold is not None:
+        return command_lines.repair(asked.question_id, can_go_on=not asked.hold.no_repair)
     stored = (command_lines.store_personal(name) for name in asked.personal)
     return (*stored, command_lines.answer_question(asked.question_id, asked.fields))
 
@@ -200,5 +208,7 @@ def _content(asked: ConfirmationCard | Question) -> JsonObject:
     return {**content, "asks": fields}
 
 
-def _kind(asked: ConfirmationCard | Question) -> Literal["card", "question"]:
-    return "card" if isinstance(asked, ConfirmationCard) else "question"
+def _kind(asked: ConfirmationCard | Question) -> Literal["card", "question", "hold"]:
+    if isinstance(asked, ConfirmationCard):
+        return "card"
+    return "question" if asked.hold is None else "hold"

@@ -16,7 +16,7 @@ from orchestrator.saga.orders import Order
 class HandOverAsked(Record):
     """A leg's request to have another agent do a part of its goal."""
 
-    hand_over_id: str = Field(description="of the step that asks")
+    hand_over_id: str = Field(description="id of the asking step")
     leg_id: str
     agent: str = Field(max_length=200)
     goal: str = Field(max_length=4000)
@@ -29,10 +29,10 @@ class HandedOver(Record):
 
     hand_over_id: str
     outcome: Literal["ended", "refused"]
-    leg_id: str = Field(default="", description="the leg that did it")
+    leg_id: str = Field(default="", description="leg that did the work")
     status: LegStatus | None = None
     summary: str = ""
-    why: str = Field(default="", description="why it is refused, or failed")
+    why: str = Field(default="", description="reason of a refusal or failure")
     facts: tuple[Fact, ...] = ()
 
 
@@ -66,21 +66,21 @@ class ReplacedLeg(Record):
 class Replanned(Record):
     """The replacement of a plan: reason, time, and legs that had begun."""
 
-    leg_id: str = Field(description="that failed")
+    leg_id: str = Field(description="the leg that failed")
     why: str
     at: datetime
-    legs: tuple[ReplacedLeg, ...] = Field(default=(), description="those that were begun")
+    legs: tuple[ReplacedLeg, ...] = Field(default=(), description="legs that had begun")
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The replacement in one sentence."""
         return f"planned anew, as {self.leg_id} failed before anything was done: {self.why}"
 
 
 def replaced(result: LegResult) -> ReplacedLeg:
     """Return the record of a leg whose plan was replaced."""
-    told = {name: getattr(result, name) for name in ReplacedLeg.model_fields}
-    return ReplacedLeg.model_validate(told)
+    fields = {name: getattr(result, name) for name in ReplacedLeg.model_fields}
+    return ReplacedLeg.model_validate(fields)
 
 
 def replanning_after(lost: LegResult, legs: Iterable[LegResult], at: datetime) -> Replanned:

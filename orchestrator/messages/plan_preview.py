@@ -29,7 +29,7 @@ class PlannedTool(Record):
     is_side_effect: bool = False
     card_type: str | None = None
     """None: the call waits for no card."""
-    cancellation: str = Field(default="", description="whether and how its effect is cancelled")
+    cancellation: str = Field(default="", description="whether and how its effect can be cancelled")
 
 
 class PlannedLeg(Record):
@@ -41,10 +41,10 @@ class PlannedLeg(Record):
     depends_on: tuple[str, ...] = ()
     planned_by: str = ""
     """A model, or the rules; empty: unknown."""
-    stage: int = Field(description="from 1: legs of one stage may run side by side")
+    stage: int = Field(description="counted from 1; legs of one stage may run concurrently")
     tools: tuple[PlannedTool, ...] = ()
     """The tools of its orders; without orders, the first that the router would forward."""
-    orders: tuple[Order, ...] = Field(default=(), description="the effects that it is to have")
+    orders: tuple[Order, ...] = Field(default=(), description="effects that the leg must have")
     serves: tuple[str, ...] = ()
     """The words of the goal that the leg claims to serve."""
 
@@ -62,7 +62,7 @@ class PlanPreview(Record):
     """
 
     goal: str
-    digest: str = Field(description="of all that an approval of the plan covers")
+    digest: str = Field(description="digest of everything that an approval of the plan covers")
     legs: tuple[PlannedLeg, ...]
     uncovered: tuple[str, ...] = ()
     """Text of the goal that no leg claims to serve."""
@@ -103,15 +103,17 @@ def plan_digest(preview: PlanPreview) -> str:
 def is_shown(plan: MissionPlan, shown: PlanPreview) -> bool:
     """Return True if a preview is of this plan and its digest is correct."""
     legs = [(one.leg_id, one.goal, one.agent.name, one.depends_on, one.orders) for one in plan.legs]
-    told = [(one.leg_id, one.goal, one.agent, one.depends_on, one.orders) for one in shown.legs]
-    return legs == told and plan.doubts == shown.doubts and plan_digest(shown) == shown.digest
+    seen = [(one.leg_id, one.goal, one.agent, one.depends_on, one.orders) for one in shown.legs]
+    return legs == seen and plan.doubts == shown.doubts and plan_digest(shown) == shown.digest
 
 
 class PlanInput(Record):
     """A request for a plan preview."""
 
     request: MissionRequest
-    now: datetime | None = Field(default=None, description="set by the workflow that has it made")
+    now: datetime | None = Field(
+        default=None, description="set by the workflow that asks for the plan"
+    )
 
 
 class PlanTaken(Record):
@@ -125,27 +127,33 @@ class PlanReviewInput(Record):
     goal: str
     inputs: JsonObject = Field(default_factory=dict)
     plan: MissionPlan
-    planned_at: datetime = Field(description="the day that `today` means in its goal")
+    planned_at: datetime = Field(description="day that `today` in the goal means")
     catalog_digest: str
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     requester: str = ""
     now: datetime
-    ends_at: datetime | None = Field(default=None, description="when the mission is over at last")
+    ends_at: datetime | None = Field(
+        default=None, description="time at which the mission ends at the latest"
+    )
     confirmation_id: str
-    round: int = Field(default=1, description="how often it is asked about, this time included")
+    round: int = Field(
+        default=1, description="number of times the plan was asked about, this one included"
+    )
     problem: str = ""
     """The reason that the restated goal could not be planned."""
-    grant: Grant | None = Field(default=None, description="the approval that is to be checked")
-    shown: PlanPreview | None = Field(default=None, description="what that approval is of")
+    grant: Grant | None = Field(default=None, description="approval to check")
+    shown: PlanPreview | None = Field(default=None, description="plan that the approval is for")
 
 
 class PlanReview(Record):
     """The approval card of a plan; or, for an approval, the result of checking it."""
 
-    shown: PlanPreview | None = Field(default=None, description="what the card is made of")
+    shown: PlanPreview | None = Field(default=None, description="plan that the card shows")
     card: ConfirmationCard | None = None
     approval_keys: PublicKeys | None = None
-    refusal: str | None = Field(default=None, description="why there is no card, or why it fails")
+    refusal: str | None = Field(
+        default=None, description="reason why there is no card, or why it fails"
+    )
 
 
 GO_ON: Final = "go on"
@@ -188,8 +196,12 @@ def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
         STOP: "nothing is done",
     }
     schema = open_choice(choices, other="the whole goal said otherwise")
-    told: JsonObject = {"title": "your answer", "pattern": r"\S", "maxLength": LONGEST_GOAL}
-    return {ANSWER: {**schema, **told}}
+    answer: JsonObject = {
+        "title": "your answer",
+        "pattern": r"\S",
+        "maxLength": LONGEST_GOAL,
+    }
+    return {ANSWER: {**schema, **answer}}
 
 
 def plan_question(plan: MissionPlan, problem: str = "") -> str:
@@ -306,7 +318,7 @@ def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
 def _origin_line(preview: PlanPreview) -> Iterator[CardLine]:
     """Yield the model that made the plan, if one did."""
     if preview.made_by.model:
-        yield CardLine(label="Made by", value=preview.made_by.told)
+        yield CardLine(label="Made by", value=preview.made_by.sentence)
 
 
 def _again(problem: str) -> str:
@@ -344,12 +356,13 @@ def leg_note(leg: PlannedLeg) -> str:
 def order_text(order: Order, tools: Mapping[str, PlannedTool]) -> str:
     """Return an order in words: effect, count, condition, and how it is cancelled."""
     known = [tools[name] for name in order.tools if name in tools]
-    title = " or ".join(tool.title or tool.name for tool in known) or " or ".join(order.tools)
+    titles = dict.fromkeys([tool.title or tool.name for tool in known] or order.tools)
+    title = " or ".join(titles)
     often = f"each of {order.each!r}" if order.each else "once" if order.count == 1 else ""
     parts = [f"{title}: {often or f'{order.count} times'}"]
     parts += [f"only {order.when!r}"] if order.when else []
     parts += [f"for {order.clause!r}"] if order.clause else []
-    parts += [_asked_and_cancelled(tool) for tool in known]
+    parts += dict.fromkeys(map(_asked_and_cancelled, known))
     return "; ".join(parts)
 
 

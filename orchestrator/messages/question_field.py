@@ -129,14 +129,16 @@ class QuestionField(Record):
     """A field of a question, read from its schema."""
 
     name: str
-    label: str = Field(description="what is asked for, in words")
+    label: str = Field(description="name of the value, in words")
     kind: FieldKind
-    about: str = Field(default="", description="what its document says of it, in one sentence")
+    about: str = Field(default="", description="the document's description, in one sentence")
     choices: tuple[FieldChoice, ...] = ()
-    is_open: bool = Field(default=True, description="whether values beside its choices are taken")
-    example: str = Field(default="", description="as its document gives it")
-    unit: str = Field(default="", description="what a number is counted in, where it is known")
-    each: str = Field(default="", description="what one of several is, where that is no text")
+    is_open: bool = Field(
+        default=True, description="True if values other than the choices are accepted"
+    )
+    example: str = Field(default="", description="example in the document")
+    unit: str = Field(default="", description="unit of a number, if known")
+    each: str = Field(default="", description="kind of the elements of a list that are not texts")
     is_optional: bool = False
     """True if it has a default."""
     default: JsonValue = None
@@ -144,7 +146,7 @@ class QuestionField(Record):
     def takes(self, today: date | None = None) -> str:
         """Return the expected answer in one phrase, with an example."""
         day = "2026-12-03" if today is None else (today + timedelta(days=10)).isoformat()
-        told = _TOLD[self.kind].format(day=day)
+        kind_text = _TOLD[self.kind].format(day=day)
         if self.choices and self.is_open:
             return f"one of those listed, or {self.about or _TOLD['text']}"
         counted = f", each {self.each}" if self.each else f", in {self.unit}" if self.unit else ""
@@ -153,9 +155,9 @@ class QuestionField(Record):
         )
         has_default = self.is_optional and self.default is not None
         left = f"; nothing for {self.default}" if has_default else ""
-        return f"{told}{counted}{shown}{left}"
+        return f"{kind_text}{counted}{shown}{left}"
 
-    def told(self, today: date | None = None) -> str:
+    def described(self, today: date | None = None) -> str:
         """Return the field on one line: "day: of the flight; a day"."""
         is_said = self.choices and self.is_open
         about = f"{self.about}; " if self.about and not is_said else ""

@@ -36,11 +36,14 @@ class Receipt(Record):
     leg_id: str
     tool: str
     title: str
-    price: Money | None = Field(default=None, description="None: the answer does not state it")
+    price: Money | None = Field(default=None, description="None if the answer does not state it")
     approved_price: Money | None = None
-    overcharged: Money | None = Field(default=None, description="charged beyond what was approved")
+    overcharged: Money | None = Field(default=None, description="amount charged above the approval")
     confirmed_by: str | None = None
-    reference: JsonObject = Field(default_factory=dict, description="by what its provider knows it")
+    observed: bool = Field(default=False, description="True if its call was not guarded")
+    reference: JsonObject = Field(
+        default_factory=dict, description="ids by which the provider knows it"
+    )
     follow_ups: tuple[FollowUp, ...] = ()
     """Possible next calls, the cancel of this effect first."""
 
@@ -49,16 +52,18 @@ class Left(Receipt):
     """An effect that a rollback left, and that stands or may stand."""
 
     state: ObligationState
-    note: str = Field(default="", description="why it was left")
+    note: str = Field(default="", description="reason why it was left")
 
 
 class Cancelled(Record):
     """An effect that a leg or the rollback cancelled at its provider."""
 
-    call_id: str = Field(description="the leg's own call that did it, or whose obligation it was")
-    tool: str = Field(description="what cancelled it")
-    title: str = Field(default="", description="what it was, where the mission had made it")
-    reference: JsonObject = Field(default_factory=dict, description="by what it was cancelled")
+    call_id: str = Field(description="the leg's own cancel, or the call of the obligation")
+    tool: str = Field(description="the tool that cancelled it")
+    title: str = Field(
+        default="", description="title of the cancelled effect, if the mission made it"
+    )
+    reference: JsonObject = Field(default_factory=dict, description="ids by which it was cancelled")
     at: datetime | None = None
     confirmed_by: str | None = None
     """None: the cancel needed no approval."""
@@ -116,6 +121,7 @@ def _receipt(obligation: Obligation) -> Receipt:
         approved_price=obligation.approved_price,
         overcharged=obligation.overcharged,
         confirmed_by=obligation.confirmed_by,
+        observed=obligation.observed,
         reference=reference_of(obligation),
         follow_ups=tuple(_with_fee(one, obligation) for one in obligation.follow_ups),
     )
@@ -181,7 +187,7 @@ def _is_name(value: JsonValue) -> bool:
 class Unserved(Record):
     """An order without its effects, or a leg that was left out or proves nothing."""
 
-    clause: str = Field(description="in the words of the goal, or of the leg's goal")
+    clause: str = Field(description="words of the goal, or of the leg's goal")
     reason: str
     leg_id: str | None = None
 

@@ -30,6 +30,7 @@ class CollectLedgerInput(Record):
     """The ledger from a running mission; None: raw history is read."""
     take_over: str | None = None
     """Run id of an earlier rollback of the mission that was interrupted."""
+    abandoned: bool = Field(default=False, description="as in RollbackInput")
 
 
 class CollectLedgerOutput(Record):
@@ -50,15 +51,17 @@ class RollbackInput(Record):
     """The input of a rollback."""
 
     mission_id: str
-    workflow_id: str = Field(
-        default="", description="of the saga that it is of; empty: it is of a mission"
-    )
+    workflow_id: str = Field(default="", description="workflow of the saga; empty for a mission")
     reason: str = ""
     take_over: str | None = None
     """Run id of an earlier rollback of the mission that was interrupted."""
 
     ledger: Ledger | None = None
     """The ledger from a running mission; None: raw history is read."""
+    abandoned: bool = Field(
+        default=False,
+        description="true: only calls of branches that a reset abandoned; other effects stand",
+    )
     approver: str | None = None
     """The person who ordered the rollback; None: it follows from the mission's end."""
     asked_at: datetime | None = None
@@ -86,7 +89,7 @@ class RollbackReport(Record):
     """Every obligation was tried; some may be parked."""
     notes: tuple[str, ...] = ()
     """Notes on obligations of other missions, which are left alone."""
-    blocked: str = Field(default="", description="why it cannot begin; it is tried again")
+    blocked: str = Field(default="", description="reason why it cannot begin; it is retried")
 
     @property
     def parked(self) -> tuple[Obligation, ...]:
@@ -143,10 +146,10 @@ class ConcludeInput(Record):
     """A mission or a saga that is about to end, with the ids in its ledger."""
 
     mission_id: str
-    origin: str = Field(default="", description="its first run")
+    origin: str = Field(default="", description="first run id")
     is_saga: bool = False
     known: tuple[str, ...] = Field(
-        default=(), description="ids of the obligations and cancels in its ledger"
+        default=(), description="ids of the obligations and cancels in the ledger"
     )
 
 
@@ -168,15 +171,19 @@ class RollbackStatus(StrEnum):
 class FindStrandedInput(Record):
     """The page of stopped workflows to look up."""
 
-    closed_after: datetime | None = Field(default=None, description="None: as long as is kept")
-    page_token: str = Field(default="", description="of the page before; empty for the first")
+    closed_after: datetime | None = Field(
+        default=None, description="None: as far back as the server keeps histories"
+    )
+    page_token: str = Field(
+        default="", description="token of the previous answer; empty for the first page"
+    )
 
 
 class FindStrandedOutput(Record):
     """A page of missions that were stopped from outside, or whose leg or rollback was."""
 
     mission_ids: tuple[str, ...]
-    page_token: str = Field(default="", description="of the next page; empty after the last")
+    page_token: str = Field(default="", description="token of the next page; empty after the last")
 
 
 class RecoverInput(Record):
@@ -196,7 +203,7 @@ class Recovery(Record):
 class SweepReport(Record):
     """The findings and actions of a sweep."""
 
-    looked_at: int = Field(default=0, description="missions that were examined")
+    looked_at: int = Field(default=0, description="number of missions examined")
     started: tuple[str, ...] = ()
     """Missions whose rollback it started, or started again."""
     unreadable: tuple[Recovery, ...] = ()
@@ -209,7 +216,9 @@ class SweepInput(Record):
     """The input of a sweep's first run, or of one that continues it."""
 
     closed_after: datetime | None = None
-    began_at: datetime | None = Field(default=None, description="None: it begins with this run")
+    began_at: datetime | None = Field(
+        default=None, description="None: the sweep begins with this run"
+    )
     page_token: str = ""
     report: SweepReport = Field(default_factory=SweepReport)
 
@@ -246,7 +255,9 @@ class ParkedObligation(Record):
     since: datetime | None = None
     resolutions: tuple[ResolutionRecord, ...] = ()
     """Earlier decisions of operators."""
-    commands: tuple[str, ...] = Field(default=(), description="one of them resolves it")
+    commands: tuple[str, ...] = Field(
+        default=(), description="commands that resolve it; one suffices"
+    )
 
 
 class ParkedRollback(RollbackReport):
@@ -256,16 +267,18 @@ class ParkedRollback(RollbackReport):
     unread: str = ""
     """Set if its ledger could not be read."""
     task_queue: str = ""
-    shown_status: str = Field(default="", description="of an unread one, as the server has it")
+    shown_status: str = Field(
+        default="", description="the server's status of an unreadable rollback"
+    )
 
 
 def parked_of(report: RollbackReport) -> tuple[ParkedObligation, ...]:
     """Return the parked obligations of a rollback, the longest parked first."""
-    told = [_told(obligation) for obligation in report.parked]
-    return tuple(sorted(told, key=lambda one: (str(one.since or ""), one.obligation_id)))
+    entries = [_parked_obligation(obligation) for obligation in report.parked]
+    return tuple(sorted(entries, key=lambda one: (str(one.since or ""), one.obligation_id)))
 
 
-def _told(obligation: Obligation) -> ParkedObligation:
+def _parked_obligation(obligation: Obligation) -> ParkedObligation:
     return ParkedObligation(
         obligation_id=obligation.obligation_id,
         mission_id=obligation.mission_id,

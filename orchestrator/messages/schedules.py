@@ -30,7 +30,7 @@ class MissionSchedule(Record):
 
     every: timedelta | None = None
     cron: tuple[str, ...] = ()
-    timezone: str = Field(default="UTC", description="of the cron expressions")
+    timezone: str = Field(default="UTC", description="time zone of the cron expressions")
     overlap: Overlap = Overlap.SKIP
     catch_up: timedelta = timedelta(hours=1)
     """A run missed during a server outage starts at most this late."""
@@ -63,10 +63,12 @@ class ScheduleShown(ScheduleSummary):
     requester: str = ""
     next_times: tuple[datetime, ...] = ()
     started: int = 0
-    skipped: int = Field(default=0, description="that were due while one still ran")
-    missed: int = Field(default=0, description="that were due while no server was there")
+    skipped: int = Field(
+        default=0, description="starts skipped because the previous mission was running"
+    )
+    missed: int = Field(default=0, description="starts missed because the server was away")
     running: tuple[str, ...] = ()
-    recent: tuple[str, ...] = Field(default=(), description="missions, the newest last")
+    recent: tuple[str, ...] = Field(default=(), description="mission ids, the newest last")
 
 
 TITLES: Final[Mapping[Overlap, str]] = {

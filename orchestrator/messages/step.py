@@ -24,12 +24,12 @@ class KeptMessage(Record):
     rejects it, and a newer worker takes it.
     """
 
-    of_mission: str = Field(description="whose pieces they are")
-    terms: str = Field(description="the key of the message of its kind that was sent whole")
+    of_mission: str = Field(description="mission of the stored pieces")
+    terms: str = Field(description="key of the complete message of this kind")
     new_terms: dict[str, Any] | None = None
     """The message to store under this key; None: it is stored already."""
-    changes: dict[str, Any] = Field(description="the fields in which this one differs from it")
-    past: str = Field(default="", description="the key of the newest observations that are kept")
+    changes: dict[str, Any] = Field(description="fields that differ from the complete message")
+    past: str = Field(default="", description="key of the newest stored observations")
     keep_as: str = ""
     """The key under which its observations are to be stored now."""
 
@@ -48,7 +48,7 @@ class PlanStepOutput(Record):
     refusal: str | None = None
     """The reason that the call is not made (its arguments are left out) or that the leg does not
     end yet; the planner reads it."""
-    usage: Usage | None = Field(default=None, description="None: no model was asked")
+    usage: Usage | None = Field(default=None, description="None if no model was asked")
     unusable: str | None = None
     """The reason that no answer of the planner was usable; the step counts as spent."""
     unproved: str = ""
@@ -69,7 +69,9 @@ class DiscoverInput(Record):
     query: str
     catalog_digest: str
     limit: int = 3
-    agent: Wall | None = Field(default=None, description="for whom; it finds nothing outside")
+    agent: Wall | None = Field(
+        default=None, description="wall of the searching agent; limits what is found"
+    )
 
 
 class DiscoverOutput(Record):
@@ -82,18 +84,18 @@ class OfferInput(Record):
     """The tools that an agent of one's own is to be offered."""
 
     catalog_digest: str
-    tools: tuple[str, ...] = Field(description="names, with * for any part")
-    request: str = Field(default="", description="only tools that fit it; empty: all of them")
+    tools: tuple[str, ...] = Field(description="names, with * as wildcard")
+    request: str = Field(default="", description="text that selects the tools; empty for all tools")
 
 
 class OfferedTool(Record):
     """A tool as an agent sees it."""
 
-    name: str = Field(description="under which every provider of models takes it")
+    name: str = Field(description="name that every model provider accepts")
     tool: str
     description: str
     parameters: JsonObject
-    reason: str = Field(default="", description="the input that says why; empty: it only reads")
+    reason: str = Field(default="", description="input that takes the reason; empty for a read")
 
 
 class OfferOutput(Record):
@@ -106,7 +108,9 @@ class StepRecord(Record):
     """A step of a leg, for people to read."""
 
     step: int
-    part: int = Field(default=0, description="of several calls that were made at once: which")
+    part: int = Field(
+        default=0, description="index of the call among the parallel calls of the step"
+    )
     tools_forwarded: tuple[str, ...]
     catalog_size: int
     band: str
@@ -137,10 +141,12 @@ _DIGITS = 16
 class Repeats(Record):
     """A leg's calls by digest, to detect repetition."""
 
-    last: dict[str, str] = Field(default_factory=dict, description="call to its last answer")
+    last: dict[str, str] = Field(default_factory=dict, description="last answer of each call")
     since: dict[str, int] = Field(default_factory=dict)
     """Equal answers of each call since the last new information."""
-    told: tuple[str, ...] = Field(default=(), description="those that the planner was told of")
+    reported: tuple[str, ...] = Field(
+        default=(), description="calls that the planner was warned about"
+    )
     ended_by: str = ""
     """Set if the leg repeats itself after the warning."""
 
@@ -167,10 +173,10 @@ class Repeats(Record):
         if since[call] < most:
             return now, ""
         same = f"{_named(seen)} came to the same {since[call]} times, with nothing new in between"
-        if call in self.told:
+        if call in self.reported:
             return now.model_copy(update={"ended_by": f"the leg turns in circles: {same}"}), ""
         sentence = f"{same}: once more ends this part. Do something else, ask the user, or end it"
-        return now.model_copy(update={"told": (*self.told, call)[-_MOST:]}), sentence
+        return now.model_copy(update={"reported": (*self.reported, call)[-_MOST:]}), sentence
 
 
 def _call(seen: Observation) -> dict[str, object]:
@@ -209,7 +215,7 @@ class ThinkInput(Record):
 class Thought(Record):
     """The outcome of one step."""
 
-    selection: Selection = Field(description="as legs go by it: what it was made by is traced")
+    selection: Selection = Field(description="selection without its trace")
     planned: PlanStepOutput
     prepared: PreparedCall | None = None
     """The single call that the planner decided on; None: there is none."""

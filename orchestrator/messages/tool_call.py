@@ -23,7 +23,7 @@ class ToolCall(CallRef):
     """A call with its final arguments; personal fields are handles."""
 
     arguments: JsonObject
-    agent: Wall | None = Field(default=None, description="who calls, and what it may touch")
+    agent: Wall | None = Field(default=None, description="wall of the calling agent")
     card_type: str | None = None
     grant: Grant | None = None
     timeout_s: float = CALL_TIMEOUT.total_seconds()
@@ -34,10 +34,12 @@ class ToolCall(CallRef):
     may_have_arrived: bool = False
     """An attempt may have reached the provider before the call was held back: its outcome is found
     out by its key, and no refusal settles it."""
-    requester: str = Field(default="", description="who asked for the mission")
+    requester: str = Field(default="", description="requester of the mission")
     amounts: tuple[Money, ...] | None = None
-    """Its price and other amounts; None: the price is unknown."""
-    approvals_needed: int = Field(default=1, description="by the mission's policy or the worker's")
+    """Its price and other amounts; empty: it costs nothing; None: the price is unknown."""
+    approvals_needed: int = Field(
+        default=1, description="by the policy of the mission or the worker"
+    )
     price: Money | None = None
     """From its card; None: unknown, or there is no card."""
     standing: StandingApproval | None = None
@@ -74,30 +76,32 @@ class PrepareInput(CallRef):
     """A call that a planner or a person wants, before any check."""
 
     arguments: JsonObject
-    agent: Wall | None = Field(default=None, description="who wants it, and what it may touch")
+    agent: Wall | None = Field(default=None, description="wall of the calling agent")
     observations: tuple[Observation, ...] = ()
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     requester: str = ""
     now: datetime
-    round: int = Field(default=1, description="how often it is asked about, this time included")
+    round: int = Field(
+        default=1, description="number of times the call was asked about, this one included"
+    )
     brought: tuple[str, ...] = ()
     """The handles of the personal values that its mission was started with."""
     decided_by_people: bool = False
     """True if a person was asked about the call before."""
     facts: tuple[Fact, ...] = ()
     """Facts of other legs that may name its arguments."""
-    goal: str = Field(default="", description="of the mission")
-    clause: str = Field(default="", description="the goal of the leg")
-    reason: str = Field(default="", description="why, as the planner says")
+    goal: str = Field(default="", description="goal of the mission")
+    clause: str = Field(default="", description="goal of the leg")
+    reason: str = Field(default="", description="the planner's reason")
     said_at: datetime | None = None
     """The time of the goal, to read its dates; None: the rules have compared the values already."""
     given: JsonObject = Field(default_factory=dict)
     """Values from the goal's inputs and from answers."""
-    orders: tuple[Order, ...] = Field(default=(), description="of its leg")
+    orders: tuple[Order, ...] = Field(default=(), description="orders of the leg")
     covered: tuple[Order, ...] = ()
     """Orders that a standing approval may cover."""
-    effects: tuple[Effect, ...] = Field(default=(), description="of its leg, those that stand")
-    read_only: bool = Field(default=False, description="its mission may change nothing")
+    effects: tuple[Effect, ...] = Field(default=(), description="effects of the leg that stand")
+    read_only: bool = Field(default=False, description="True if the mission may change nothing")
     most_each: int = 1
     """The most effects of an `each` order, by its agent."""
     budget_left: Money | None = None
@@ -110,8 +114,10 @@ class PrepareInput(CallRef):
     """The number of cards of this leg since its last success, this one included."""
     changed_by_people: tuple[str, ...] = ()
     """The arguments that a person amended."""
-    budget: Money | None = Field(default=None, description="the mission's; None: there is no limit")
-    spent: Spend = Field(default_factory=Spend, description="what all legs took of it")
+    budget: Money | None = Field(
+        default=None, description="budget of the mission; None for no limit"
+    )
+    spent: Spend = Field(default_factory=Spend, description="spending of all legs")
 
 
 class PreparedCall(Record):

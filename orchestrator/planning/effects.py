@@ -190,7 +190,7 @@ def _effects(context: StepContext) -> list[Effect]:
     ]
 
 
-def unheld_ids(summary: str, context: StepContext) -> tuple[str, ...]:
+def foreign_ids(summary: str, context: StepContext) -> tuple[str, ...]:
     """Return the ids of a summary that are in nothing that its leg was given: invented ids."""
     seen = [o for o in context.observations if o.tool != FINISH]
     given = [

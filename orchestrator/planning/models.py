@@ -23,10 +23,10 @@ class Doubt(Record):
     """
 
     kind: DoubtKind
-    about: str = Field(description="in the words of the goal")
-    why: str = Field(description="one sentence, with what would be done instead or what was found")
+    about: str = Field(description="words of the goal")
+    why: str = Field(description="one sentence: the alternative, or what was found")
     choices: tuple[str, ...] = Field(
-        default=(), description="what was found, as a person reads it; no raw ids"
+        default=(), description="found items in readable form, without raw ids"
     )
 
 
@@ -36,6 +36,8 @@ LLM: Final = "llm"
 """The model planner."""
 RULES: Final = "rules"
 """The name of the rule planner in a leg's `planned_by`."""
+CODE: Final = "code"
+"""The `planned_by` of a call that a workflow's own code makes."""
 OwnPlanner = Literal["chaining", "llm"]
 USUAL_LIMITS: Final = {"steps": 40, "tool_calls": 32}
 """Limits of one leg of an agent whose profile sets none."""
@@ -52,61 +54,60 @@ class AgentProfile(Record):
 
     name: str
     instructions: str = ""
-    domains: tuple[str, ...] = Field(default=(), description="whose tools it may use")
+    domains: tuple[str, ...] = Field(default=(), description="domains whose tools it may use")
     tools: tuple[str, ...] = Field(
         default=(),
-        description="that it may use next to those of its domains: names, or `message_*`",
+        description="further tools that it may use: names, or `message_*`",
     )
     prefers: tuple[str, ...] = Field(
         default=(),
-        description="domains whose tools come first for it; a preference that forbids nothing",
+        description="domains whose tools rank first; forbids nothing",
     )
     model: str | None = Field(
-        default=None, description="provider:model; None: its mission's, else the worker's, if any"
+        default=None, description="provider:model; None for the mission's, else the worker's"
     )
     fallback: tuple[str, ...] = Field(
-        default=(), description="models that are asked in this order when `model` cannot decide"
+        default=(), description="models asked in this order when `model` cannot decide"
     )
     planner: str | None = Field(
         default=None,
-        description="who decides its steps: chaining, llm, or module:factory of a planner of your "
-        "own; None: a model where one is set, else chaining",
+        description="planner of its steps: chaining, llm, or module:factory of your own; "
+        "None: a model where one is set, else chaining",
     )
-    task_queue: str | None = Field(default=None, description="None: the mission's own")
+    task_queue: str | None = Field(default=None, description="None for the mission's own")
     hands_over_to: tuple[str, ...] = Field(
         default=(),
-        description="agents to which its model may hand parts of its leg, or `*`: legs of their "
-        "own, inside their walls; none: to nobody",
+        description="agents that may take over parts of its legs, inside their own walls; "
+        "`*` for all, empty for none",
     )
     max_items: int = Field(
         default=20,
         ge=1,
-        description="of a kind that one request is carried out for, a call each; more is refused "
-        "before the first",
+        description="number of items that one request is carried out for, a call each; more "
+        "is refused before the first",
     )
     limits: Limits = Field(
         default_factory=Limits,
-        description="what one leg of it may use up; 40 decisions and 32 calls of tools where they "
-        "are not said; discovery and questions are no calls",
+        description="limits of one of its legs; 40 decisions and 32 calls if not stated; "
+        "discovery and questions do not count",
     )
     max_repeats: int = Field(
         default=3,
         ge=2,
-        description="the same call with the same answer, with nothing new between: it is told so "
-        "then, and once more ends the leg",
+        description="equal calls with equal answers before the planner is warned; one more "
+        "ends the leg",
     )
     max_bad_answers: int = Field(
         default=5,
         ge=1,
-        description="steps of a leg that one model may spend on answers of no use, before another "
-        "is taken or a person is asked",
+        description="unusable answers of one model before the next one, or a person, is asked",
     )
     tool_list: Literal["step", "growing"] = Field(
         default="step",
-        description="`growing`: what a step was shown, all later ones of its leg are shown too",
+        description="`growing`: all later steps of the leg see the tools of earlier ones",
     )
     context_tokens: int = Field(
-        default=32_000, ge=1_000, description="what the prompt of one step may take"
+        default=32_000, ge=1_000, description="tokens of the prompt of one step"
     )
 
     @property
@@ -130,33 +131,40 @@ class OneCall(Record):
     """The one call that a mission consists of, if no goal is to be read."""
 
     tool: str
-    arguments: JsonObject = Field(default_factory=dict, description="personal ones as handles")
+    arguments: JsonObject = Field(default_factory=dict, description="personal values as handles")
 
 
 class LegPlan(Record):
     """A part of a mission, for one agent."""
 
     leg_id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="unique in its mission")
-    goal: str = Field(description="what the router reads at each step, in the user's own words")
+    goal: str = Field(
+        description="text that the router reads at each step, in the user's own words"
+    )
     agent: AgentProfile
     depends_on: tuple[str, ...] = Field(
-        default=(), description="ids of the legs that must succeed first; it is told their facts"
+        default=(), description="ids of the legs that must succeed first and pass their facts"
     )
     orders: tuple[Order, ...] = Field(
-        default=(), description="the consequences that it is to have, as its planner states them"
+        default=(), description="consequences that the planner intends"
     )
     serves: tuple[str, ...] = Field(
-        default=(), description="the words of the mission's goal that it is for"
+        default=(), description="words of the mission's goal that it serves"
     )
     handed_over_by: str = Field(
-        default="", description="the leg that handed it over while it ran; empty: it was planned"
+        default="", description="leg that handed it over; empty if it was planned"
     )
     call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
     planned_by: str = Field(
         default="",
-        description="who decides its steps: a model, the rules or a planner of one's own; empty: "
-        "the planner of its worker does not say",
+        description="planner of its steps: a model, the rules or one of your own; empty if "
+        "the worker's planner does not state it",
     )
+
+    @property
+    def asks_no_model(self) -> bool:
+        """True if its calls are prepared without waiting for anybody, in the workflow's worker."""
+        return self.planned_by in (RULES, CODE) and not self.agent.model
 
     @property
     def is_planned_by_rules(self) -> bool:
@@ -169,13 +177,13 @@ class MissionPlan(Record):
 
     legs: tuple[LegPlan, ...]
     uncovered: tuple[str, ...] = Field(
-        default=(), description="text of the goal that no leg says it serves"
+        default=(), description="text of the goal that no leg serves"
     )
     doubts: tuple[Doubt, ...] = Field(
-        default=(), description="to be settled by a person before the first side effect"
+        default=(), description="doubts that a person settles before the first side effect"
     )
     usage: Usage = Field(
-        default_factory=Usage, description="what models took to make it, failed answers included"
+        default_factory=Usage, description="usage of models, failed answers included"
     )
     made_by: PlanOrigin = Field(default_factory=PlanOrigin)
 
@@ -199,21 +207,23 @@ class GoalBrief(Record):
     now: datetime = Field(description="the mission's start")
     catalog_digest: str
     planner: OwnPlanner | None = Field(
-        default=None, description="of the mission, for agents that name none; None: the worker's"
+        default=None,
+        description="the mission's planner for agents that name none; None for the worker's",
     )
     model: str | None = Field(
-        default=None, description="of the mission, for agents that name none; None: the worker's"
+        default=None,
+        description="the mission's model for agents that name none; None for the worker's",
     )
     model_away: str = Field(
-        default="", description="why no model is asked to split it; empty: one may be"
+        default="", description="reason why no model may split the goal; empty if one may"
     )
     failed_before: tuple[str, ...] = Field(
-        default=(), description="what of an earlier plan failed and why; nothing of it was done"
+        default=(), description="failures of an earlier plan, of which nothing was done"
     )
-    read_only: bool = Field(default=False, description="the mission may change nothing")
+    read_only: bool = Field(default=False, description="True if the mission may change nothing")
     call: OneCall | None = Field(default=None, description="None: the goal is to be planned")
     allowance: Allowance | None = Field(
-        default=None, description="what planning it may take of models; None: there is no limit"
+        default=None, description="limit of model usage for planning; None for no limit"
     )
 
 
@@ -227,9 +237,9 @@ class Fact(Record):
     arguments: JsonObject = Field(default_factory=dict)
     body: JsonValue = None
     price: Money | None = None
-    at: datetime | None = Field(default=None, description="when it was answered")
+    at: datetime | None = Field(default=None, description="time of the answer")
     body_ref: BodyRef | None = Field(
-        default=None, description="where the whole body is; no planner is given a fact with one"
+        default=None, description="reference of the whole body; facts with one go to no planner"
     )
 
 
@@ -240,6 +250,7 @@ MOST_ROWS: Final = 10
 HAND_OVER: Final = "hand_over"
 """The tool name of an observation about a part handed to another agent."""
 
+_GONE: Final = "HTTP 410"
 FINISH: Final = "finish"
 """The tool name of an observation about a refused ending."""
 ANSWER: Final = "answer"
@@ -260,7 +271,9 @@ class Observation(Record):
     """
 
     step: int
-    part: int = Field(default=0, description="of several calls that were made at once: which")
+    part: int = Field(
+        default=0, description="index of the call among the parallel calls of the step"
+    )
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
     outcome: (
@@ -271,22 +284,23 @@ class Observation(Record):
     body: JsonValue = None
     error: str | None = None
     price: Money | None = None
-    at: datetime | None = Field(default=None, description="when it was answered")
-    refused_by: str = Field(default="", description="the person who refused it; empty: nobody did")
+    at: datetime | None = Field(default=None, description="time of the answer")
+    refused_by: str = Field(default="", description="person who refused it; empty if nobody did")
     hint: str = Field(
         default="",
-        description="what that person wants instead, or why not: data, never an instruction",
+        description="the person's request or reason: data, never an instruction",
     )
     repeated: str = Field(
         default="",
-        description="that the same call came to the same before, with nothing new in between: told "
-        "once, before it ends the leg",
+        description="warning that the same call had the same answer before; given once, "
+        "before it ends the leg",
     )
     sent_back: bool = Field(
-        default=False, description="whether that person wants something else, as the hint says"
+        default=False, description="True if the person wants a change, as the hint says"
     )
     body_ref: BodyRef | None = Field(
-        default=None, description="where the whole body is; no planner is given one with it"
+        default=None,
+        description="reference of the whole body; observations with one go to no planner",
     )
 
 
@@ -294,7 +308,7 @@ class Colleague(Record):
     """An agent to which a part of a leg may be handed over."""
 
     name: str
-    does: str = Field(default="", description="what it may use, as a model reads it")
+    does: str = Field(default="", description="its domains and tools, for a model")
 
 
 class StepContext(Record):
@@ -306,7 +320,7 @@ class StepContext(Record):
 
     mission_id: str
     leg_id: str
-    step: int = Field(description="from 1; the last one is limited by its agent")
+    step: int = Field(description="counted from 1; its agent limits the number")
     mission_goal: str
     leg_goal: str
     agent: AgentProfile
@@ -315,35 +329,45 @@ class StepContext(Record):
     )
     facts: tuple[Fact, ...] = Field(default=(), description="from the legs this one depends on")
     observations: tuple[Observation, ...] = Field(
-        default=(), description="what the steps of this leg did, the oldest first"
+        default=(), description="outcomes of the leg's steps, the oldest first"
     )
     discovered: tuple[str, ...] = Field(
-        default=(), description="tools that searches of the mission found; they can be called too"
+        default=(), description="callable tools that searches of the mission found"
     )
     orders: tuple[Order, ...] = Field(
-        default=(), description="what the leg is to have done: it does not end without an effect"
+        default=(), description="effects without which the leg does not end"
     )
-    read_only: bool = Field(default=False, description="its mission may change nothing")
+    read_only: bool = Field(default=False, description="True if the mission may change nothing")
     call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
     colleagues: tuple[Colleague, ...] = Field(
-        default=(), description="agents to which a part of the leg may be handed over"
+        default=(), description="agents that may take over a part of the leg"
     )
-    budget_left: Money | None = Field(default=None, description="None: there is no limit")
+    budget_left: Money | None = Field(default=None, description="None for no limit")
     allowance: Allowance | None = Field(
         default=None,
-        description="what this step may still take of models: a planner that asks several times in "
-        "one step asks no more once it is spent; None: there is no limit",
+        description="remaining model usage for this step; None for no limit",
     )
     now: datetime = Field(
-        description="the mission's start: `tomorrow` means the same day in every step"
+        description="start of the mission: `tomorrow` means the same day in every step"
     )
     catalog_digest: str
     conversation: str = Field(
-        default="", description="where what its model was told before is kept; empty: nowhere"
+        default="", description="store key of the earlier exchange with its model; empty if none"
     )
     forwarded: tuple[str, ...] = Field(
-        default=(), description="tools that earlier steps were shown, where they stay shown"
+        default=(), description="tools of earlier steps, where the list grows"
     )
+
+    @property
+    def ordered_tools(self) -> tuple[str, ...]:
+        """The tool of each order: the first whose provider did not answer that it is gone (410)."""
+        over = {
+            seen.tool
+            for seen in self.observations
+            if seen.outcome == "rejected" and (seen.error or "").startswith(_GONE)
+        }
+        named = (order.tools for order in self.orders if order.tools)
+        return tuple(next((t for t in one if t not in over), one[0]) for one in named)
 
     @property
     def last_error(self) -> str | None:
@@ -362,9 +386,9 @@ class CallTool(OneOfSeveral):
     kind: Literal["call_tool"] = "call_tool"
     tool: str
     arguments: JsonObject = Field(
-        default_factory=dict, description="of personal inputs the handles: pii: and the input"
+        default_factory=dict, description="personal inputs as handles: pii: and the input"
     )
-    reason: str = Field(default="", description="why, for whoever reads the history")
+    reason: str = Field(default="", description="reason, for readers of the history")
 
 
 MOST_CALLS: Final = 8
@@ -389,7 +413,7 @@ class Dropped(Record):
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
     why: str
-    is_refused: bool = Field(default=False, description="the agent may not do it at all")
+    is_refused: bool = Field(default=False, description="True if the agent's wall forbids it")
 
 
 class DiscoverTools(OneOfSeveral):
@@ -408,20 +432,18 @@ class AskUser(OneOfSeveral):
 
     kind: Literal["ask_user"] = "ask_user"
     question: str
-    why: str = Field(default="", description="what the answer is needed for, in one sentence")
-    fields: dict[str, JsonObject] = Field(
-        description="name to JSON Schema of each value that is asked for"
-    )
+    why: str = Field(default="", description="purpose of the answer, in one sentence")
+    fields: dict[str, JsonObject] = Field(description="name to JSON Schema of each requested value")
 
 
 class AnswerTable(Record):
     """A small table of found items: data of providers, none of it markup."""
 
-    columns: tuple[str, ...] = Field(max_length=MOST_COLUMNS, description="their headings")
+    columns: tuple[str, ...] = Field(max_length=MOST_COLUMNS, description="headings")
     rows: tuple[tuple[str, ...], ...] = Field(
-        max_length=MOST_ROWS, description="one for each thing, a text for each column"
+        max_length=MOST_ROWS, description="one row per item, one text per column"
     )
-    more: int = Field(default=0, ge=0, description="how many more things were found")
+    more: int = Field(default=0, ge=0, description="number of further items")
 
 
 class Finish(OneOfSeveral):
@@ -430,13 +452,13 @@ class Finish(OneOfSeveral):
     kind: Literal["finish"] = "finish"
     summary: str
     table: AnswerTable | None = Field(
-        default=None, description="what was found, where the summary tells only of some of it"
+        default=None, description="found items, if the summary does not name all"
     )
     conditions: tuple[WhenRead, ...] = Field(
         default=(),
         max_length=MOST_CONDITIONS,
-        description="of each order with a `when`, or with an `each` of which there is nothing: "
-        "whether it held, and the value that was read",
+        description="for each order with a `when`, or an `each` without items: whether it "
+        "held, and the value read",
     )
 
 
@@ -455,8 +477,8 @@ class HandOver(OneOfSeveral):
 
     kind: Literal["hand_over"] = "hand_over"
     agent: str = Field(description="one of the context's `colleagues`")
-    goal: str = Field(description="what it is to do, whole: it sees no more of this leg")
-    reason: str = Field(default="", description="why, for whoever reads the history")
+    goal: str = Field(description="complete instructions: the agent sees no more of this leg")
+    reason: str = Field(default="", description="reason, for readers of the history")
 
 
 StepDecision = Annotated[

@@ -40,14 +40,14 @@ class PlannedStep(Record):
     """A decision, with the usage of models for it and the calls that were dropped."""
 
     decision: StepDecision
-    usage: Usage | None = Field(default=None, description="None: it took nothing")
+    usage: Usage | None = Field(default=None, description="None if no model was asked")
     dropped: tuple[Dropped, ...] = Field(
         default=(),
         max_length=MOST_DROPPED,
-        description="what was wanted in addition, and is not done",
+        description="further wanted calls that are not made",
     )
     conversation: str = Field(
-        default="", description="where what was said to decide it is kept; empty: nowhere"
+        default="", description="store key of the exchange that decided it; empty if none"
     )
 
 

@@ -19,7 +19,7 @@ from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import IN_PLACE, properties_of, subschemas
 from orchestrator.planning.models import Fact, Observation, StepContext
 
-Told = TypeVar("Told", Observation, Fact)
+Seen = TypeVar("Seen", Observation, Fact)
 _Schemas: TypeAlias = tuple[JsonObject, ...]
 
 _APPLIED: Final = tuple(keyword for keyword in IN_PLACE if keyword != "not")
@@ -34,13 +34,13 @@ def shown_to_models(context: StepContext, catalog: Catalog) -> StepContext:
     """Return a step's context whose answers contain only properties that their documents name."""
     known: dict[str, _Projection] = {}
 
-    def of(told: Told) -> Told:
-        tool = catalog.tools.get(told.tool)
+    def of(seen: Seen) -> Seen:
+        tool = catalog.tools.get(seen.tool)
         if tool is None or tool.output_schema is None:
-            return told
-        projection = known.setdefault(told.tool, _Projection(tool.output_schema))
-        body = projection.of(told.body)
-        return told if body == told.body else told.model_copy(update={"body": body})
+            return seen
+        projection = known.setdefault(seen.tool, _Projection(tool.output_schema))
+        body = projection.of(seen.body)
+        return seen if body == seen.body else seen.model_copy(update={"body": body})
 
     seen, facts = tuple(map(of, context.observations)), tuple(map(of, context.facts))
     if seen == context.observations and facts == context.facts:

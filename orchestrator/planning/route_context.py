@@ -38,8 +38,8 @@ def route_text(context: StepContext, catalog: Catalog) -> str:
 
     If the router does not read their language, it gets the titles of the tools that the leg orders.
     """
-    names = (name for order in context.orders for name in order.tools[:1])
-    titles = dict.fromkeys(catalog.tools[name].title for name in names if name in catalog.tools)
+    names = (name for name in context.ordered_tools if name in catalog.tools)
+    titles = dict.fromkeys(catalog.tools[name].title for name in names)
     if not titles or foreign_in(context.leg_goal) is None:
         return context.leg_goal
     return "; ".join(titles)
@@ -57,7 +57,7 @@ def with_ordered(
         context: of the step.
         feeders: returns the tools whose answers supply a tool's inputs, the nearest first.
     """
-    ordered = [name for order in context.orders for name in order.tools[:1]]
+    ordered = [*context.ordered_tools]
     fed = [name for one in ordered for name in feeders(one)[:_MOST_FEEDING]]
     more = tuple(n for n in dict.fromkeys((*ordered, *fed)) if n not in selection.tools)
     if not more:

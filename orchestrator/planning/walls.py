@@ -21,7 +21,7 @@ from orchestrator.planning.models import (
 from orchestrator.planning.trimming import cut_text
 from orchestrator.saga.orders import Order
 
-_LONGEST_TOLD: Final = 200
+_LONGEST_TEXT: Final = 200
 
 
 class Walls:
@@ -126,8 +126,8 @@ def colleagues_of(agent: AgentProfile, agents: Sequence[AgentProfile]) -> tuple[
 
 def _does(agent: AgentProfile) -> str:
     able = ", ".join([*agent.domains, *agent.tools]) or "any tool"
-    told = " ".join(agent.instructions.split())
-    return cut_text(f"uses {able}{'. ' + told if told else ''}", _LONGEST_TOLD)
+    about = " ".join(agent.instructions.split())
+    return cut_text(f"uses {able}{'. ' + about if about else ''}", _LONGEST_TEXT)
 
 
 def handed_over_orders(

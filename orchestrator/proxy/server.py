@@ -61,7 +61,7 @@ def serve_app(
     if certificate is not None:
         address = address.replace("http://", "https://", 1)
     config = _config(app, ssl_certfile=certificate, ssl_keyfile=private_key)
-    server = _Server(config, lambda: ready(address), is_guest=False)
+    server = ReadyServer(config, lambda: ready(address), is_guest=False)
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done
         asyncio.run(server.serve(sockets=[listener]))
 
@@ -76,7 +76,7 @@ async def running_proxy(
         OSError: the port is taken.
     """
     listener, ready = listen(host, port), asyncio.Event()
-    server = _Server(_config(create_proxy(proxy)), ready.set, is_guest=True)
+    server = ReadyServer(_config(create_proxy(proxy)), ready.set, is_guest=True)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     starting = asyncio.create_task(ready.wait())
     try:
@@ -108,7 +108,7 @@ def _config(
     )
 
 
-class _Server(uvicorn.Server):
+class ReadyServer(uvicorn.Server):
     """A server that calls back when it accepts requests; in a host loop it leaves signals alone."""
 
     def __init__(
@@ -120,10 +120,12 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the host."""
         with nullcontext() if self._is_guest else super().capture_signals():
             yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and call back."""
         await super().startup(sockets)
         if self.started:
             self._ready()

@@ -123,8 +123,8 @@ def _stems(clause: str, verb: str, action: Action) -> tuple[str, ...]:
     if action is not Action.SEND:
         return tuple(content_stems(clause))
     rest = clause[: matter_start(clause, verb)]
-    told = "send a message" if verb in _TELLING else ""
-    return tuple(content_stems(f"{told} {_ADDRESS.sub(' ', rest)}"))
+    implied = "send a message" if verb in _TELLING else ""
+    return tuple(content_stems(f"{implied} {_ADDRESS.sub(' ', rest)}"))
 
 
 def matter_start(clause: str, verb: str) -> int:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from orchestrator.language.goal_clauses import Clause, split_goal, without_lead
@@ -101,13 +101,13 @@ class FollowUps:
         """Return the nearest antecedent that names a thing: a clause, a called tool or the goal."""
         start = context.goal.find(clause.text)
         goal = [one.text for one in split_goal(context.goal[:start] if start > 0 else context.goal)]
-        told = [read_clause(one) for one in (reversed(goal) if start > 0 else goal)]
+        clauses = [read_clause(one) for one in (reversed(goal) if start > 0 else goal)]
         called = [self._cards[name] for name in context.earlier if name in self._cards]
         # Nobody books the weather, even if it was looked up last.
         able = [card for card in called if (card.domain, stem(clause.verb)) in self._verbs]
         tools = [_of_tool(card) for card in (able or called)]
         own = [one for one in reversed(found) if not one.reference]
-        return next((one for one in (*own, *tools, *told) if one.objects), None)
+        return next((one for one in (*own, *tools, *clauses) if one.objects), None)
 
 
 def _of_tool(card: CapabilityCard) -> ClauseReading:
@@ -245,6 +245,11 @@ _ORDER: Final = re.compile(
 _PLAIN_WORD: Final = re.compile(r"(?<![\w@./-])[a-z]{4,}(?![\w@/-])")
 
 
+_KEPT: Final = 256
+_Own = tuple[tuple[Slot, ...], list[list[Slot]], list[ClauseReading]]
+"""The values of a text, those of each clause, and the clauses, without what came before."""
+
+
 class RequestReading(NamedTuple):
     """A parsed request."""
 
@@ -275,18 +280,23 @@ class RequestParser:
         self._vocabulary = vocabulary
         self._knows = evidence.knows
         self._conjuncts = Conjuncts(evidence, cards, profile.apart)
+        self._own = lru_cache(maxsize=_KEPT)(self._read)
 
     def parse(self, text: str, context: RouteContext, now: datetime | None) -> RequestReading:
         """Return the clauses and values of a request."""
-        slots = read_slots(text, now=now)
-        pieces = self._conjuncts.clauses(text, slots)
-        own = [[s for s in slots if one.start <= s.position < one.end] for one in pieces]
-        clauses = [self.clause(one.text, values) for one, values in zip(pieces, own, strict=True)]
+        slots, own, clauses = self._own(text, now)
         resolved = self._follow_ups.resolve(clauses, own, context)
         frame = _frame_of(
             resolved, slots, self._vocabulary, is_retry=context.last_error is not None
         )
         return RequestReading(resolved, slots, own, frame)
+
+    def _read(self, text: str, now: datetime | None) -> _Own:
+        slots = read_slots(text, now=now)
+        pieces = self._conjuncts.clauses(text, slots)
+        own = [[s for s in slots if one.start <= s.position < one.end] for one in pieces]
+        clauses = [self.clause(one.text, values) for one, values in zip(pieces, own, strict=True)]
+        return slots, own, clauses
 
     def clause(self, clause: str, slots: Sequence[Slot]) -> ClauseReading:
         """Read one clause, with misspellings corrected."""

@@ -1,14 +1,15 @@
 """The router: selects the few tools that the planner should see for a request."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall, admitted
 from orchestrator.language.intent import IntentFrame, Slot
 from orchestrator.language.values import warm_up
@@ -26,6 +27,7 @@ from orchestrator.routing.scoring.fitness import (
     without_values,
 )
 from orchestrator.routing.scoring.request_scoring import (
+    RECENT,
     RequestScorer,
     ScoredRequest,
     in_order,
@@ -33,7 +35,7 @@ from orchestrator.routing.scoring.request_scoring import (
 )
 from orchestrator.routing.scoring.scorer import Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext, Selection
-from orchestrator.routing.width import adaptive_k, needs_of, of_nothing
+from orchestrator.routing.width import Needs, adaptive_k, needs_of, of_nothing
 
 _SCORES_KEPT = 20
 _STATED = 0.85
@@ -59,6 +61,16 @@ class Explanation:
             return ()
         texts = [clause.text for clause in self.request.clauses]
         return tuple(zip(texts, self.request.tables, strict=False))
+
+
+class _Measured(NamedTuple):
+    """A scored request's merged scores, needed tools and chances; how well the best tool fits."""
+
+    scores: Mapping[str, float]
+    needs: Needs
+    chances: tuple[float, ...]
+    fitness: float
+    fits: bool
 
 
 class Router:
@@ -112,6 +124,7 @@ class Router:
         embedder = similarity.embedder if isinstance(similarity, EmbeddedCards) else ""
         self._fitness = Fitness(self._cards, has_vectors=embedder.startswith(FITTED_TO))
         self._producers = Producers(self._cards)
+        self._measured = read_once(self._measure, most=RECENT)
         warm_up()
 
     def route(
@@ -160,7 +173,7 @@ class Router:
             text: the request.
             among: the tools to consider; all when None.
         """
-        return self._fit(self._requests.score(text, _only(among), None))[0]
+        return self._fit(self._requests.score(text, _only(among), None)[1])[0]
 
     def feeders(self, name: str) -> tuple[str, ...]:
         """Return the tools that produce inputs of a tool that no person types, nearest first."""
@@ -175,7 +188,7 @@ class Router:
         matching word come last.
         """
         context = context or RouteContext()
-        reading = self._requests.score(text, context, now)
+        _, reading = self._requests.score(text, context, now)
         scores = merged(reading)
         order: dict[str, None] = {}
         for position, name in enumerate(scores):
@@ -190,24 +203,24 @@ class Router:
         """Read, score and select; on any error or timeout, select the whole catalog."""
         try:
             deadline = Deadline(self._clock, self._timeout_s if limit_s is None else limit_s)
-            reading = self._requests.score(text, context, now, deadline)
-            selection = self._select(reading, context)
+            frame, request = self._requests.score(text, context, now, deadline)
+            selection = self._select(frame, request, context)
             deadline.check("selecting")
-            return Explanation(selection, reading)
+            return Explanation(selection, request)
         except OutOfTime as late:
             return Explanation(fail_open(self._catalog, str(late), context.walls))
         except Exception as error:  # the request must proceed despite any error here
             reason = f"{type(error).__name__} in the router"
             return Explanation(fail_open(self._catalog, reason, context.walls))
 
-    def _select(self, request: ScoredRequest, context: RouteContext) -> Selection:
-        scores, winners = merged(request), request.winners
+    def _select(
+        self, frame: IntentFrame, request: ScoredRequest, context: RouteContext
+    ) -> Selection:
+        scores, needs, chances, fitness, fits = self._measured(request)
+        winners = request.winners
         cards = [self._by_name[name] for name in winners]
-        needs = needs_of(request, scores)
-        first, *wider = needs.covered()
-        confidence = self._confidence(first, request)
-        chances = (confidence, *(max(chance, confidence) for chance in wider))
-        frame = request.frame.model_copy(update={"confidence": confidence})
+        confidence = chances[0]
+        frame = frame.model_copy(update={"confidence": confidence})
         width = adaptive_k(
             chances,
             clauses=len(winners),
@@ -215,7 +228,6 @@ class Router:
             is_side_effect=frame.side_effect_allowed or any(card.is_change for card in cards),
             profile=self._profile,
         )
-        fitness, fits = self._fit(request)
         if not fits:
             width = of_nothing(width)
         chosen = in_order(needs.names[: width.k], winners)
@@ -237,6 +249,14 @@ class Router:
             fitness=fitness,
         )
 
+    def _measure(self, request: ScoredRequest) -> _Measured:
+        scores = merged(request)
+        needs = needs_of(request, scores)
+        first, *wider = needs.covered()
+        confidence = self._confidence(first, request)
+        chances = (confidence, *(max(chance, confidence) for chance in wider))
+        return _Measured(scores, needs, chances, *self._fit(request))
+
     def _fit(self, request: ScoredRequest) -> tuple[float, bool]:
         """Return how well the best tool fits a request, 0 to 1, and whether that suffices."""
         if request.whole is None:
@@ -251,7 +271,7 @@ class Router:
         self,
         chosen: Sequence[str],
         request: ScoredRequest,
-        scores: dict[str, float],
+        scores: Mapping[str, float],
         context: RouteContext,
     ) -> tuple[str, ...]:
         return self._producers.prerequisites(

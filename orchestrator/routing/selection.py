@@ -35,7 +35,7 @@ class Selection(Record):
     """The tools forwarded at one step, best first."""
 
     tools: tuple[str, ...]
-    k: int = Field(description="how many the band asked for, prerequisites not counted")
+    k: int = Field(description="number of tools that the band asks for, without prerequisites")
     band: Band
     reason: str
     frame: IntentFrame
@@ -43,14 +43,14 @@ class Selection(Record):
         default_factory=dict, description="fused score of the best candidates, at most 20"
     )
     chances: tuple[float, ...] = Field(
-        default=(), description="that the best 1, 2, 3 and 4 tools are all that is needed"
+        default=(), description="probability that the best 1, 2, 3 and 4 tools suffice"
     )
     prerequisites: tuple[str, ...] = Field(
-        default=(), description="those of `tools` that feed another"
+        default=(), description="members of `tools` that provide an input of another"
     )
     padding: tuple[str, ...] = Field(
         default=(),
-        description="those of `tools` that no word speaks for: they fill the band's width",
+        description="members of `tools` without a matching word, which fill the band's width",
     )
     catalog_size: int
     embedder: str = Field(

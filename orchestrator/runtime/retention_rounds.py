@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from temporalio.client import Client
@@ -59,7 +60,14 @@ async def keep_retention(client: Client, settings: Settings, store: "Store") -> 
 async def _remove_values(
     client: Client, settings: Settings, store: "Store", now: datetime
 ) -> AsyncIterator[str]:
-    removed = await remove_expired(client, store.vault, settings.pii_retention, now=now)
+    removed = await remove_expired(
+        client,
+        store.vault,
+        settings.pii_retention,
+        now=now,
+        workflow_of=store.workflow_of,
+        sagas=store.saga_workflows,
+    )
     if removed.missions or removed.superseded:
         yield (
             f"removed the personal values of {len(removed.missions)} missions, "
@@ -70,11 +78,16 @@ async def _remove_values(
 async def _remove_observations(
     client: Client, settings: Settings, store: "Store", now: datetime
 ) -> AsyncIterator[str]:
-    removed = await remove_observations(client, store.observations, settings.pii_retention, now=now)
-    if removed:
+    remove = partial(
+        remove_observations,
+        client,
+        retention=settings.pii_retention,
+        now=now,
+        workflow_of=store.workflow_of,
+    )
+    if removed := await remove(store.observations):
         yield f"removed the observations of {len(removed)} missions"
-    removed = await remove_observations(client, store.grants, settings.pii_retention, now=now)
-    if removed:
+    if removed := await remove(store.grants):
         yield f"removed the obligations of {len(removed)} missions that are concluded"
 
 

@@ -28,10 +28,10 @@ _SHOWN: Final = 8
 class Supervisor:
     """Keeps the parts of a started installation running, and reports their state."""
 
-    def __init__(self, stack: Stack, tell: Callable[[str], None]) -> None:
+    def __init__(self, stack: Stack, report: Callable[[str], None]) -> None:
         """Take the installation, and the callback for each line about it."""
         self._stack = stack
-        self._tell = tell
+        self._print = report
         starts: Mapping[str, Callable[[], Awaitable[None]]] = {
             "temporal": stack.start_server,
             "sandbox": stack.start_sandbox,
@@ -56,10 +56,10 @@ class Supervisor:
             for name, log in self._logs.items():
                 if name not in self._starting:
                     lines = log.new_lines()
-                    self._tell_lines(name, lines[:_AT_ONCE])
+                    self._print_lines(name, lines[:_AT_ONCE])
                     if len(lines) > _AT_ONCE:
                         more = f"... and {len(lines) - _AT_ONCE} more: {self._stack.log(name)}"
-                        self._tell_lines(name, [more])
+                        self._print_lines(name, [more])
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     async def _watch_disk(self) -> None:
@@ -71,9 +71,9 @@ class Supervisor:
         while True:
             full = full_disk(self._stack.folder)
             if full and not was_full:
-                self._tell(f"{full}: nothing goes on until there is more room")
+                self._print(f"{full}: nothing goes on until there is more room")
             if was_full and not full and self._stack.runs("temporal"):
-                self._tell("there is room again")
+                self._print("there is room again")
                 await self._stack.kill("temporal")
             was_full = full
             await asyncio.sleep(_LOOKS_AT_DISK_EVERY_S)
@@ -84,8 +84,8 @@ class Supervisor:
         while True:
             how = how_it_ended(await self._stack.wait(name))
             failures = 0 if clock() - began > _SETTLED_S else failures
-            self._tell(f"{_SHOWN_AS[name]} has ended: {how}; its log: {self._stack.log(name)}")
-            self._tell_lines(name, self._logs[name].said_last(_SHOWN))
+            self._print(f"{_SHOWN_AS[name]} has ended: {how}; its log: {self._stack.log(name)}")
+            self._print_lines(name, self._logs[name].said_last(_SHOWN))
             failures = await self._start(name, failures)
             began = clock()
 
@@ -98,24 +98,24 @@ class Supervisor:
             pause = restart_pause(failures)
             failures += 1
             later = f" in {pause:.0f} s" if pause else ""
-            self._tell(f"{_SHOWN_AS[name]} is started again{later}")
+            self._print(f"{_SHOWN_AS[name]} is started again{later}")
             await asyncio.sleep(pause)
             self._starting.add(name)
             try:
                 await self._starts[name]()
             except (ServiceUnavailable, OSError) as error:
-                self._tell_lines(name, self._logs[name].said_last(_SHOWN))
-                self._tell(str(error))
+                self._print_lines(name, self._logs[name].said_last(_SHOWN))
+                self._print(str(error))
             else:
                 self._logs[name].new_lines()
-                self._tell(f"{_SHOWN_AS[name]} is back")
+                self._print(f"{_SHOWN_AS[name]} is back")
                 return failures
             finally:
                 self._starting.discard(name)
 
-    def _tell_lines(self, name: str, lines: Iterable[str]) -> None:
+    def _print_lines(self, name: str, lines: Iterable[str]) -> None:
         for line in lines:
-            self._tell(f"{name:>8} | {line}")
+            self._print(f"{name:>8} | {line}")
 
 
 def restart_pause(failures: int) -> float:

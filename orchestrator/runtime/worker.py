@@ -138,6 +138,7 @@ def build(
         observations=store.observations,
         begun_thoughts=BegunThoughts(settings.state_dir / THOUGHTS),
         serves_sagas=bool(workflows),
+        may_observe=settings.observe,
         slots=settings.max_activities,
         check_store=store.check,
     )
@@ -340,8 +341,8 @@ def worker_deployment(settings: Settings) -> WorkerDeploymentConfig | None:
 
 def log_build(settings: Settings) -> None:
     """Log the remaining step: a build that polls and is not current gets no new missions."""
-    if (told := worker_deployment(settings)) is not None:
-        version = told.version
+    if (named := worker_deployment(settings)) is not None:
+        version = named.version
         _log.info(
             "polling as build %s of the deployment %s; new missions come to it once it is "
             "current: %s",

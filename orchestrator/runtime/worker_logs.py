@@ -51,18 +51,18 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the object; characters beyond ASCII are escaped."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
             **_ids(record),
             **_trace(),
-            **getattr(record, "told", {}),
+            **getattr(record, "figures", {}),
         }
         if record.exc_info and record.exc_info[1] is not None:
-            told["error"] = _error(record, record.exc_info[1])
-        return json.dumps(told, default=str)
+            fields["error"] = _error(record, record.exc_info[1])
+        return json.dumps(fields, default=str)
 
 
 class TextLines(logging.Formatter):

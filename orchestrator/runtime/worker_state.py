@@ -87,8 +87,8 @@ class WorkerState:
         if self.clock_fault or self.unregistered:
             return self.clock_fault or self.unregistered
         # Concurrently, as the caller does not wait for long either.
-        lacks = await asyncio.gather(self._server_problem(self._client), self._store_problem())
-        return next(filter(None, lacks), None)
+        problems = await asyncio.gather(self._server_problem(self._client), self._store_problem())
+        return next(filter(None, problems), None)
 
     def compare_clock(self, skew: timedelta) -> None:
         """Note how far the clock is ahead of the server's, and log a fault when it begins."""
@@ -179,7 +179,7 @@ class AwaitedParts:
             try:
                 answer = await attempt()
             except (ServerUnreachable, StoreUnavailable) as away:
-                self._tell(str(away))
+                self._log_reason(str(away))
             else:
                 if self._state.waits_for:
                     _log.info("it is there: the worker goes on")
@@ -191,7 +191,7 @@ class AwaitedParts:
                 raise StoppedWaiting
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _tell(self, why: str) -> None:
+    def _log_reason(self, why: str) -> None:
         if not self._state.waits_for:
             _log.warning("the worker waits, and begins by itself once it can: %s", why)
         self._state.waits_for = why

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.call_templates import fill_template
+from orchestrator.catalog.call_templates import fill_template, is_version
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import listed_expression, parse_filling, value_read
 from orchestrator.catalog.prices import states_price, takes_money
@@ -60,7 +60,9 @@ def answered_arguments(tool: Tool, body: JsonValue, headers: Mapping[str, str] =
     return {
         name: value
         for name, value in filled.items()
-        if value not in (None, "", [], {}) and parse_filling(template[name]).expressions
+        if value not in (None, "", [], {})
+        and parse_filling(template[name]).expressions
+        and not is_version(name)
     }
 
 
@@ -76,12 +78,13 @@ def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObjec
         return {}
     template = forward.compensation.cancel
     filled = {n for n, value in template.arguments.items() if parse_filling(value).expressions}
-    names = {name: value for name, value in arguments.items() if name in filled}
+    given = {name: value for name, value in arguments.items() if name in filled}
+    names = {name: value for name, value in given.items() if not is_version(name)}
     others = [value for name, value in arguments.items() if name not in template.arguments]
     constants = {n: v for n, v in template.arguments.items() if n not in filled}
     if any(_says_how_much(value) for value in others):
         return {}
-    return {} if check_arguments(catalog, cancel, {**constants, **names}) else names
+    return {} if check_arguments(catalog, cancel, {**constants, **given}) else names
 
 
 def answered_inputs(catalog: Catalog, cancel: Tool) -> frozenset[str]:
@@ -106,7 +109,7 @@ def names_in_answers(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> J
         return {}
     named: JsonObject = {}
     for name, template in forward.compensation.cancel.arguments.items():
-        if name not in arguments or arguments[name] in (None, "", [], {}):
+        if name not in arguments or arguments[name] in (None, "", [], {}) or is_version(name):
             continue
         read = parse_filling(template).expressions
         if read:
@@ -177,6 +180,7 @@ def draft_obligation(
     if contract is not None:
         limits["cancel_timeout"] = contract.timeout
         limits["cancel_max_attempts"] = contract.max_attempts
+        limits["cancel_window"] = contract.window
         limits["on_failure"] = contract.on_failure
     key = tool.key_of(call.key)
     return Obligation(

@@ -12,8 +12,13 @@ from typing import Final, Literal, cast
 from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.call_templates import EACH, fill_template, reads_only_response
-from orchestrator.catalog.catalog import GONE, Catalog
+from orchestrator.catalog.call_templates import (
+    EACH,
+    fill_template,
+    is_version,
+    reads_only_response,
+)
+from orchestrator.catalog.catalog import GONE, Catalog, version_reader
 from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import TransportFailed
@@ -26,9 +31,17 @@ from orchestrator.saga.outcome import (
     ToolOutcome,
     is_not_worked_on,
 )
-from orchestrator.saga.probe_answer import ProbeAnswer, own_names, read_probe, tells_gone
+from orchestrator.saga.probe_answer import (
+    OwnNames,
+    ProbeAnswer,
+    can_verify_gone,
+    own_names,
+    read_probe,
+)
 
 _UNAVAILABLE = 503
+_MOVED = frozenset({409, 412, 428})
+"""Refusals of a request that names another version than the current one, or none."""
 _WORST: Final[tuple[Literal["parked", "cancelled", "void"], ...]] = ("parked", "cancelled", "void")
 _GONE_AFTER = "gone after a cancel that was not answered clearly"
 
@@ -129,7 +142,7 @@ class _Attempt:
 
     def run(self) -> _Outcome:
         said = None
-        if self.obligation.cancel_sent and self._can_tell_gone:
+        if self.obligation.cancel_sent and self._can_verify_gone:
             # An earlier cancel may have taken effect: the probe comes before another cancel.
             said = yield from self._ask()
             if said is not None and said.says == "gone":
@@ -171,7 +184,7 @@ class _Attempt:
             return (yield from self._cancel(self._shown(said)))
         if said is not None and said.says == "gone":
             return self._never_came(said.why, shows_it=said.names_it)
-        if said is not None and said.says == "nothing" and self._can_tell_gone:
+        if said is not None and said.says == "nothing" and self._can_verify_gone:
             return self._unclear(f"{self._probe_name} settles nothing: {said.why}")
         has_key = self.obligation.idempotency_key is not None
         if self._can_cancel(self.obligation) and (self._names_the_call() or not has_key):
@@ -373,7 +386,10 @@ class _Attempt:
             return self._never_came(why)
         if self._http_says_gone(tool, outcome, repeated=self.obligation.cancel_sent):
             return self._over(tool, why)
-        said = (yield from self._ask()) if self._can_tell_gone or not is_missing else None
+        said = (yield from self._ask()) if self._can_verify_gone or not is_missing else None
+        is_by_address = said is None and outcome.status in _MOVED
+        if is_by_address:
+            said = yield from self._ask_for_version(tool, sent)
         if said is not None and said.says == "gone":
             if obligation.state is not ObligationState.COMMITTED:
                 return self._never_came(said.why, shows_it=said.names_it)
@@ -383,11 +399,15 @@ class _Attempt:
         if said is not None and said.says == "held" and not self.sent_again:
             shown = self._shown(said)
             fresh = {**sent, **self._cancel_arguments(shown)}
+            if is_by_address:
+                # The address is the thing's own: only its version may be another one.
+                headers = {one.name for one in tool.bindings if one.location == "header"}
+                fresh = {**fresh, **{n: v for n, v in sent.items() if n not in headers}}
             if fresh != sent and len(self._each(fresh)) == 1:
                 self.sent_again = True
                 shown = shown.model_copy(update={"cancel_inputs": fresh})
                 return (yield from self._cancel(shown, again=".again"))
-        if said is not None and said.says == "held" and self._can_tell_gone:
+        if said is not None and said.says == "held" and self._can_verify_gone:
             ended = ended_state(self.tool, said.found)
             if ended is not None and self.obligation.state is not ObligationState.COMMITTED:
                 note = f"it never was: by {self._probe_name} {ended}; {tool.name}: {why}"
@@ -396,6 +416,18 @@ class _Attempt:
             if is_perhaps_done and self._may_settle:
                 return self._looked_again(f"{tool.name} was refused, perhaps for one before: {why}")
         return _parked(f"{tool.name} was refused: {_joined(why, _ids_in(outcome))}")
+
+    def _ask_for_version(self, cancel: Tool, sent: JsonObject) -> _Asked:
+        """Return what a GET of a conditional cancel's own path shows; None if there is none."""
+        reader = version_reader(self.catalog.tools.values(), cancel)
+        if reader is None or self.sent_again:
+            return None
+        named = {name: value for name, value in sent.items() if name in reader.properties}
+        if check_arguments(self.catalog, reader, named):
+            return None
+        call_id = f"{self.obligation.obligation_id}.version"
+        outcome = yield from self._call(reader, named, key=None, call_id=call_id)
+        return read_probe(outcome, OwnNames({}, is_asked_by=True), self.contract)
 
     def _gone(self, said: ProbeAnswer, note: str) -> Settled:
         """Return the outcome if a probe finds nothing after a cancel without a clear answer.
@@ -420,14 +452,14 @@ class _Attempt:
         nothing more; or if the answer breaks the contract, and the probe still shows that it is
         done.
         """
-        honoured, can_tell = outcome.kind == "succeeded", self._can_tell_gone
-        if honoured and can_tell and not self.obligation.verify_cancel:
+        honoured, is_verifiable = outcome.kind == "succeeded", self._can_verify_gone
+        if honoured and is_verifiable and not self.obligation.verify_cancel:
             return _cancelled(
                 _joined(note, f"{self._probe_name} was not asked, by policy"), outcome
             )
-        if honoured and not can_tell:
+        if honoured and not is_verifiable:
             return self._believed(tool, outcome, note=note)
-        said = (yield from self._ask()) if can_tell else None
+        said = (yield from self._ask()) if is_verifiable else None
         if said is not None and said.says == "gone":
             return _cancelled(note, outcome) if honoured else self._gone(said, note)
         if honoured and (said is None or said.says == "another"):
@@ -463,7 +495,7 @@ class _Attempt:
         """Return True if a cancel that finds nothing means that an earlier one took effect."""
         if outcome.status not in GONE:
             return False
-        if self._can_tell_gone:
+        if self._can_verify_gone:
             said = yield from self._ask()
             return said is not None and said.says == "gone"
         return self._http_says_gone(cancel, outcome, repeated=True)
@@ -481,7 +513,7 @@ class _Attempt:
             return False
         if outcome.status == 410 and outcome.declared and repeated:
             return True
-        if self._can_tell_gone or cancel.method != "DELETE":
+        if self._can_verify_gone or cancel.method != "DELETE":
             return False
         is_that_thing = cancel.path.rstrip("/").endswith("}")
         answered = self.obligation.cancel_answered
@@ -545,8 +577,8 @@ class _Attempt:
         return self.contract.probe.tool if self.contract.probe is not None else "no probe"
 
     @property
-    def _can_tell_gone(self) -> bool:
-        return tells_gone(self.catalog, self.contract)
+    def _can_verify_gone(self) -> bool:
+        return can_verify_gone(self.catalog, self.contract)
 
     def _can_cancel(self, obligation: Obligation) -> bool:
         """Return True if the known values fill the cancel and identify something in it."""
@@ -605,7 +637,8 @@ class _Attempt:
 
 def _names_anything(template: ToolCallTemplate, filled: JsonObject) -> bool:
     """Return True if a call contains a value read from the previous call or its answer."""
-    return any(n in filled and parse_filling(v).expressions for n, v in template.arguments.items())
+    named = ((n, v) for n, v in template.arguments.items() if n in filled and not is_version(n))
+    return any(parse_filling(value).expressions for _, value in named)
 
 
 def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOutcome:

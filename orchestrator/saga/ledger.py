@@ -79,17 +79,20 @@ class CancelCall(Record):
     tool: str
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
     names: JsonObject = Field(
-        description="those that say which obligation is meant; empty when they say it of none"
+        description="arguments that identify the obligation; empty if none does"
     )
     idempotency_key: str | None = None
     written_at: datetime
-    outcome: OutcomeKind = Field(default="unknown", description="unknown until it is answered")
+    outcome: OutcomeKind = Field(
+        default="unknown", description="unknown until the provider answers"
+    )
     settled_at: datetime | None = None
-    refund: Money | None = Field(default=None, description="what its answer says is paid back")
-    fee: Money | None = Field(default=None, description="what its answer says is kept")
-    named: tuple[Money, ...] = Field(default=(), description="amounts of its answer")
+    refund: Money | None = Field(default=None, description="refund stated in the answer")
+    fee: Money | None = Field(default=None, description="fee stated in the answer")
+    named: tuple[Money, ...] = Field(default=(), description="all amounts in the answer")
     confirmed_by: str | None = Field(
-        default=None, description="who approved it; None: it named one obligation of its mission"
+        default=None,
+        description="the approver; None if it names exactly one obligation of its mission",
     )
 
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "CancelCall":
@@ -117,7 +120,7 @@ class RollbackOrder(Record):
 
     reason: str = ""
     approver: str | None = Field(
-        default=None, description="None: it follows from how the mission ended"
+        default=None, description="the person who ordered it; None if the mission's end did"
     )
     asked_at: datetime | None = None
 
@@ -131,11 +134,13 @@ class ResolutionRecord(Record):
     """An operator's decision on a parked obligation."""
 
     resolution: Resolution
-    operator: str = Field(description="who decided, as they said")
+    operator: str = Field(description="name that the operator gave")
     at: datetime
     note: str = ""
     parked_at: datetime | None = None
-    parked_because: str = Field(default="", description="why it was parked then")
+    parked_because: str = Field(
+        default="", description="reason for which the obligation was parked"
+    )
 
     def __str__(self) -> str:
         """Return the time, the operator, the decision and the note in one line."""
@@ -147,105 +152,112 @@ class Obligation(Record):
     """An effect that a call may have had at a provider, and how to cancel it."""
 
     obligation_id: str = Field(description="the call's id: mission, leg and step")
-    origin: str = Field(default="", description="the first run of its mission")
+    origin: str = Field(default="", description="first run id of its mission")
     mission_id: str
     workflow_id: str = Field(
-        default="", description="of the saga that it is of; empty: it is of a mission"
+        default="", description="workflow of the saga that made it; empty for a mission"
     )
+    observed: bool = Field(default=False, description="its call was not guarded")
     leg_id: str
     tool: str
-    cancel_tool: str | None = Field(description="None: no tool is declared")
+    cancel_tool: str | None = Field(description="None if no cancel tool is declared")
     catalog_digest: str
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
     idempotency_key: str | None
     task_queue: str | None = Field(
-        default=None, description="of the agent that called, where it is cancelled; None: anywhere"
+        default=None, description="queue of the agent that called, which also cancels; None for any"
     )
     title: str = ""
     agreed: JsonObject = Field(
         default_factory=dict,
-        description="the days that it is of, by the names that its answer may tell them by",
+        description="days that the call is for, by the names under which its answer may state them",
     )
     differs: tuple[str, ...] = Field(
-        default=(), description="which of them its answer contradicts, in words"
+        default=(), description="sentences about agreed days that the answer contradicts"
     )
     cancel_timeout: timedelta = compensation_limits.CALL_TIMEOUT
     cancel_max_attempts: int = compensation_limits.ATTEMPTS
+    cancel_window: timedelta | None = Field(
+        default=None, description="time from its commitment in which it can be cancelled"
+    )
     on_failure: Literal["park", "continue"] = "park"
     state: ObligationState = ObligationState.INTENDED
     written_at: datetime
-    deadline: datetime = Field(description="after this the call can no longer arrive")
+    deadline: datetime = Field(description="time after which the call can no longer arrive")
     settled_at: datetime | None = None
     committed_at: datetime | None = Field(
-        default=None, description="when it was known to be; kept when it is parked"
+        default=None,
+        description="time at which the effect was known to exist; stays when it is parked",
     )
     cancel_inputs: JsonObject = Field(
         default_factory=dict,
-        description="inputs of its cancel tool, as far as the call and its answer fill them",
+        description="inputs of its cancel tool that the call and its answer fill",
     )
     cancel_call: CancelCall | None = Field(
-        default=None, description="a leg's own call to cancel it, whose outcome is unknown"
+        default=None, description="a leg's own cancel of it, with an unknown outcome"
     )
-    cancelled_by: str | None = Field(default=None, description="the leg's own call that undid it")
+    cancelled_by: str | None = Field(
+        default=None, description="the leg's own call that cancelled it"
+    )
     cancel_sent: bool = Field(
-        default=False, description="a cancel of it was sent whose outcome is unknown"
+        default=False, description="True if a cancel with an unknown outcome was sent"
     )
     answered_ids: JsonObject = Field(
-        default_factory=dict, description="those of them that its provider answered"
+        default_factory=dict, description="cancel inputs that the provider's answer states"
     )
     namesake: str = Field(
         default="",
-        description="an earlier obligation of the mission that was answered with the same ids: "
-        "nothing is cancelled by them here",
+        description="earlier obligation of the mission with the same ids; no cancel by "
+        "these ids is sent",
     )
     cancel_answered: bool = Field(
         default=False,
-        description="a cancel of it was answered with a status of success that was not believed",
+        description="True if a cancel got a success status that was not believed",
     )
     missing_for: timedelta = Field(
-        default=timedelta(0), description="how long its provider was seen not to hold it"
+        default=timedelta(0), description="time during which the provider did not show it"
     )
     accepted: bool = Field(
-        default=False, description="its provider took it on and may do it at any time: a 202"
+        default=False,
+        description="True if the provider answered 202 and may carry it out at any time",
     )
     verify_cancel: bool = Field(
-        default=True, description="whether its probe is asked after a cancel that was answered"
+        default=True, description="True if the probe is asked after an answered cancel"
     )
     response: JsonValue = None
     response_headers: dict[str, str] = Field(default_factory=dict)
     follow_ups: tuple[FollowUp, ...] = Field(
-        default=(), description="what can be done next, its cancel first"
+        default=(), description="possible next actions, its cancel first"
     )
-    price: Money | None = Field(default=None, description="what its answer says that was charged")
+    price: Money | None = Field(default=None, description="charge stated in the answer")
     fee: Money | None = Field(
-        default=None, description="what cancelling it may cost, by its document or the policy"
+        default=None, description="cost of cancelling, by the document or the policy"
     )
     kept_fee: Money | None = Field(
-        default=None, description="what cancelling it did cost, by the answer to its cancel"
+        default=None, description="cost of cancelling, by the answer to the cancel"
     )
     approved_price: Money | None = Field(
-        default=None, description="what it was expected to cost when it was approved"
+        default=None, description="expected price when it was approved"
     )
     overcharged: Money | None = Field(
         default=None,
-        description="by how much more was charged; in another currency than approved: all of it",
+        description="amount above the approved price; the whole charge if the currency differs",
     )
-    spends: bool = Field(default=True, description="whether the price is money that leaves")
-    has_price: bool = Field(
-        default=False, description="whether its document has a price for it, so that it costs some"
-    )
+    spends: bool = Field(default=True, description="True if the price is money that leaves")
+    has_price: bool = Field(default=False, description="True if its document declares a price")
     confirmed_by: str | None = None
     rollback: RollbackOrder | None = Field(
-        default=None, description="why it is or was rolled back; None: it was not"
+        default=None, description="reason of its rollback; None if it was not rolled back"
     )
     note: str = ""
     """The reason for its present state, for the operator."""
     stalled: bool = Field(
         default=False,
-        description="parked for want of what workers keep: tried again by itself once it is there",
+        description="True if it is parked until a worker has the missing state, and is "
+        "retried then",
     )
     resolutions: tuple[ResolutionRecord, ...] = Field(
-        default=(), description="what operators decided on it, each time it was parked, in order"
+        default=(), description="operators' decisions on it, in order"
     )
 
     def moved(self, state: ObligationState, *, at: datetime, note: str = "") -> "Obligation":
@@ -337,6 +349,12 @@ class Obligation(Record):
     def key(self) -> str:
         """The id of its call among all missions that ever had the same id."""
         return key_of_call(self.obligation_id, self.origin)
+
+    @property
+    def cancellable_until(self) -> datetime | None:
+        """When its provider ceases to cancel it; None: no end is declared."""
+        began = self.committed_at or self.written_at
+        return None if self.cancel_window is None else began + self.cancel_window
 
     @property
     def is_unpriced(self) -> bool:

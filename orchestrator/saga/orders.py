@@ -18,19 +18,19 @@ MOST_EFFECTS: Final = 1_000
 class Order(Record):
     """A consequence that a plan intends."""
 
-    tools: tuple[str, ...] = Field(description="those whose effect serves it, usually one")
-    count: int = Field(default=1, ge=1, le=MOST_EFFECTS, description="how many effects")
+    tools: tuple[str, ...] = Field(description="tools whose effect serves it, usually one")
+    count: int = Field(default=1, ge=1, le=MOST_EFFECTS, description="number of effects")
     each: str = Field(
         default="",
-        description="one effect for each thing of a list that the leg reads first, in the words of "
-        "the goal; empty: `count` effects",
+        description="list of the goal, in its words, whose items get one effect each; "
+        "empty: `count` effects",
     )
     when: str = Field(
         default="",
-        description="in the words of the goal, on what it depends; the planner says whether it "
-        "holds; empty: on nothing",
+        description="condition, in the words of the goal; the planner says whether it "
+        "holds; empty: unconditional",
     )
-    clause: str = Field(default="", description="the words of the goal")
+    clause: str = Field(default="", description="words of the goal")
 
     def __str__(self) -> str:
         """Return the words of the goal, or else the tools."""
@@ -52,9 +52,9 @@ class Order(Record):
 class WhenRead(Record):
     """A planner's reading of a conditional order: stored with its leg, and shown in the result."""
 
-    when: str = Field(description="the order's `when`, or the `each` of which there is nothing")
+    when: str = Field(description="the order's `when`, or an `each` without items")
     holds: bool
-    read: str = Field(description="the value that was read: 'forecast for 5 December: rain 80 %'")
+    read: str = Field(description="value that decided it: 'forecast for 5 December: rain 80 %'")
 
     def __str__(self) -> str:
         """Return the condition, the reading and the value in one line."""
@@ -69,7 +69,7 @@ class Effect(Record):
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
     title: str = ""
-    why_not: str = Field(default="", description="why it does not stand; empty: it does")
+    why_not: str = Field(default="", description="reason why it does not stand; empty if it stands")
 
 
 def effects_of(ledger: Ledger, orders: Iterable[Order] = ()) -> tuple[Effect, ...]:

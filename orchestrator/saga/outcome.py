@@ -27,12 +27,13 @@ class FollowUp(Record):
     title: str
     inputs: JsonObject = Field(description="personal fields as handles")
     asks_for: tuple[str, ...] = Field(
-        default=(), description="required inputs of a cancel that nothing fills yet"
+        default=(), description="required inputs of a cancel without a value"
     )
     until: datetime | None = Field(
-        default=None, description="until when the provider cancels; None: no end is declared"
+        default=None,
+        description="time until which the provider cancels; None if no end is declared",
     )
-    fee: Money | None = Field(default=None, description="what cancelling may cost")
+    fee: Money | None = Field(default=None, description="cost of cancelling")
 
 
 class ToolOutcome(Record):
@@ -102,8 +103,10 @@ class CompensationOutcome(Record):
     state: Literal["cancelled", "void", "parked"]
     note: str = ""
     refund: Money | None = None
-    fee: Money | None = Field(default=None, description="what its provider keeps, as answered")
-    named: tuple[Money, ...] = Field(default=(), description="amounts of the answer to a cancel")
+    fee: Money | None = Field(
+        default=None, description="fee that the provider keeps, by its answer"
+    )
+    named: tuple[Money, ...] = Field(default=(), description="amounts in the answer to the cancel")
 
 
 class CompensationFailure(Record):
@@ -111,28 +114,31 @@ class CompensationFailure(Record):
 
     reason: str
     counts: bool = Field(
-        default=True, description="the provider may have worked on it, so it is one of the attempts"
+        default=True,
+        description="True if it uses up an attempt, as the provider may have worked on it",
     )
     arrived: bool = Field(
-        default=True, description="the cancel may have been carried out, and only its answer lost"
+        default=True, description="True if the cancel may have been carried out and its answer lost"
     )
     answered: bool = Field(
         default=False,
-        description="a cancel was answered with a status of success that was not believed",
+        description="True if a cancel got a success status that was not believed",
     )
     doubted: bool = Field(
         default=False,
-        description="the answer to a cancel says that it was not done, as it may say for ever",
+        description="True if the answer to a cancel says that it was not done",
     )
     settles_after: timedelta | None = Field(
         default=None,
-        description="it is only looked at again, until that has settled nothing for so long",
+        description="time for which the effect is only looked up again",
     )
-    final: bool = Field(default=False, description="no further attempt can end otherwise")
-    retry_after_s: float | None = Field(default=None, description="as the provider asked")
+    final: bool = Field(default=False, description="True if another attempt cannot end differently")
+    retry_after_s: float | None = Field(
+        default=None, description="delay that the provider asks for"
+    )
     stalled: bool = Field(
         default=False,
-        description="no worker had what it needs; its provider has no part in it",
+        description="True if no worker had the required state",
     )
 
 

@@ -87,8 +87,8 @@ def _may_turn_out_as(cancel: CancelCall, obligation: Obligation) -> bool:
     """Return True if a name is missing, for example before an answer, and the others agree."""
     known = obligation.cancel_inputs
     agrees = all(known[name] == value for name, value in cancel.names.items() if name in known)
-    lacks_one = not cancel.names.keys() <= known.keys()
-    return cancel.tool == obligation.cancel_tool and agrees and lacks_one
+    is_short = not cancel.names.keys() <= known.keys()
+    return cancel.tool == obligation.cancel_tool and agrees and is_short
 
 
 def _called(obligation: Obligation) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.call_templates import input_read
+from orchestrator.catalog.call_templates import input_read, is_version
 from orchestrator.catalog.catalog import GONE, Catalog, declares_gone
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.expressions import (
@@ -59,11 +59,11 @@ class OwnNames:
     """
     is_asked_by: bool
     """True if the probe is asked for one of them."""
-    is_told: bool = False
+    is_promised: bool = False
     """True if the probe's document promises one of them in its answers."""
 
 
-def tells_gone(catalog: Catalog, contract: Compensation) -> bool:
+def can_verify_gone(catalog: Catalog, contract: Compensation) -> bool:
     """Return True if the document says how an answer of the probe shows that nothing is there."""
     if contract.probe is None:
         return False
@@ -100,7 +100,7 @@ def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -
         return ProbeAnswer("gone", why, names_it=bool(ours))
     if not ours and not own.is_asked_by:
         return ProbeAnswer("another", "nothing in it says that it is about this call")
-    if not ours and not conditions and (own.is_told or not _shows_what_is_read(body, contract)):
+    if not ours and not conditions and (own.is_promised or not _shows_what_is_read(body, contract)):
         return ProbeAnswer("nothing", "it shows nothing that is about this call")
     return ProbeAnswer(
         "held",
@@ -160,7 +160,7 @@ def own_names(catalog: Catalog, tool: Tool, *, asked: JsonObject, known: JsonObj
     named = {**_own_of(catalog, tool, contract.cancel, known), **by_asking}
     probe = catalog.tools.get(contract.probe.tool)
     promised = set(_promised(probe.output_schema if probe is not None else None))
-    return OwnNames(named, bool(by_asking), is_told=not promised.isdisjoint(named))
+    return OwnNames(named, bool(by_asking), is_promised=not promised.isdisjoint(named))
 
 
 def _promised(schema: JsonValue, *, levels: int = DEEPEST, listed: bool = False) -> Iterator[str]:
@@ -189,7 +189,9 @@ def _own_of(
     called = catalog.tools.get(template.tool)
     for name, written in template.arguments.items():
         read, value = parse_filling(written).expressions, value_read(written, filled.get(name))
-        if len(read) != 1 or not can_be_compared(value) or not _is_own(read[0], tool):
+        if len(read) != 1 or is_version(name) or not can_be_compared(value):
+            continue
+        if not _is_own(read[0], tool):
             continue
         fields = [b.field for b in called.bindings if b.name == name] if called else []
         last = read[0].path[-1:] if read[0].source != "header" else ()

@@ -35,20 +35,24 @@ _DOUBLINGS: Final = 16
 class CompensationRetries(Record):
     """The progress of the attempts on one obligation."""
 
-    max_attempts: int = Field(ge=1, description="attempts that the contract gives")
+    max_attempts: int = Field(ge=1, description="attempts that the contract allows")
     attempts: int = 0
-    doubted: int = Field(default=0, description="of them, answered with a success that is none")
+    doubted: int = Field(default=0, description="attempts that got a doubted success")
     deferred: int = 0
-    waited: timedelta = Field(default=timedelta(0), description="in pauses after deferred attempts")
-    looks: int = Field(default=0, description="for a worker that has what an attempt needs")
+    waited: timedelta = Field(default=timedelta(0), description="total delay of postponed attempts")
+    looks: int = Field(default=0, description="attempts to find a worker with the required state")
     waited_for_state: timedelta = Field(
-        default=timedelta(0), description="in pauses after those, for all of a rollback"
+        default=timedelta(0), description="total delay of these, for the whole rollback"
     )
-    looked: int = Field(default=0, description="at what its provider does not show as it will be")
-    missing: timedelta = Field(default=timedelta(0), description="in pauses between those looks")
-    pause: timedelta = Field(default=timedelta(0), description="before the next attempt")
+    looked: int = Field(
+        default=0, description="look-ups of an effect that the provider may still show"
+    )
+    missing: timedelta = Field(
+        default=timedelta(0), description="total delay between these look-ups"
+    )
+    pause: timedelta = Field(default=timedelta(0), description="delay before the next attempt")
     exhausted: str = Field(
-        default="", description="why there is no next attempt; empty while there is"
+        default="", description="reason why no attempt follows; empty while one does"
     )
 
     def after(self, failure: CompensationFailure) -> "CompensationRetries":

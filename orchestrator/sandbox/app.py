@@ -124,7 +124,7 @@ def control_routes(
         Route("/live", control.live),
         Route("/duplicates", control.duplicates),
         Route("/faults", control.faults),
-        Route("/faults", control.set_faults, methods=["PUT"]),
+        Route("/faults", control.set_faults, methods=["PUT", "POST"]),
         Route("/faults", control.clear_faults, methods=["DELETE"]),
     ]
 
@@ -171,7 +171,10 @@ class _Control:
             seed = None if plan.get("seed") is None else int(plan["seed"])
         except (ValidationError, ValueError, TypeError) as exc:
             return _bad_rules(exc).to_response()
-        self._faults.replace(rules, seed=seed)
+        if request.method == "POST":
+            self._faults.add(rules)
+        else:
+            self._faults.replace(rules, seed=seed)
         return JSONResponse(self._faults.to_json())
 
     async def clear_faults(self, request: Request) -> JSONResponse:

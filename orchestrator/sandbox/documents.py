@@ -26,6 +26,10 @@ from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 UNNAMED = "id"
 """Default name of an id without a name in any answer."""
+VERSION = "if-match"
+"""The input of a cancel that takes the version of its resource, in lower case."""
+ETAG = "$etag"
+"""Fact that holds the version of a resource whose answers state it in their ETag header."""
 _NUMBERS = ("integer", "number")
 _DIGITS = {"type": "string", "pattern": "^[1-9][0-9]{3,8}$"}
 
@@ -258,7 +262,7 @@ class Document:
         """Return the inputs of a create's cancel that take the new id, with the id's property."""
         whole = self.resource_paths.get(operation.operation_id)
         named = whole[-1] if whole else UNNAMED
-        fed = _readings(operation.compensation_args)
+        fed = _named_readings(operation.compensation_args)
         inputs = {
             name: named
             for name, reading in fed.items()
@@ -269,8 +273,19 @@ class Document:
 
     def answered_headers(self, operation: ServedOperation) -> list[str]:
         """Return the headers of an answer from which its cancel takes the new id."""
-        fed = _readings(operation.compensation_args).values()
+        fed = _named_readings(operation.compensation_args).values()
         return [r.path[0] for r in fed if r.message == "response" and r.source == "header"]
+
+    def version_name(self, operation_id: str) -> str | None:
+        """Return the property of a create's answer whose value its cancel sends as a version.
+
+        It is ETAG for the header of that name; None if the cancel sends no version.
+        """
+        maker = self.operation(operation_id)
+        for name, read in _readings(maker.compensation_args if maker else None).items():
+            if name.lower() == VERSION and read.message == "response":
+                return ETAG if read.source == "header" else read.path[-1]
+        return None
 
     def repeated_inputs(
         self, operation: ServedOperation
@@ -290,7 +305,7 @@ class Document:
 
     def _resource_path(self, operation: ServedOperation) -> tuple[str, ...] | None:
         schema = operation.answer_schema or {}
-        fed = _readings(operation.compensation_args).values()
+        fed = _named_readings(operation.compensation_args).values()
         read = (r.path for r in fed if r.message == "response" and r.source == "body")
         declared = next((path for path in read if self._has(schema, path)), None)
         if declared:
@@ -391,6 +406,11 @@ def _shown(root: Mapping[str, Any]) -> Iterator[str | int]:
             waiting += [(inner, is_shown) for inner in value]
         elif is_shown and isinstance(value, str | int) and not isinstance(value, bool):
             yield value
+
+
+def _named_readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpression]:
+    """Return the expressions of inputs that name the resource: all but that of its version."""
+    return {name: read for name, read in _readings(args).items() if name.lower() != VERSION}
 
 
 def _readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpression]:

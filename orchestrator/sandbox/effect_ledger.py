@@ -33,16 +33,9 @@ CREATE TABLE IF NOT EXISTS resources (
     resource_id TEXT NOT NULL, operation TEXT NOT NULL, client_reference TEXT,
     facts TEXT NOT NULL, UNIQUE (provider, property, resource_id));
 CREATE INDEX IF NOT EXISTS resources_by_reference ON resources (provider, client_reference);
-CREATE TABLE IF NOT EXISTS offers (
-    provider TEXT NOT NULL, property TEXT NOT NULL, offer_id TEXT NOT NULL, facts TEXT NOT NULL,
-    PRIMARY KEY (provider, property, offer_id));
-CREATE TABLE IF NOT EXISTS cancellations (
-    provider TEXT NOT NULL, operation TEXT NOT NULL, resource_id TEXT NOT NULL,
-    body TEXT NOT NULL, PRIMARY KEY (provider, operation, resource_id));
-CREATE TABLE IF NOT EXISTS answers (
-    provider TEXT NOT NULL, operation TEXT NOT NULL, idempotency_key TEXT NOT NULL,
-    fingerprint TEXT NOT NULL, status INTEGER NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (provider, operation, idempotency_key));
+CREATE TABLE IF NOT EXISTS notes (
+    provider TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL,
+    value TEXT NOT NULL, PRIMARY KEY (provider, kind, name, key));
 """
 
 

@@ -27,6 +27,7 @@ FaultKind = Literal[
     "cut_chunk",
     "late_duplicate",
     "overcharge",
+    "moved_version",
 ]
 
 Breach = Literal["html", "error", "no_reference"]
@@ -43,10 +44,11 @@ OddAnswer = Literal[
     "says_no",
     "huge_id",
     "id_twice",
+    "costly",
 ]
 """The true answer with one oddity: a null, a time without offset, half a character, headers that no
 reader can use, another status and type, half a batch, a state that is no success yet, a `success:
-false`, an id of 20 kB, or the id of an earlier call of the mission."""
+false`, an id of 20 kB, the id of an earlier call of the mission, or 300,000 more values."""
 
 Role = Literal["call", "probe", "cancel", "read"]
 """The purpose of a request: to change something, to check the outcome of a change, to cancel it, or
@@ -75,6 +77,7 @@ class FaultRule(BaseModel):
     - `truncate`: performs it, and stops in the middle of a body whose length it announced.
     - `cut_chunk`: performs it, and stops within a chunk of the body.
     - `late_duplicate`: the same request arrives again, `delay_s` seconds after its answer.
+    - `moved_version`: a cancel with `If-Match` meets a resource that others have just changed.
     - `overcharge`: charges a quarter more than the offered price, and states it.
 
     Attributes:
@@ -148,13 +151,23 @@ class FaultPlan:
     def replace(self, rules: Sequence[FaultRule], *, seed: int | None = None) -> None:
         """Restart with these rules; the seed stays unless one is given."""
         self._seed = self._seed if seed is None else seed
-        self._rules = list(rules)
-        self._fired = [0] * len(self._rules)
-        self._met = [0] * len(self._rules)
-        self._lost: list[set[str]] = [set() for _ in self._rules]
+        self._rules: list[FaultRule] = []
+        self._fired: list[int] = []
+        self._met: list[int] = []
+        self._lost: list[set[str]] = []
         # One random stream per rule, so that one rule's requests do not shift the chances of
         # another.
-        self._chances = [Random(f"{self._seed}:{index}") for index in range(len(self._rules))]
+        self._chances: list[Random] = []
+        self.add(rules)
+
+    def add(self, rules: Sequence[FaultRule]) -> None:
+        """Append rules; those before keep their counts."""
+        for rule in rules:
+            self._chances.append(Random(f"{self._seed}:{len(self._rules)}"))
+            self._rules.append(rule)
+            self._fired.append(0)
+            self._met.append(0)
+            self._lost.append(set())
 
     def clear(self) -> None:
         """Remove all rules."""

@@ -21,7 +21,7 @@ from orchestrator.sandbox.currency_amount import (
     find_money,
     raise_money,
 )
-from orchestrator.sandbox.documents import UNNAMED, Document
+from orchestrator.sandbox.documents import ETAG, UNNAMED, VERSION, Document
 from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger
 from orchestrator.sandbox.playbook import Call, Draft, Playbook, ProviderAnswer
 from orchestrator.sandbox.problems import RequestRefused
@@ -223,7 +223,8 @@ def _is_under(parents: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
 _STATES = ("status", "state")
 _TIMES = ("created_at", "cancelled_at", "expires_at")
 # Facts of a resource that are not inherited by resources made from it.
-_OWN_FACTS = (*_STATES, "client_reference", *_TIMES, SENT, OVER)
+_OWN_FACTS = (*_STATES, "client_reference", *_TIMES, SENT, OVER, ETAG)
+_QUOTE = '"'
 
 _IDS = 1_000
 """Attempts to find a free id for a new resource; a schema may allow few."""
@@ -274,16 +275,51 @@ class Provider:
         return ProviderAnswer(given.status, given.body, replayed=True, headers=self._headers(call))
 
     def _headers(self, call: Call) -> dict[str, str]:
-        """Return the headers that name the new resource, if the contract reads one."""
+        """Return the headers with the name and the version that a contract reads."""
         wanted = self._document.answered_headers(call.operation)
-        if not wanted:
+        found = self._read(call) if call.operation.kind is OperationKind.READ else self._made(call)
+        if found is None:
             return {}
+        headers = dict.fromkeys(wanted, found.resource_id)
+        if self._document.version_name(found.operation) == ETAG:
+            headers["ETag"] = self._version(found)
+        return headers
+
+    def _made(self, call: Call) -> Resource | None:
+        """Return the resource that a call has just made."""
         key = call.cause.idempotency_key
         # Newest first: without a key the newest one is from this call.
         made = self._store.resources_of(call.operation.operation_id)
         own = (r for r in made if key is None or r.facts.get(SENT, {}).get(KEY) == key)
-        found = next(own, None)
-        return dict.fromkeys(wanted, found.resource_id) if found else {}
+        return next(own, None)
+
+    def _read(self, call: Call) -> Resource | None:
+        """Return the one resource that a read shows."""
+        with suppress(RequestRefused):
+            if "client_reference" in call.arguments:
+                return self._find.by_reference(call, None)
+            return self._find.by_repeated_inputs(call) or self._find.at_place(call)
+        return None
+
+    def _version(self, resource: Resource) -> str:
+        named = self._document.version_name(resource.operation)
+        return str(resource.facts.get(named or ETAG, '"1"'))
+
+    def move_version(self, call: Call) -> None:
+        """Change the version of the resource that a conditional cancel names, as others would."""
+        with suppress(RequestRefused):
+            resource = self._find.to_cancel(call)
+            named = self._document.version_name(resource.operation)
+            if named is not None:
+                moved = {named: f"{self._version(resource).rstrip(_QUOTE)}+{_QUOTE}"}
+                self._store.keep(replace(resource, facts={**resource.facts, **moved}))
+
+    def _refuse_stale(self, call: Call, resource: Resource) -> None:
+        """Refuse a cancel that was sent with another version than the current one."""
+        sent = next((v for n, v in call.arguments.items() if n.lower() == VERSION), "*")
+        is_versioned = self._document.version_name(resource.operation) is not None
+        if is_versioned and sent not in ("*", self._version(resource)):
+            raise RequestRefused(412, "It has changed: the version that was sent is not its own.")
 
     def _perform(self, call: Call) -> Any:
         match call.operation.kind:
@@ -482,6 +518,7 @@ class Provider:
         if earlier is not None:
             self._refuse_second_delete(call)
             return earlier["body"]
+        self._refuse_stale(call, resource)
         body = self._cancelled_body(call, resource)
         body = self._compose.behaved(call, resource.facts, body)
         self._close(call, resource, body)

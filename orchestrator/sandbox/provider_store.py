@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import Database
@@ -34,8 +34,7 @@ class Resource:
     facts: JsonObject
 
 
-@dataclass(frozen=True)
-class GivenAnswer:
+class GivenAnswer(NamedTuple):
     """The answer of an idempotency key, and the fingerprint of its request."""
 
     fingerprint: str
@@ -67,9 +66,9 @@ class ProviderStore:
 
     def offer_of_id(self, offer_id: str) -> JsonObject:
         """Return the facts that a list gave for this id under any name; {} for none."""
-        sql = "SELECT facts FROM offers WHERE provider = ? AND offer_id = ?"
+        sql = "SELECT value FROM notes WHERE provider = ? AND kind = 'offer' AND key = ?"
         row = self._database.row(sql, self._provider, offer_id)
-        return json.loads(row["facts"]) if row else {}
+        return json.loads(row["value"]) if row else {}
 
     def resources_of(self, operation: str) -> list[Resource]:
         """Return all resources that one operation made, newest first."""
@@ -112,70 +111,52 @@ class ProviderStore:
 
     def offer(self, property_name: str, offer_id: str) -> JsonObject | None:
         """Return the facts that a list gave for this id; None when no list did."""
-        row = self._database.row(
-            "SELECT facts FROM offers WHERE provider = ? AND property = ? AND offer_id = ?",
-            *(self._provider, property_name, offer_id),
-        )
-        return json.loads(row["facts"]) if row else None
+        found: JsonObject | None = self._note("offer", property_name, offer_id)
+        return found
 
     def has_issued(self, property_name: str) -> bool:
         """Return True if anything made or listed has an id of this name."""
-        found = (
-            self._database.row(
-                f"SELECT 1 FROM {table} WHERE provider = ? AND property = ? LIMIT 1",
-                *(self._provider, property_name),
-            )
-            for table in ("resources", "offers")
+        sql = (
+            "SELECT 1 FROM resources WHERE provider = ? AND property = ?"
+            " UNION SELECT 1 FROM notes WHERE provider = ? AND kind = 'offer' AND name = ? LIMIT 1"
         )
-        return any(row is not None for row in found)
+        named = (self._provider, property_name)
+        return self._database.row(sql, *named, *named) is not None
 
     def remember_offer(self, property_name: str, offer_id: str, facts: Mapping[str, Any]) -> None:
         """Store the facts that a list gives for this id; the latest ones win."""
-        self._database.write(
-            "INSERT OR REPLACE INTO offers VALUES (?, ?, ?, ?)",
-            *(self._provider, property_name, offer_id, json.dumps(facts)),
-        )
+        self._keep_note("offer", property_name, offer_id, facts)
 
     def cancellation(self, operation: str, resource_id: str) -> Any:
         """Return the answer that a cancel gave; None when it never ran for this resource."""
-        row = self._database.row(
-            "SELECT body FROM cancellations WHERE provider = ? AND operation = ?"
-            " AND resource_id = ?",
-            *(self._provider, operation, resource_id),
-        )
-        return json.loads(row["body"]) if row else None
+        return self._note("cancellation", operation, resource_id)
 
     def keep_cancellation(self, operation: str, resource_id: str, body: Any) -> None:
         """Store the answer of a cancel, which later cancels repeat."""
-        self._database.write(
-            "INSERT OR REPLACE INTO cancellations VALUES (?, ?, ?, ?)",
-            *(self._provider, operation, resource_id, json.dumps(body)),
-        )
+        self._keep_note("cancellation", operation, resource_id, body)
 
     def forget_cancellations(self, resource_id: str) -> None:
         """Make a resource that became live again cancellable."""
-        self._database.write(
-            "DELETE FROM cancellations WHERE provider = ? AND resource_id = ?",
-            *(self._provider, resource_id),
-        )
+        sql = "DELETE FROM notes WHERE provider = ? AND kind = 'cancellation' AND key = ?"
+        self._database.write(sql, self._provider, resource_id)
 
     def answer(self, operation: str, idempotency_key: str) -> GivenAnswer | None:
         """Return the answer of this key; None for a new key."""
-        row = self._database.row(
-            "SELECT * FROM answers WHERE provider = ? AND operation = ? AND idempotency_key = ?",
-            *(self._provider, operation, idempotency_key),
-        )
-        if row is None:
-            return None
-        return GivenAnswer(row["fingerprint"], row["status"], json.loads(row["body"]))
+        found = self._note("answer", operation, idempotency_key)
+        return GivenAnswer(*found) if found else None
 
     def keep_answer(self, operation: str, idempotency_key: str, given: GivenAnswer) -> None:
         """Store the answer of a key, in the transaction of its effect."""
-        self._database.write(
-            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
-            *(self._provider, operation, idempotency_key),
-            *(given.fingerprint, given.status, json.dumps(given.body)),
-        )
+        self._keep_note("answer", operation, idempotency_key, given)
+
+    def _note(self, kind: str, name: str, key: str) -> Any:
+        sql = "SELECT value FROM notes WHERE provider = ? AND kind = ? AND name = ? AND key = ?"
+        row = self._database.row(sql, self._provider, kind, name, key)
+        return json.loads(row["value"]) if row else None
+
+    def _keep_note(self, kind: str, name: str, key: str, value: Any) -> None:
+        sql = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)"
+        self._database.write(sql, self._provider, kind, name, key, json.dumps(value))
 
 
 SENT = "$request"
@@ -186,7 +167,10 @@ OVER = "$over"
 
 
 class ResourceFinder:
-    """Finds resources of one document; with `is_stocked`, every other id exists too."""
+    """Finds resources of one document; with `is_stocked`, every other id exists too.
+
+    A call that names a resource which should be known and is not is refused (RequestRefused).
+    """
 
     def __init__(
         self, document: Document, store: ProviderStore, playbook: Playbook, *, is_stocked: bool
@@ -231,11 +215,7 @@ class ResourceFinder:
         return is_around and not self._store.has_issued(name)
 
     def at_place(self, call: Call) -> Resource | None:
-        """Return the resource that the path names as one of its kind; None if no call created it.
-
-        Raises:
-            RequestRefused: resources of this kind are created or listed here, but not this one.
-        """
+        """Return the resource that the path names as one of its kind; None if none was created."""
         place = call.operation.place
         value = call.arguments.get(place.parameter) if place is not None else None
         if place is None or not is_id(value):
@@ -274,11 +254,7 @@ class ResourceFinder:
         return found
 
     def by_repeated_inputs(self, call: Call) -> Resource | None:
-        """Return the newest resource whose request has the values that this call repeats, if any.
-
-        Raises:
-            RequestRefused: the call repeats values, and no request had them.
-        """
+        """Return the newest resource whose request has the values that a call repeats, or None."""
         # References have an index of their own.
         if "client_reference" in call.arguments:
             return None

@@ -39,14 +39,6 @@ _FORM = "application/x-www-form-urlencoded"
 _STYLES = frozenset({"style", "explode", "allowReserved"})
 
 
-class _Declared(NamedTuple):
-    """A declared parameter."""
-
-    location: str
-    required: bool
-    style: Style
-
-
 class RequestValidator:
     """Validates requests of one document.
 
@@ -57,7 +49,7 @@ class RequestValidator:
     def __init__(self, document: Document) -> None:
         self._book = document.book
         self._values = WireValues(document.book)
-        self._declared: dict[tuple[str, str], list[_Declared]] = {}
+        self._declared: dict[tuple[str, str], list[Style]] = {}
 
     def arguments(
         self, operation: ServedOperation, request: Request, path: str, body: bytes
@@ -72,7 +64,7 @@ class RequestValidator:
         violations: list[Violation] = []
         given: dict[str, Any] = {}
         for declared in self._parameters(operation):
-            name, schema = declared.style.name, declared.style.schema
+            name, schema = declared.name, declared.schema
             value = self._value(operation, declared, request, path)
             if value is not ABSENT:
                 violations += self._breaches(name, schema, value)
@@ -87,20 +79,18 @@ class RequestValidator:
             raise _refused(operation, violations)
         return {**_body_defaults(operation), **given, **sent}
 
-    def _parameters(self, operation: ServedOperation) -> list[_Declared]:
+    def _parameters(self, operation: ServedOperation) -> list[Style]:
         key = (operation.path, operation.method)
         if key not in self._declared:
             self._declared[key] = [
-                _declared(raw)
+                read_style(raw)
                 for raw in operation.raw["parameters"]
                 if raw["in"] != "header" or raw["name"].lower() not in _IGNORED_HEADERS
             ]
         return self._declared[key]
 
-    def _value(
-        self, operation: ServedOperation, declared: _Declared, request: Request, path: str
-    ) -> Any:
-        style, location = declared.style, declared.location
+    def _value(self, operation: ServedOperation, style: Style, request: Request, path: str) -> Any:
+        location = style.location
         if location == "path":
             text = _path_texts(operation, request, path).get(style.name)
             return ABSENT if text is None else read_path(style, text, self._values)
@@ -108,9 +98,9 @@ class RequestValidator:
             found = request.headers.get(style.name)
             return ABSENT if found is None else read_header(style, found, self._values)
         others = [
-            one.style.name
+            one.name
             for one in self._parameters(operation)
-            if one.location == location and one is not declared
+            if one.location == location and one is not style
         ]
         if location == "cookie":
             text = "; ".join(request.headers.getlist("cookie"))
@@ -150,15 +140,6 @@ class RequestValidator:
 
     def _breaches(self, field: str, schema: Schema, value: Any) -> Iterator[Violation]:
         yield from _schema_violations(field, self._book.errors_of_request(schema, value))
-
-
-def _declared(raw: Mapping[str, Any]) -> _Declared:
-    schema = raw.get("schema")
-    content: Mapping[str, Any] = raw.get("content") or {}
-    described: Mapping[str, Any] = next(iter(content.values()), {})
-    chosen: Schema = schema if isinstance(schema, Mapping) else described.get("schema", {})
-    required = raw["in"] == "path" or raw.get("required") is True
-    return _Declared(raw["in"], required, read_style(raw, chosen))
 
 
 def _is_schema_for(media_type: str, types: set[str]) -> bool:

@@ -41,6 +41,7 @@ _ERROR = {"error": "not_possible", "message": "It did not work out."}
 _UNUSED = re.compile(r"note|remark|comment|description|message")
 _OFFSET = re.compile(r"(?<=\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$")
 _HUGE = 20_000
+_COSTLY = [[0] * 1_000] * 300
 _HOSTILE = {
     "Retry-After": "Mon, 01 Jan 2024 00:00:00 +99999999999999999999",
     "Content-Disposition": "attachment; filename*=idna''x",
@@ -189,6 +190,8 @@ def _odd(
         body = {**body, "success": False, "error": "it was not done"}
     elif odd == "huge_id":
         body = {**body, **{n: "k" * _HUGE for n in id_names(body) if isinstance(body[n], str)}}
+    elif odd == "costly":
+        body = {**body, "rows": _COSTLY}
     else:
         body = {**body, **earlier}
     # Not JSONResponse, which cannot write half a character.

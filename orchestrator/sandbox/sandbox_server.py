@@ -208,13 +208,7 @@ class SandboxClient:
     def __init__(
         self, base_url: str, *, timeout_s: float = 10.0, keeps_connections: bool = True
     ) -> None:
-        """Take the sandbox's address.
-
-        Args:
-            base_url: the address without the path of the control endpoints.
-            timeout_s: the timeout of each request, in seconds.
-            keeps_connections: False closes the connection after each request.
-        """
+        """Take the address; without `keeps_connections` each request has its own connection."""
         limits = httpx.Limits(
             max_keepalive_connections=None if keeps_connections else 0,
             keepalive_expiry=_KEPT_OPEN_S,
@@ -252,6 +246,11 @@ class SandboxClient:
         plan = {"seed": seed, "rules": RULES.dump_python(list(rules), mode="json")}
         (await self._http.put("/faults", json=plan)).raise_for_status()
 
+    async def add_faults(self, rules: Sequence[FaultRule]) -> None:
+        """Append planned faults to those that are set."""
+        plan = {"rules": RULES.dump_python(list(rules), mode="json")}
+        (await self._http.post("/faults", json=plan)).raise_for_status()
+
     async def faults(self, request_prefix: str = "") -> JsonObject:
         """Return the planned faults of a prefix, or all, with each rule's strikes."""
         return await self._get("/faults", request_prefix=request_prefix)
@@ -275,7 +274,10 @@ class SandboxClient:
     ) -> JsonObject:
         given = {"mission": mission_id, "request_prefix": request_prefix}
         params = {name: value for name, value in given.items() if value}
-        response = await self._http.get(path, params=params)
+        try:
+            response = await self._http.get(path, params=params)
+        except httpx.RemoteProtocolError:  # it closed an idle connection at that moment
+            response = await self._http.get(path, params=params)
         response.raise_for_status()
         found: JsonObject = response.json()
         return found

@@ -118,7 +118,7 @@ def bounded(kind: Any, document: Mapping[str, Any]) -> Any:
         "additionalProperties": _additional_properties(kind.VALIDATORS["additionalProperties"]),
     }
     if _has_key(document, "patternProperties"):
-        keywords["unevaluatedProperties"] = _unchecked
+        keywords["unevaluatedProperties"] = lambda *_: ()
     return validators.extend(kind, keywords)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
 
 
@@ -150,10 +150,6 @@ def _additional_properties(check: Any) -> Any:
         yield from check(validator, additional, value, schema)
 
     return additional
-
-
-def _unchecked(*_: Any) -> Iterator[ValidationError]:
-    yield from ()
 
 
 def _has_key(node: Any, key: str) -> bool:

@@ -215,10 +215,6 @@ def _properties(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
     return {**first, **second, **both}
 
 
-def _common(first: list[Any], second: list[Any]) -> list[Any]:
-    return [value for value in first if value in second]
-
-
 def _types(first: Any, second: Any) -> Any:
     kinds = [kind if isinstance(kind, list) else [kind] for kind in (first, second)]
     both = [
@@ -246,7 +242,7 @@ def _required(first: Any, second: Any) -> Any:
 _JOINS: Mapping[str, Callable[[Any, Any], Any]] = {
     "properties": _properties,
     "required": _required,
-    "enum": _common,
+    "enum": lambda first, second: [value for value in first if value in second],
     "type": _types,
     "oneOf": _branches,
     "anyOf": _branches,

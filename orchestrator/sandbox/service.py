@@ -204,6 +204,9 @@ class Service:
         arguments = self._validator.arguments(operation, request, visit.path, visit.body)
         cause = visit.cause(arguments)
         call = Call(operation, arguments, cause, self._clock(), fault.surcharge)
+        if fault.rule is not None and fault.rule.kind == "moved_version":
+            with self._ledger.database.transaction():
+                self._provider.move_version(call)
         try:
             with self._ledger.database.transaction(is_kept=is_kept):
                 answer = self._provider.answer(call)

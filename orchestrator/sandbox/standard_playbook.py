@@ -47,7 +47,7 @@ def offer_flights(draft: Draft) -> None:
             item.pop("return_date", None)
 
 
-def tell_flight_status(draft: Draft) -> None:
+def flight_status(draft: Draft) -> None:
     """Report every flight as on time."""
     draft.body |= {"flight_state": "scheduled", "delay_minutes": 0}
 
@@ -118,7 +118,7 @@ def _timetable(rng: Random, stops: int) -> dict[str, Any]:
 TRAVEL = Playbook(
     behaviours={
         "flight_search_offers": offer_flights,
-        "flight_get_status": tell_flight_status,
+        "flight_get_status": flight_status,
         "hotel_search_rooms": offer_rooms,
         "car_search_offers": offer_cars,
         "car_book_offer": charge_car,
@@ -279,14 +279,14 @@ OFFICE = Playbook(
 )
 
 
-def tell_day(draft: Draft) -> None:
+def forecast_of_day(draft: Draft) -> None:
     """Report the weather of one city on one day, equal for equal requests."""
     day = draft.arguments.get("date") or draft.call.now.date().isoformat()
     sky = _sky(draft.arguments["city"], day)
     draft.body |= {name: value for name, value in sky.items() if name in draft.body}
 
 
-def tell_now(draft: Draft) -> None:
+def weather_now(draft: Draft) -> None:
     """Report a temperature between today's minimum and maximum."""
     sky = _sky(draft.arguments["city"], draft.call.now.date().isoformat())
     middle = round((sky["temperature_min_c"] + sky["temperature_max_c"]) / 2, 1)
@@ -299,7 +299,7 @@ def list_alerts(draft: Draft) -> None:
     draft.items = draft.items[: draft.rng.choice((0, 0, 1))]
 
 
-def tell_air(draft: Draft) -> None:
+def air_quality(draft: Draft) -> None:
     """Report an air quality index with its level."""
     index = draft.rng.randint(12, 120)
     levels = ((50, "good"), (100, "fair"), (200, "poor"))
@@ -330,11 +330,11 @@ def _sky(city: str, day: str) -> dict[str, Any]:
 
 WEATHER = Playbook(
     behaviours={
-        "weather_get_forecast": tell_day,
-        "weather_get_history": tell_day,
-        "weather_get_current": tell_now,
+        "weather_get_forecast": forecast_of_day,
+        "weather_get_history": forecast_of_day,
+        "weather_get_current": weather_now,
         "weather_list_alerts": list_alerts,
-        "weather_get_air_quality": tell_air,
+        "weather_get_air_quality": air_quality,
     },
     words={"headline": ["Strong wind along the coast", "Heavy rain in the evening"]},
 )

@@ -273,14 +273,12 @@ class Synthesizer:
         variants = self._book.variants(schema)
         if depth > 0:
             # A reference by id is shorter than a nested object, and equally valid.
-            variants = tuple(sorted(variants, key=self._is_compound))
+            compound = ("object", "array")
+            variants = tuple(sorted(variants, key=lambda one: self._book.type_of(one) in compound))
         for variant in variants:
             with suppress(UnsupportedSchema):
                 yield from self._plain(variant, scene, name, depth)
         yield from examples(schema)
-
-    def _is_compound(self, schema: Schema) -> bool:
-        return self._book.type_of(schema) in ("object", "array")
 
     def _plain(self, schema: Schema, scene: Scene, name: str, depth: int) -> Iterator[Any]:
         """Yield values of a schema without alternatives."""

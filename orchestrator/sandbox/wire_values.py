@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
@@ -22,7 +21,6 @@ _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 _STEP = re.compile(r"\[([^\[\]]*)\]")
 _DEEPEST = 12
-_BRANCHES = 40
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,8 @@ class Style:
     schema: Schema
     content_type: str | None = None
     """Media type of a parameter that is described by `content`."""
+    location: str = "body"
+    required: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,23 @@ def is_json_type(content_type: str) -> bool:
     return essence_of(content_type).endswith(("/json", "+json"))
 
 
-def read_style(raw: Mapping[str, Any], schema: Schema) -> Style:
+def read_style(raw: Mapping[str, Any]) -> Style:
     """Return the style of a parameter, with OpenAPI's defaults."""
-    default = "form" if raw["in"] in ("query", "cookie") else "simple"
-    style = str(raw.get("style") or default)
-    content = raw.get("content")
-    content_type = next(iter(content), None) if isinstance(content, Mapping) else None
-    explode = raw.get("explode")
-    exploded = explode if isinstance(explode, bool) else style == "form"
-    return Style(str(raw["name"]), style, exploded, schema, content_type)
+    location, content = raw["in"], raw.get("content") or {}
+    style = str(raw.get("style") or ("form" if location in ("query", "cookie") else "simple"))
+    explode, schema = raw.get("explode"), raw.get("schema")
+    if not isinstance(schema, Mapping):
+        described: Mapping[str, Any] = next(iter(content.values()), {})
+        schema = described.get("schema", {})
+    return Style(
+        str(raw["name"]),
+        style,
+        explode if isinstance(explode, bool) else style == "form",
+        schema,
+        next(iter(content), None),
+        location,
+        location == "path" or raw.get("required") is True,
+    )
 
 
 def read_path(style: Style, text: str, values: WireValues) -> Any:
@@ -185,38 +193,33 @@ class WireValues:
 
     def __init__(self, book: SchemaBook) -> None:
         self._book = book
-        # By identity; the schema is stored too, because a freed id may be reused.
-        self._kept: dict[int, tuple[Schema, tuple[Schema, ...]]] = {}
 
-    def types(self, schema: Schema, depth: int = 0) -> set[str]:
+    def types(self, schema: Schema) -> set[str]:
         """Return the JSON types that a schema allows, including those of its alternatives."""
-        resolved = self._book.resolve(schema)
-        declared = resolved.get("type")
-        found = set(declared if isinstance(declared, list) else [declared] if declared else [])
-        if resolved.get("nullable") is True:
-            found.add("null")
-        if not declared and "properties" in resolved:
-            found.add("object")
-        if not declared and "items" in resolved:
-            found.add("array")
-        for branch in self._branches(resolved) if depth < _DEEPEST else ():
-            found |= self.types(branch, depth + 1)
+        found: set[str] = set()
+        for one in self._book.variants(schema):
+            declared = one.get("type") or [
+                kind for kind, word in (("object", "properties"), ("array", "items")) if word in one
+            ]
+            found |= set(declared if isinstance(declared, list) else [declared])
+            found |= {"null"} if one.get("nullable") is True else set()
         return found
 
     def names(self, schema: Schema) -> list[str]:
         """Return the properties that a schema names."""
-        variants = self._variants(schema)
+        variants = self._book.variants(schema)
         return list(dict.fromkeys(n for one in variants for n in one.get("properties") or {}))
 
     def is_map(self, schema: Schema) -> bool:
         """Return True if an object may have any property."""
         return not self.names(schema) or any(
-            one.get("additionalProperties") not in (None, False) for one in self._variants(schema)
+            one.get("additionalProperties") not in (None, False)
+            for one in self._book.variants(schema)
         )
 
     def items(self, schema: Schema) -> Schema:
         """Return the schema of an array's elements."""
-        for one in self._variants(schema):
+        for one in self._book.variants(schema):
             if isinstance(one.get("items"), Mapping):
                 items: Schema = one["items"]
                 return items
@@ -224,12 +227,12 @@ class WireValues:
 
     def property(self, schema: Schema, name: str) -> Schema:
         """Return the schema of an object's property."""
-        for one in self._variants(schema):
+        for one in self._book.variants(schema):
             properties = one.get("properties")
             if isinstance(properties, Mapping) and isinstance(properties.get(name), Mapping):
                 found: Schema = properties[name]
                 return found
-        for one in self._variants(schema):
+        for one in self._book.variants(schema):
             extra = one.get("additionalProperties")
             if isinstance(extra, Mapping):
                 return extra
@@ -261,7 +264,7 @@ class WireValues:
 
         `counted` means that elements have brackets of their own, so that one text is no list.
         """
-        variants = self._variants(schema) if depth < _DEEPEST else ({},)
+        variants = self._book.variants(schema) if depth < _DEEPEST else ({},)
         readings = [self._shaped(variant, tree, depth) for variant in variants]
         if counted and isinstance(tree, list):
             readings.sort(key=lambda value: isinstance(value, list))
@@ -304,30 +307,6 @@ class WireValues:
             with suppress(ValueError, RecursionError):
                 yield json.loads(text)
         yield text
-
-    def _variants(self, schema: Schema) -> tuple[Schema, ...]:
-        if id(schema) not in self._kept:
-            found = tuple(islice(self._alternatives(schema, _DEEPEST), _BRANCHES))
-            self._kept[id(schema)] = (schema, found)
-        return self._kept[id(schema)][1]
-
-    def _alternatives(self, schema: Schema, depth: int) -> Iterator[Schema]:
-        resolved = self._book.resolve(schema)
-        branches = self._branches(resolved) if depth else []
-        own = {key: part for key, part in resolved.items() if key not in ("oneOf", "anyOf")}
-        for branch in branches:
-            for variant in self._alternatives(branch, depth - 1):
-                yield {**variant, **_joined(own, variant)}
-        if not branches:
-            yield resolved
-
-    def _branches(self, schema: Schema) -> list[Schema]:
-        return [*(schema.get("oneOf") or ()), *(schema.get("anyOf") or ())]
-
-
-def _joined(own: Schema, variant: Schema) -> dict[str, Any]:
-    properties = {**(variant.get("properties") or {}), **(own.get("properties") or {})}
-    return {**own, "properties": properties} if properties else dict(own)
 
 
 def tree_of(name: str, pairs: Sequence[tuple[str, str]]) -> Tree | list[str] | None:

@@ -28,11 +28,18 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.python_functions import FunctionTool
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
+from orchestrator.messages.observed import MODES, Mode
 from orchestrator.runtime.defaults import default_approval_keys, default_routers, default_tools
 from orchestrator.runtime.retention_rounds import keep_retention
 from orchestrator.runtime.worker import introduce, load_catalog, workflow_runner
 from orchestrator.settings import Settings, load_policy, load_settings
-from orchestrator.workflows import RollbackWorkflow, SweepWorkflow
+from orchestrator.temporal.session_service import SessionService
+from orchestrator.workflows import (
+    RollbackWorkflow,
+    SessionCallWorkflow,
+    SessionWorkflow,
+    SweepWorkflow,
+)
 from orchestrator.workflows.saga_desk import SagaRouting
 
 _POLL: Final = timedelta(seconds=70)
@@ -62,6 +69,7 @@ class OrchestratorPlugin(SimplePlugin):
         functions: Sequence[FunctionTool[Any, Any]] = (),
         store: str | Path | None = None,
         settings: Settings | None = None,
+        mode: Mode = "guard",
     ) -> None:
         """Prepare the plugin; nothing is read until a worker is created.
 
@@ -74,13 +82,18 @@ class OrchestratorPlugin(SimplePlugin):
                 one machine; None: the store of the settings.
             settings: all other settings; None: those of the ORCHESTRATOR_* variables. The task
                 queue is the worker's.
+            mode: of sagas that state none. `observe` makes their calls as they are, and only
+                records what a guard would have done; ORCHESTRATOR_OBSERVE=true only allows that.
         """
         super().__init__("orchestrator.OrchestratorPlugin")
+        if mode not in MODES:
+            raise UsageError(f"{mode!r} is no mode of sagas; use one of: {', '.join(MODES)}")
         self._specs = (specs,) if isinstance(specs, str | Path) else tuple(specs)
         self._overlays = tuple(overlays)
         self._functions = tuple(functions)
         self._store = store
         self._settings = settings
+        self._mode = mode
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
         """Add the workflows, activities and interceptors of sagas to a worker.
@@ -94,10 +107,13 @@ class OrchestratorPlugin(SimplePlugin):
         _check_versioning(config)
         settings = self._settings_of(config["task_queue"])
         client = client_for_records(config["client"])
-        parts = _Parts(settings, client, self._functions)
+        parts = _Parts(settings, client, self._functions, observes=self._mode == "observe")
         config["client"] = client
         config["activities"] = [*config.get("activities", ()), *parts.activities()]
-        config["workflows"] = [*config.get("workflows", ()), RollbackWorkflow, SweepWorkflow]
+        ours = (RollbackWorkflow, SweepWorkflow, SessionWorkflow, SessionCallWorkflow)
+        config["workflows"] = [*config.get("workflows", ()), *ours]
+        services = config.get("nexus_service_handlers", ())
+        config["nexus_service_handlers"] = [*services, SessionService()]
         config["workflow_runner"] = workflow_runner(config.get("workflow_runner"))
         added = [LockedCalls(), _ServedSagas(parts)]
         config["interceptors"] = [*config.get("interceptors", ()), *added]
@@ -148,9 +164,15 @@ class _Parts:
     """Dependencies of the activities of one worker."""
 
     def __init__(
-        self, settings: Settings, client: Client, functions: Sequence[FunctionTool[Any, Any]]
+        self,
+        settings: Settings,
+        client: Client,
+        functions: Sequence[FunctionTool[Any, Any]],
+        *,
+        observes: bool,
     ) -> None:
         self.settings = settings
+        self.observes = observes
         self.client = client
         self.catalog: Catalog = load_catalog(settings, functions)
         self.store: Store = store_of(settings)
@@ -172,6 +194,8 @@ class _Parts:
             approval_keys=default_approval_keys(self.settings),
             observations=self.store.observations,
             serves_sagas=True,
+            may_observe=self.observes or self.settings.observe,
+            observes_sagas=self.observes,
         )
 
     @asynccontextmanager

@@ -23,9 +23,6 @@ async def running_temporal(folder: Path) -> AsyncIterator[Client]:
 
     Args:
         folder: for the server's log, temporal.log.
-
-    Raises:
-        ServiceUnavailable: the server is not installed, or does not start.
     """
     port = Ports.free().temporal
     with private_file(folder / "temporal.log").open("wb") as log:

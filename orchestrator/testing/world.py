@@ -22,6 +22,8 @@ from orchestrator.activities.boundary import (
 from orchestrator.activities.cancel_review import CancelReview, approved_as
 from orchestrator.activities.catalog_activities import CatalogActivities, await_key
 from orchestrator.activities.kept_messages import KeptMessages
+from orchestrator.activities.observe_activities import ObserveActivities
+from orchestrator.activities.offer_activities import OfferActivities
 from orchestrator.activities.plan_activities import PlanActivities
 from orchestrator.activities.planning_activities import HandOverActivities
 from orchestrator.activities.prepare_activities import PrepareActivities
@@ -45,6 +47,7 @@ from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
 from orchestrator.messages.mission import BegunPlan
 from orchestrator.messages.mission_policy import BeginInput, CatalogPin, MissionPolicy
+from orchestrator.messages.observed import ObservedCall, ObserveInput
 from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
 from orchestrator.messages.plan_preview import PlanInput, PlanPreview, PlanReview, PlanReviewInput
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
@@ -71,6 +74,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.one_step import inside_wall
 from orchestrator.planning.planner import PlannedStep, as_planned
+from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.orders import MOST_EFFECTS, Order
@@ -183,15 +187,7 @@ class FakeWorld:
         policy: MissionPolicy | None = None,
         approval_keys: ApprovalKeys | None = None,
     ) -> None:
-        """Create a world.
-
-        Args:
-            client: the client of the missions' server.
-            tools: the tools of the missions.
-            pii: the vault; empty by default.
-            policy: the worker's policy; missions may only tighten it.
-            approval_keys: the worker's keys; with keys, decisions must be signed.
-        """
+        """Create a world; with approval keys, decisions must be signed."""
         made = tools if isinstance(tools, Catalog) else Catalog({}, {t.name: t for t in tools})
         self.catalog = made
         self.calls: list[FakeCall] = []
@@ -207,6 +203,8 @@ class FakeWorld:
         """True if a leg without orders may have an effect only with a person's approval."""
         self.wants_proof = False
         """True if a leg without orders must read something, as with a real worker."""
+        self.may_observe = False
+        """True, before `govern`, if the worker lets calls run without guards."""
         self.model_problems: dict[str, str] = {}
         """Reasons why models are unavailable, by name."""
         self._holds: dict[tuple[str, str], Hold] = {}
@@ -229,7 +227,9 @@ class FakeWorld:
 
     def govern(self, policy: MissionPolicy, approval_keys: ApprovalKeys | None = None) -> None:
         """Set the worker's policy and the keys of signed decisions."""
-        self._authority = Authority(policy, approval_keys, serves_sagas=True)
+        self._authority = Authority(
+            policy, approval_keys, serves_sagas=True, may_observe=self.may_observe
+        )
         self._prepare = _Prepare(
             self, self._catalogs, self._wire, authority=self._authority, grants=self.grants
         )
@@ -339,9 +339,11 @@ class FakeWorld:
             self._check_model,
             self._discover_tools,
             CatalogActivities(self.catalog, self.catalogs).await_state,
+            OfferActivities(self.catalogs, Router).offer_tools,
             self._prepare_call,
             self._prepare_overcharge,
             self._invoke_tool,
+            self._observe_call,
             self._rollback.collect_ledger,
             self._rollback.read_rollback,
             self._rollback.conclude_mission,
@@ -500,6 +502,15 @@ class FakeWorld:
         outcome = with_cancel_arguments(self.catalog, tool, call, outcome)
         return await self._kept.shortened(outcome, call)
 
+    @activity.defn(name=names.OBSERVE_CALL)
+    async def _observe_call(self, wanted: ObserveInput) -> ObservedCall:
+        await self._enter(names.OBSERVE_CALL, wanted.tool, wanted)
+        observing = _Observe(
+            self._catalogs, self._wire, self.grants, authority=self._authority, kept=self._kept
+        )
+        observing.play = lambda: _next(self._outcomes, wanted.tool)
+        return await observing.observe_call(wanted)
+
     @activity.defn(name=names.COMPENSATE)
     async def _compensate(self, wanted: CompensateInput) -> CompensationOutcome:
         tool = wanted.obligation.tool
@@ -549,6 +560,21 @@ class _Prepare(PrepareActivities):
             changes = {"orders": (every,), "covered": (every,), "effects": ()}
             wanted = wanted.model_copy(update=changes)
         return await super()._checked(wanted, catalog, tool)
+
+
+class _Observe(ObserveActivities):
+    """Observes calls whose answers are scripted."""
+
+    play: Callable[[], PlayCall | None]
+
+    async def _sent_once(
+        self, catalog: Catalog, tool: Tool, call: ToolCall, attempts: int
+    ) -> ToolOutcome:
+        played = self.play() or _went_well(call)
+        if isinstance(played, Exception):
+            raise played.with_traceback(None)
+        outcome = await played(call) if callable(played) else played
+        return with_cancel_arguments(catalog, tool, call, outcome)
 
 
 class _ScriptedPlans:

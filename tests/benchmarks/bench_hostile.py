@@ -33,6 +33,8 @@ _TIMES = 3
 _SECRET = "key\\live\\51HxQ9aVeryLongSecretTokenValue"
 _NODE: JsonObject = {"$ref": "#/components/schemas/Node"}
 _NOW = datetime(2026, 12, 1)
+_HANGING = ("turtle report", "beetle list")
+"""What is read at the providers that never answer."""
 
 
 class _Answer(NamedTuple):
@@ -74,6 +76,8 @@ _ANSWERS = {
     "64 kB of backslashes": _Answer(_json({"text": "\\" * 32_000})),
     "1 MB of %5c": _Answer(_json({"text": "%5c" * 330_000})),
     "300,000 numbers": _Answer(_json([1] * 300_000), _NUMBERS),
+    "333,000 empty lists": _Answer(b"[" + b"[]," * 332_000 + b"[]]"),
+    "19,000 empty lists": _Answer(b"[" + b"[]," * 19_000 + b"[]]"),
     "4,000 members that may be prices": _Answer(_json({f"k{n}": n for n in range(4_000)})),
     "1,000 cookies": _Answer(
         b"{}", headers=tuple((b"set-cookie", f"c{n}=1; Path=/".encode()) for n in range(1_000))
@@ -93,6 +97,7 @@ def run() -> list[Figure]:
     held = {**asyncio.run(_by_answers()), **{name: _by_goal(goal) for name, goal in _GOALS.items()}}
     note = f"goal under {_GOAL_MS:g}; the longest hold of the event loop"
     alone, beside = asyncio.run(bystanders(hanging=20, slots=10))
+    _, next_to_two = asyncio.run(bystanders(hanging=20, slots=10, providers=2))
     return [
         *(
             Figure(name=f"hostile: {name}", value=value * 1e3, unit="ms", note=note)
@@ -100,15 +105,16 @@ def run() -> list[Figure]:
         ),
         Figure(name="hostile: a bystander's mission, alone", value=alone, unit="s"),
         Figure(name="hostile: next to 20 hanging calls, 10 slots", value=beside, unit="s"),
+        Figure(name="hostile: next to 20 calls of each of two", value=next_to_two, unit="s"),
     ]
 
 
-async def bystanders(*, hanging: int, slots: int) -> tuple[float, float]:
-    """Return the seconds of one provider's mission, alone and while calls of another one hang."""
+async def bystanders(*, hanging: int, slots: int, providers: int = 1) -> tuple[float, float]:
+    """Return the seconds of one provider's mission, alone and while calls of others hang."""
     hangs = asyncio.Event()
 
     async def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.host == "127.0.0.2":
+        if request.url.host != "127.0.0.1":
             await hangs.wait()
         headers = {"content-type": "application/json"}
         return httpx.Response(200, headers=headers, stream=httpx.ByteStream(b"{}"))
@@ -121,13 +127,14 @@ async def bystanders(*, hanging: int, slots: int) -> tuple[float, float]:
         http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
         tools = ToolClient(secrets=MemorySecrets(), pii=MemoryPii(), http=http)
         async with running_temporal(folder) as temporal, tools:
-            (worker,) = build(temporal, settings, catalog=_two_providers(), agents=(), tools=tools)
+            (worker,) = build(temporal, settings, catalog=_providers(), agents=(), tools=tools)
             async with worker:
                 missions = MissionClient(temporal, settings)
                 await _seconds_of(missions)
                 alone = await _seconds_of(missions)
-                for _ in range(hanging):
-                    await missions.start(MissionRequest(goal="Read the turtle report"))
+                for what in _HANGING[:providers]:
+                    for _ in range(hanging):
+                        await missions.start(MissionRequest(goal=f"Read the {what}"))
                 await asyncio.sleep(_SETTLED_S)
                 beside = await _seconds_of(missions)
                 hangs.set()
@@ -141,12 +148,13 @@ async def _seconds_of(missions: MissionClient) -> float:
     return time.perf_counter() - began
 
 
-def _two_providers() -> Catalog:
+def _providers() -> Catalog:
     return Catalog.from_documents(
         {
             name: _document(name, f"http://{host}", what)
             for name, host, what in (
-                ("turtles", "127.0.0.2", "turtle report"),
+                ("turtles", "127.0.0.2", _HANGING[0]),
+                ("beetles", "127.0.0.3", _HANGING[1]),
                 ("rabbits", "127.0.0.1", "rabbit note"),
             )
         }
@@ -195,7 +203,7 @@ async def _held(answer: _Answer) -> float:
             )
         )
     )
-    secrets = MemorySecrets({"shop_key": _SECRET})
+    secrets = MemorySecrets({"shop__key": _SECRET})
     async with ToolClient(secrets=secrets, pii=MemoryPii(), http=http) as tools:
         for _ in range(_TIMES):
             async with _watched() as beats:

@@ -22,13 +22,14 @@ from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
 from orchestrator.testing.postgres import PostgresServer
 from tests.benchmarks.figure import Figure, NothingToMeasure
-from tests.benchmarks.missions import own_trip
+from tests.benchmarks.missions import guarded_trip, own_trip
 from tests.benchmarks.missions.author_lines import author_lines
 from tests.benchmarks.missions.competitors import (
     PEERS,
     Bare,
     Competitor,
     Embedded,
+    Guarded,
     Ours,
     Program,
     own_python,
@@ -95,6 +96,14 @@ class _Track:
         where = {"SANDBOX_URL": f"http://127.0.0.1:{calls_port}", "PEERS_KEYED": "1"}
         self._programs = [
             Program("temporal", own_python(), [stack.address], self._folder, **where),
+            Program(
+                "guarded",
+                own_python(),
+                [stack.address],
+                self._folder,
+                **stack.credentials,
+                **stack.environment,
+            ),
             *(
                 Program(name, python, [postgres.create_database()], self._folder, **where)
                 for name in _PEERS[1:]
@@ -105,10 +114,11 @@ class _Track:
         for program in self._programs:
             await program.start()
         client = await self._stack.client()
-        bare, *others = self._programs
+        bare, guarded, *others = self._programs
         return [
             Ours(self._stack, client),
             Bare(self._stack, client.temporal, bare),
+            Guarded(self._stack, client, guarded),
             *(Embedded(program, self._postmaster) for program in others),
         ]
 
@@ -144,33 +154,27 @@ async def _killed(
         KillingProxy(stack.sandbox_url, port) as proxy,
         _Track(stack, python, postgres, port) as systems,
     ):
-        found = await crash_everywhere(systems, sandbox, proxy, tell)
+        # The witness knows the calls of a saga by its id: `chaos run --workflow` kills its worker.
+        killed = [one for one in systems if not isinstance(one, Guarded)]
+        found = await crash_everywhere(killed, sandbox, proxy, tell)
     return _crashes(found)
 
 
 async def _recorded(client: MissionClient) -> list[Figure]:
-    """What history has of one whole trip: the mission and its legs."""
-    events = size = tasks = 0
-    mission = await anext(
-        one
-        async for one in client.temporal.list_workflows(
-            f"WorkflowType = '{names.MISSION_WORKFLOW}' AND ExecutionStatus = 'Completed'"
-        )
-    )
-    async for one in client.temporal.list_workflows(f"WorkflowId STARTS_WITH '{mission.id}'"):
-        if one.id != mission.id and names.mission_of(one.id) != mission.id:
-            continue
-        history = await client.temporal.get_workflow_handle(one.id).fetch_history()
-        events += len(history.events)
-        size += sum(event.ByteSize() for event in history.events)
-        tasks += sum(
-            event.HasField("workflow_task_completed_event_attributes") for event in history.events
-        )
-    return [
-        Figure(name="ours, events of a trip", value=events, unit="events"),
-        Figure(name="ours, workflow tasks of a trip", value=tasks, unit="tasks"),
-        Figure(name="ours, history of a trip", value=size / 1000, unit="kB"),
-    ]
+    """What history has of one whole trip."""
+    figures = []
+    for name, kind in (("ours", names.MISSION_WORKFLOW), ("guarded", "GuardedTrip")):
+        query = f"WorkflowType = '{kind}' AND ExecutionStatus = 'Completed'"
+        found = await anext(aiter(client.temporal.list_workflows(query)))
+        events = (await client.temporal.get_workflow_handle(found.id).fetch_history()).events
+        tasks = [e for e in events if e.HasField("workflow_task_completed_event_attributes")]
+        size = sum(event.ByteSize() for event in events)
+        figures += [
+            Figure(name=f"{name}, events of a trip", value=len(events), unit="events"),
+            Figure(name=f"{name}, workflow tasks of a trip", value=len(tasks), unit="tasks"),
+            Figure(name=f"{name}, history of a trip", value=size / 1000, unit="kB"),
+        ]
+    return figures
 
 
 def _times(found: dict[str, Times]) -> list[Figure]:
@@ -204,7 +208,8 @@ def _lines() -> list[Figure]:
     """What an author writes: for the peers with the calls of the providers, which ours reads."""
     calls = author_lines(PEERS / "provider_calls.py")
     peers = {name: author_lines(PEERS / f"on_{name}.py") + calls for name in _PEERS}
-    written = {"ours": author_lines(Path(own_trip.__file__)), **peers}
+    own = {"ours": own_trip, "guarded": guarded_trip}
+    written = {name: author_lines(Path(str(one.__file__))) for name, one in own.items()} | peers
     return [
         Figure(name=f"{system}, lines of code", value=lines, unit="lines")
         for system, lines in written.items()

@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.chaos_run import RunJudge, RunOptions, Seen
-from orchestrator.chaos.conductor import Conductor
+from orchestrator.chaos.conductor import Conductor, Missions
 from orchestrator.chaos.fault_injector import VaultChanges
 from orchestrator.chaos.scenarios.plan import Interruption, InterruptionMoment, MissionScript
 from orchestrator.chaos.verdicts.evidence import Account
@@ -171,7 +171,7 @@ async def _verdict(stack: Stack, scripts: dict[str, list[MissionScript]]) -> Cha
 
             settings = stack.settings.model_copy(update={"task_queue": queue})
             theirs = MissionClient(client.temporal, settings)
-            conductor = Conductor(theirs, sandbox, settle_within_s=120, on_end=wake)
+            conductor = Conductor(Missions(theirs, sandbox), settle_within_s=120, on_end=wake)
             return await conductor.play_all(scripts[queue], at_once=4)
 
         async with Approver(client, every) as approver:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -13,67 +14,24 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.durable_exec.temporal import PydanticAIPlugin
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.openai_agents import ModelActivityParameters, OpenAIAgentsPlugin
-from temporalio.openai_agents.testing import ResponseBuilders, TestModel, TestModelProvider
+from temporalio.openai_agents.testing import TestModelProvider
 from temporalio.worker import Replayer, Worker
 
 from orchestrator import Catalog, ReadTools
 from orchestrator.core.errors import UsageError
 from orchestrator.sandbox import FaultRule
 from orchestrator.temporal import OrchestratorPlugin
-from tests.guarded_examples import all_approved, example, saga_of
+from orchestrator.testing import eventually
+from tests.guarded_examples import all_approved, approve_next, example, saga_of
+from tests.scripted_openai import Scripted
+from tests.scripted_waiter import REQUEST, Waiter
 
 if TYPE_CHECKING:
-    from agents import ModelResponse as OpenAIResponse
-
     from orchestrator.client.mission_client import MissionClient
     from orchestrator.runtime.devserver import Stack
     from tests.integration.conftest import Witness
-
-DAY = (date.today() + timedelta(days=7)).isoformat()
-REQUEST = f"Reserve a table in Lisbon on {DAY}"
-PERSON = {"traveler_name": "pii:traveler_name", "traveler_phone": "pii:traveler_phone"}
-SEARCH = {"city": "Lisbon", "date": DAY}
-
-
-class Waiter:
-    """A scripted model: it searches, reserves the first tables, and says what came of it."""
-
-    def __init__(self, tables: int = 1) -> None:
-        self.tables = tables
-        self.offered: list[list[str]] = []
-        self.results: list[str] = []
-
-    def next(self, offered: list[str], results: list[str]) -> list[tuple[str, dict[str, Any]]]:
-        """Return the next calls; none: it is done."""
-        self.offered.append(offered)
-        self.results = results
-        if not results:
-            return [("dining_search_tables", SEARCH)]
-        if len(results) > 1:
-            return []
-        slots = [one["table_slot_id"] for one in json.loads(results[0])["tables"]]
-        return [
-            ("dining_reserve_table", {"table_slot_id": slot, "reason": "asked for", **PERSON})
-            for slot in slots[: self.tables]
-        ]
-
-    # -- as pydantic-ai asks it ---------------------------------------------------------------
-
-    def as_model(self) -> FunctionModel:
-        def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-            parts = [part for message in messages for part in message.parts]
-            results = [p.model_response_str() for p in parts if isinstance(p, ToolReturnPart)]
-            wanted = self.next([tool.name for tool in info.function_tools], results)
-            if not wanted:
-                return ModelResponse(parts=[TextPart("; ".join(results[1:]) or "done")])
-            return ModelResponse(parts=[ToolCallPart(name, given) for name, given in wanted])
-
-        return FunctionModel(answer)
-
 
 # -- pydantic-ai ----------------------------------------------------------------------------------
 
@@ -192,33 +150,6 @@ async def test_an_agent_without_a_workflow_may_change_nothing(stack: Stack) -> N
 # -- OpenAI Agents --------------------------------------------------------------------------------
 
 
-class Scripted(TestModel):
-    """Asks the script, as the SDK of OpenAI asks a model."""
-
-    def __init__(self, waiter: Waiter) -> None:
-        super().__init__(lambda: ResponseBuilders.output_message("done"))
-        self.waiter = waiter
-
-    async def get_response(
-        self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
-    ) -> OpenAIResponse:
-        tools = kwargs.get("tools") or args[1]
-        results = [str(one["output"]) for one in input if _is_output(one)]
-        wanted = self.waiter.next([tool.name for tool in tools], results)
-        if not wanted:
-            return ResponseBuilders.output_message("; ".join(results[1:]) or "done")
-        made = [
-            ResponseBuilders.tool_call(json.dumps(given), name, call_id=f"{len(results)}-{at}")
-            for at, (name, given) in enumerate(wanted)
-        ]
-        made[0].output[:] = [one.output[0] for one in made]
-        return made[0]
-
-
-def _is_output(one: Any) -> bool:
-    return isinstance(one, dict) and one.get("type") == "function_call_output"
-
-
 @asynccontextmanager
 async def butler(stack: Stack, waiter: Waiter, *, is_first: bool = True) -> AsyncIterator[Any]:
     """Yield the agent of the example, under way in its workflow with this model."""
@@ -252,3 +183,50 @@ async def test_an_agent_of_openai_has_a_card_for_each_of_its_calls_at_once(
 
     assert [card.tool for card in cards] == ["dining_reserve_table"] * 2
     assert len(await sandbox.live(saga_of(cards[0]))) == 2
+
+
+# -- after a death --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("agent", "workflow"), [("concierge", "Concierge"), ("butler", "Butler")])
+async def test_an_agent_whose_worker_dies_leaves_nothing_when_its_last_call_is_refused(
+    stack: Stack,
+    client: MissionClient,
+    sandbox: Witness,
+    monkeypatch: pytest.MonkeyPatch,
+    agent: str,
+    workflow: str,
+) -> None:
+    """The worker is killed between a call and its answer: nothing twice, and nothing left."""
+    # A worker imports a framework first, for a minute where the machine is busy.
+    monkeypatch.setattr("orchestrator.runtime.devserver._START_S", 200.0)
+    command = [sys.executable, "-m", "tests.agent_worker", agent]
+    variables = {"PYTHONPATH": os.getcwd()}
+    await sandbox.set_faults(
+        [FaultRule(operation_id="dining_reserve_table", kind="latency", delay_s=2, times=1)]
+    )
+    await stack.start_worker(agent, command=command, variables=variables)
+    handle = await client.temporal.start_workflow(
+        workflow, REQUEST, id=f"{agent}/{uuid4()}", task_queue=agent
+    )
+    saga = await approve_next(client, agent, "dining_reserve_table")
+
+    async def is_sent() -> bool:
+        asked = await sandbox.requests(saga)
+        return any(one["operation"] == "dining_reserve_table" for one in asked)
+
+    await eventually(is_sent)
+    await stack.kill(agent)
+    last = FaultRule(kind="status_before", status=409, request_prefix=f"{saga}.call-3.")
+    await sandbox.add_faults([last])
+    await stack.start_worker(agent, command=command, variables=variables)
+    async with all_approved(client, agent) as cards:
+        with pytest.raises(WorkflowFailureError):
+            await handle.result()
+    await stack.kill(agent)
+
+    assert [saga_of(card) for card in cards] == [saga]
+    assert await sandbox.live(saga) == []
+    assert await sandbox.duplicates(saga) == []
+    report = await client.rollback_report(saga)
+    assert [o.state for o in report.ledger.obligations] == ["cancelled", "void"]

@@ -153,7 +153,7 @@ async def test_a_model_splits_an_offsite_and_books_it(stack: Stack, sandbox: Wit
     ]
     assert asked == []
     assert result.uncovered == ()
-    assert result.plan_made_by.told == f"planned by the model {name}, corrected once"
+    assert result.plan_made_by.sentence == f"planned by the model {name}, corrected once"
     made = [effect["operation"] for effect in await sandbox.live(result.mission_id)]
     assert sorted(map(str, made)) == sorted(
         [

@@ -40,12 +40,13 @@ FOUND: Final = {
     "missions that are being rolled back": {"trip-rolls-back"},
     "missions that were rolled back": {"dinner-refused"},
     "missions that left something to an operator": {"dinner-parked"},
-    "missions that succeeded": {"team-dinner"},
+    "missions that succeeded": {"team-dinner", "tried-out"},
     "what one person asked for": {
         *("lisbon-trip", "which-flight", "dinner-parked", "trip-rolls-back", "dinner-refused"),
-        *("no-table", "dinner-cancelled", "team-dinner", "only-said"),
+        *("no-table", "dinner-cancelled", "team-dinner", "only-said", "tried-out"),
     },
     "running missions with a leg of one agent": {"lisbon-trip"},
+    "what is observed, not guarded": {"tried-out"},
     "a mission and its rollback": {"lisbon-trip"},
 }
 
@@ -71,6 +72,7 @@ async def test_each_documented_filter_finds_what_it_says(
         await scenes.waits_for_answer(),
         await scenes.waits_for_confirmation(),
         await scenes.rolls_back(),
+        await scenes.observed(),
     }
 
     async def found(query: str) -> set[str]:

@@ -185,13 +185,13 @@ async def test_a_call_that_stays_unclear_is_cancelled_if_it_happened(
     made = await event.send(call)
     at_once = await event.compensate(obligation)
     later = obligation.model_copy(update={"missing_for": SETTLES_AFTER})
-    taken_back = at_once or await event.compensate(later)
+    rolled_back_later = at_once or await event.compensate(later)
     happened = kind.endswith("after")
 
     assert made is None
     assert (at_once is not None) is happened
-    assert taken_back is not None
-    assert taken_back.state == ("cancelled" if happened else "void")
+    assert rolled_back_later is not None
+    assert rolled_back_later.state == ("cancelled" if happened else "void")
     assert event.effects() == (["create", "cancel"] if happened else [])
 
 
@@ -213,10 +213,10 @@ async def test_a_legs_own_cancel_that_is_lost_is_carried_out_once(
     event.lose(CANCEL, kind)
     lost = await event.send(noted)
     (unclear,) = held.cancelling(cancel.cancel).obligations
-    taken_back = await event.compensate(unclear)
+    rolled_back_later = await event.compensate(unclear)
 
     assert lost is None
-    assert taken_back is not None
-    assert taken_back.state == "cancelled"
+    assert rolled_back_later is not None
+    assert rolled_back_later.state == "cancelled"
     assert event.effects() == ["create", "cancel"]
     assert event.keys(CANCEL) == {"m.1-calendar.3"}

@@ -154,7 +154,9 @@ async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
     cancelled, _ = await asyncio.gather(newcomer.types(*rolls_back, "--json"), both())
     left = await newcomer.ledger()
     scripted = ("--yes", "--reason=wrong ticket")
-    taken_back = await newcomer.types("mission", "rollback", done.json["mission_id"], *scripted)
+    rolled_back_later = await newcomer.types(
+        "mission", "rollback", done.json["mission_id"], *scripted
+    )
     first = (await newcomer.ledger())[0]
 
     assert "Create a ticket" in planned.stdout
@@ -166,7 +168,7 @@ async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
         ["deleteTicket", "cancel"],
     ]
     assert left[1][2] == "cancelled"
-    assert taken_back.exit_code == 0, taken_back.stderr
+    assert rolled_back_later.exit_code == 0, rolled_back_later.stderr
     assert first == ["createTicket", "create", "cancelled"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -16,8 +16,11 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import ToolSaga
+    from orchestrator.client.retention import remove_observations
     from orchestrator.client.stores import store_of
     from orchestrator.confirmation.models import ConfirmationCard
+    from orchestrator.messages.leg import Question
+    from orchestrator.messages.mission_policy import OnFailure
     from orchestrator.messages.rollback import SweepReport
     from orchestrator.runtime.defaults import default_tools
     from orchestrator.runtime.worker import build
@@ -36,9 +39,10 @@ class Dinner:
     """A user's workflow: two tables, of which the second may be lost."""
 
     @workflow.run
-    async def run(self, day: str, second: str) -> dict[str, str]:
+    async def run(self, day: str, second: str, asks: bool) -> dict[str, str]:
         """Reserve a table, and one more where it is wanted."""
-        async with ToolSaga("dinner", requester="ana@example.com") as saga:
+        rule: OnFailure = "ask" if asks else "rollback"
+        async with ToolSaga("dinner", requester="ana@example.com", on_failure=rule) as saga:
             found: Any = await saga.call("dining_search_tables", {"city": "Lisbon", "date": day})
             slot = found["tables"][0]["table_slot_id"]
             table: Any = await saga.call("dining_reserve_table", {"table_slot_id": slot, **PERSON})
@@ -54,11 +58,11 @@ class Dinners:
         self.client = client
         self.task_queue = task_queue
 
-    async def start(self, *, second: str = "") -> WorkflowHandle[Any, Any]:
+    async def start(self, *, second: str = "", asks: bool = False) -> WorkflowHandle[Any, Any]:
         """Start one for next week."""
         day = (date.today() + timedelta(days=7)).isoformat()
         return await self.client.temporal.start_workflow(
-            Dinner.run, args=[day, second], id=f"dinner/{uuid4()}", task_queue=self.task_queue
+            Dinner.run, args=[day, second, asks], id=f"dinner/{uuid4()}", task_queue=self.task_queue
         )
 
     async def card(self, besides: str = "") -> ConfirmationCard:
@@ -123,6 +127,40 @@ async def test_a_saga_that_fails_cancels_at_the_provider(
     assert [o.state for o in report.ledger.obligations] == ["cancelled", "void"]
 
 
+@pytest.mark.parametrize("end", ["kept", "terminated"])
+async def test_a_saga_on_hold(
+    dinners: Dinners, sandbox: Witness, sweep_until_found: SweepUntilFound, end: str
+) -> None:
+    """What a person keeps is left alone by every sweep; a terminated hold is rolled back."""
+    dinner = await dinners.start(second="tbl_nosuchslot", asks=True)
+    card = await dinners.approve()
+    await dinners.approve(besides=card.confirmation_id)
+    saga = await saga_of(card)
+
+    async def look() -> Question | None:
+        asked = (await dinners.client.waiting()).questions
+        return next((one for one in asked if one.question_id.startswith(saga)), None)
+
+    question = await eventually(look)
+    assert question is not None and question.hold is not None
+    assert [one.tool for one in question.hold.standing] == ["dining_reserve_table"]
+    if end == "kept":
+        mission = dinners.client.get(saga)
+        await mission.answer(question.question_id, {"decision": "keep"}, answered_by="ana")
+        with pytest.raises(WorkflowFailureError):
+            await dinner.result()
+        assert saga not in (await dinners.client.sweep()).started
+        assert len(await sandbox.live(saga)) == 1
+    else:
+        await dinner.terminate()
+        await sweep_until_found(saga)
+
+        async def is_cancelled() -> bool:
+            return not await sandbox.live(saga)
+
+        await eventually(is_cancelled)
+
+
 @pytest.mark.parametrize("end", ["terminated", "deleted"])
 async def test_a_saga_whose_workflow_is_gone_is_swept(
     dinners: Dinners, sandbox: Witness, sweep_until_found: SweepUntilFound, end: str
@@ -146,6 +184,34 @@ async def test_a_saga_whose_workflow_is_gone_is_swept(
     await eventually(is_cancelled)
     assert len(held) == 1
     assert saga not in swept_early.started
+
+
+async def test_retention_spares_a_saga_whose_workflow_runs(dinners: Dinners, stack: Stack) -> None:
+    """Its stored answers and obligations are those of its workflow, which has another id."""
+    dinner = await dinners.start(second="tbl_nosuchslot")
+    card = await dinners.approve()
+    waiting = await dinners.card(besides=card.confirmation_id)
+    saga, later = await saga_of(card), datetime.now(UTC) + timedelta(days=90)
+
+    async def removed_later() -> tuple[str, ...]:
+        month, find = timedelta(days=30), store.workflow_of
+        temporal, seen = dinners.client.temporal, store.observations
+        return await remove_observations(temporal, seen, month, now=later, workflow_of=find)
+
+    with store_of(stack.settings) as store:
+        store.observations.put(saga, "a long answer", b"{}")
+        kept, workflows = store.observations.missions(), store.saga_workflows()
+        while_it_waits = await removed_later()
+        await dinners.approve(besides=card.confirmation_id)
+        with pytest.raises(WorkflowFailureError):
+            await dinner.result()
+        once_over = await removed_later()
+
+    assert saga in kept
+    assert dinner.id in workflows
+    assert saga not in while_it_waits
+    assert waiting.mission_id == saga
+    assert saga in once_over
 
 
 async def _delete(client: MissionClient, workflow_id: str) -> None:

@@ -242,9 +242,9 @@ def test_the_linter_knows_which_of_the_documents_tell_their_price(documents: Pat
     told = load_documents(documents)
     assert [f.code for f in lint(told) if f.code.startswith("ORC06")] == []
     text = yaml.safe_dump(told["till"]).replace(" in the smallest currency unit", "")
-    untold = {"till": yaml.safe_load(text)}
+    unread = {"till": yaml.safe_load(text)}
 
-    (finding,) = [f for f in lint(untold) if f.code.startswith("ORC06")]
+    (finding,) = [f for f in lint(unread) if f.code.startswith("ORC06")]
 
     assert finding.code == "ORC060"
     assert "x-orchet-minor-units" in finding.fix

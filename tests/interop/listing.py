@@ -75,7 +75,7 @@ NAMED: Final = Path(__file__).parent / "documents.json"
 
 
 def named() -> list[Listed]:
-    """The documents that docs/interop.md speaks of; their `file` is still to be given."""
+    """The documents that docs/testing.md speaks of; their `file` is still to be given."""
     return [Listed(file="", **entry) for entry in json.loads(NAMED.read_text(encoding="utf-8"))]
 
 

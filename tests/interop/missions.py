@@ -102,7 +102,7 @@ class Outcome:
 
 
 def scripts() -> list[Script]:
-    """The missions of docs/interop.md."""
+    """The missions of docs/testing.md."""
     return [Script(**one) for one in json.loads(SCRIPTS.read_text(encoding="utf-8"))]
 
 

@@ -15,6 +15,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import Finish, StepContext, StepDecision
+from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
@@ -64,16 +65,11 @@ class Scenes:
 
     async def incomplete(self) -> str:
         """A table that a planner only says is reserved: a worker of its own has that planner."""
-        queue = f"{self._prefix}only-says"
-        settings = self._settings.model_copy(update={"task_queue": queue})
-        async with AsyncExitStack() as running:
-            tools = await running.enter_async_context(default_tools(settings))
-            planner = OnlySays(Router)
-            for worker in build(self._client.temporal, settings, planner=planner, tools=tools):
-                await running.enter_async_context(worker)
-            own = Scenes(MissionClient(self._client.temporal, settings), self._sandbox, settings)
-            mission = await own._start(f"{self._prefix}only-said", TABLE)
-            return (await run_to_end(mission)).mission_id
+        return await self._at_own_worker("only-said", TABLE, planner=OnlySays(Router))
+
+    async def observed(self) -> str:
+        """A table that is reserved without a guard, at a worker that allows it."""
+        return await self._at_own_worker("tried-out", TABLE, observe=True)
 
     async def waits_for_answer(self) -> str:
         """A flight of which nobody has said when."""
@@ -140,11 +136,27 @@ class Scenes:
 
     # -- how --------------------------------------------------------------------------------------
 
-    async def _start(self, name: str, goal: str, *, budget: int | None = None) -> MissionHandle:
+    async def _at_own_worker(
+        self, name: str, goal: str, *, planner: Planner | None = None, observe: bool = False
+    ) -> str:
+        more = {"task_queue": f"{self._prefix}{name}", "observe": observe}
+        settings = self._settings.model_copy(update=more)
+        async with AsyncExitStack() as running:
+            tools = await running.enter_async_context(default_tools(settings))
+            for worker in build(self._client.temporal, settings, planner=planner, tools=tools):
+                await running.enter_async_context(worker)
+            own = Scenes(MissionClient(self._client.temporal, settings), self._sandbox, settings)
+            mission = await own._start(f"{self._prefix}{name}", goal, observe=observe)
+            return (await run_to_end(mission)).mission_id
+
+    async def _start(
+        self, name: str, goal: str, *, budget: int | None = None, observe: bool = False
+    ) -> MissionHandle:
         request = MissionRequest(
             goal=goal,
             mission_id=f"{self._prefix}{name}",
             requester=REQUESTER,
+            observe=observe,
             policy=MissionPolicy(),
             budget=None if budget is None else Money(amount=Decimal(budget), currency="EUR"),
         )

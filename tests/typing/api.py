@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import assert_type
 
@@ -47,6 +47,8 @@ from orchestrator import (
     Router,
     SagaState,
     Selection,
+    SessionHandle,
+    SessionResult,
     Settings,
     SigningKey,
     StepContext,
@@ -179,6 +181,15 @@ async def own_worker() -> Worker:
 async def reads() -> None:
     async with ReadTools(Catalog.load("specs/")) as tools:
         await pydantic_ai.Agent(name="mine").run("look", toolsets=[tools.toolset(tools=["*"])])
+
+
+async def session_calls(client: MissionClient) -> SessionResult:
+    """The calls of a loop outside of Temporal."""
+    session = await client.session(requester="ana@example.com", idle_limit=timedelta(hours=2))
+    assert_type(session, SessionHandle)
+    call_id = await session.begin("book", {"seat": "12A"}, key="seat")
+    assert_type(await client.session_handle(session.session_id).outcome(call_id), JsonValue)
+    return await session.complete()
 
 
 async def guarded_calls(before: SagaState | None) -> SagaState:

@@ -419,6 +419,7 @@ class Stage:
         policy: MissionPolicy | None = None,
         requester: str = "",
         read_only: bool = False,
+        observe: bool = False,
         orders: Iterable[Order] = (),
         carried: CarriedMission | None = None,
     ) -> Mission:
@@ -432,6 +433,7 @@ class Stage:
             policy=policy or MissionPolicy(call_timeout=timedelta(seconds=4), call_attempts=3),
             requester=requester,
             read_only=read_only,
+            observe=observe,
             orders=tuple(orders),
         )
         handle = await self.env.client.start_workflow(

@@ -115,7 +115,7 @@ async def test_a_key_that_is_refused_pauses_the_leg_until_it_is_taken(
     assert page.get(WAITING_FOR) in (["model"], None)
     assert leg.pause == pause
     assert pause.retried_at == pause.since + timedelta(seconds=15)
-    assert "401, it does not take the key; set OPENAI_API_KEY; retried at " in pause.told
+    assert "401, it does not take the key; set OPENAI_API_KEY; retried at " in pause.sentence
     assert result.status is MissionStatus.SUCCEEDED
     assert result.legs[0].pause is None
     assert states_of(result.ledger) == {"book_flight": "committed"}
@@ -259,7 +259,7 @@ async def test_a_pause_says_the_trouble_of_each_model_that_was_asked(
 
     pause = await mission.eventually(look)
     assert (await mission.end()).status is MissionStatus.SUCCEEDED
-    assert pause.told.startswith(
+    assert pause.sentence.startswith(
         "waits for the model provider: ollama:qwen3: 404, it has no such model; name one that it "
         "has; then openai:gpt-5: 401, it does not take the key; set OPENAI_API_KEY; retried at "
     )

@@ -244,7 +244,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             about = record.__dict__["temporal_workflow"]["workflow_id"].partition(".")[2]
-            told.append(f"{about or 'mission'}: {record.getMessage()} {record.__dict__['told']}")
+            told.append(f"{about or 'mission'}: {record.getMessage()} {record.__dict__['figures']}")
 
     logging.getLogger("orchestrator.missions").addHandler(handler := Lines())
     yield told

@@ -9,6 +9,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.catalog.declared_prices import PriceContract
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionResult, MissionStatus, after_rollback
@@ -19,9 +20,12 @@ from orchestrator.planning.models import CallTool, Finish, StepContext, StepDeci
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
+from tests.workflow.conftest import OPERATORS, TOOLS
 from tests.workflow.replays import replays_at_every_task
 
 if TYPE_CHECKING:
+    from temporalio.testing import WorkflowEnvironment
+
     from tests.workflow.conftest import Mission, Stage
 
 
@@ -40,6 +44,14 @@ def book(**arguments: str) -> CallTool:
 
 def ticket(seat: str = "12A") -> CallTool:
     return CallTool(tool="buy_ticket", arguments={"seat": seat})
+
+
+@pytest.fixture
+def world(workflow_env: WorkflowEnvironment) -> FakeWorld:
+    """The usual tools, whose contracts say that they cost nothing."""
+    free = {"price": PriceContract(is_free=True)}
+    tools = [tool.model_copy(update=free) for tool in TOOLS]
+    return FakeWorld(workflow_env.client, tools, policy=OPERATORS)
 
 
 @pytest.fixture

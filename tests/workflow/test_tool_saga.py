@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -25,6 +25,7 @@ from temporalio.worker import Replayer, Worker
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import Money, ToolCallFailed, ToolSaga
+    from orchestrator.adapters.storage.protocols import SentCall
     from orchestrator.client.waits import waits_in
     from orchestrator.confirmation.models import (
         Approve,
@@ -34,6 +35,7 @@ with workflow.unsafe.imports_passed_through():
         DecisionReceipt,
         Reject,
     )
+    from orchestrator.core.errors import StoreUnavailable
     from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
     from orchestrator.messages.rollback import RollbackReport
@@ -41,7 +43,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.runtime.worker import workflow_runner
     from orchestrator.saga.ledger import Ledger, Obligation
     from orchestrator.saga.outcome import ToolOutcome
-    from orchestrator.testing import FakeWorld, states_of
+    from orchestrator.testing import FakeWorld, fake_obligation, states_of
     from orchestrator.workflows import ALL_WORKFLOWS
     from orchestrator.workflows.saga_desk import SagaRouting
     from orchestrator.workflows.tool_saga import SagaState
@@ -367,6 +369,36 @@ async def test_continue_as_new_rolls_nothing_back(trips: Trips, world: FakeWorld
         await trip.result()
 
     assert [o.tool for o in world.compensated()] == ["book_hotel", "book_flight"]
+
+
+async def test_a_saga_that_was_reset_waits_for_the_store_as_it_fails(
+    trips: Trips, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The branch before had ended well, so that no sweep looks for its booking any more."""
+    world.answer("book_flight", NO_ROOM)
+    conclude, away = world.grants.conclude, [True] * 4
+
+    def fails(mission_id: str, *, but: Sequence[str] = (), durable: bool = False) -> None:
+        if away:
+            away.pop()
+            raise StoreUnavailable("the store", "it is away")
+        conclude(mission_id, but=but, durable=durable)
+
+    held = world.hold(names.INVOKE_TOOL, "book_flight")
+    trip = await trips.start(Wanted(["book_flight"]))
+    first_run = trip.first_execution_run_id or ""
+    async with held:
+        saga = names.saga_id("trip", trip.id, first_run)
+        of_saga = {"mission_id": saga, "workflow_id": trip.id, "origin": first_run}
+        made = fake_obligation(f"{saga}.call-9.1", tool="book_hotel").model_copy(update=of_saga)
+        world.grants.send(SentCall(made.key, saga, "before", (), Ledger(obligations=(made,))))
+        world.grants.conclude(saga)
+        monkeypatch.setattr(world.grants, "conclude", fails)
+    with pytest.raises(WorkflowFailureError):
+        await trip.result()
+
+    assert not away
+    assert [o.tool for o in world.compensated()] == ["book_hotel"]
 
 
 async def test_a_timeout_of_the_caller_abandons_no_call(trips: Trips, world: FakeWorld) -> None:

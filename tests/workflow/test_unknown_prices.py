@@ -96,18 +96,18 @@ async def test_without_a_budget_nothing_is_said(stage: Stage, world: FakeWorld) 
     await mission.end()
 
 
-async def test_a_standing_approval_does_not_cover_an_unknown_price(
-    stage: Stage, world: FakeWorld
+@pytest.mark.parametrize("budget", [None, EIGHTY], ids=["no budget", "a budget"])
+async def test_no_standing_approval_covers_an_unknown_price(
+    stage: Stage, budget: Money | None
 ) -> None:
-    """One without an amount covers it where there is no budget; with one a person decides."""
+    """A person decides, also where the approval names no amount."""
     policy = MissionPolicy(confirmation=STANDING)
+    mission = await stage.start_leg(
+        "north", unpriced(), goal="a pass of of-1", policy=policy, budget=budget
+    )
+    await mission.approve(await mission.card("north"))
 
-    free = await stage.run_leg("north", unpriced(), goal="a pass of of-1", policy=policy)
-    bound = await stage.start(goal="a pass of of-1", policy=policy, budget=EIGHTY)
-    await bound.approve(await bound.card("north"))
-
-    assert free.ledger.obligations[0].confirmed_by == "policy:any"
-    assert (await bound.end()).ledger.obligations[0].confirmed_by == "ada@example.com"
+    assert (await mission.end()).ledger.obligations[0].confirmed_by == "ada@example.com"
 
 
 async def test_a_tool_that_asks_nobody_asks_when_its_price_is_unknown(

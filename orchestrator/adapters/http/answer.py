@@ -31,6 +31,8 @@ from orchestrator.core.received_files import (
 from orchestrator.core.record import JsonObject
 
 _MAX_DEPTH = 100
+_MAX_LISTS = 20_000
+"""Lists in an answer: the parser makes more of them only while nothing else can run."""
 _LARGE_BYTES = 65_536
 _LARGE_VALUES = 2_000
 _LARGE_LEVELS = 30
@@ -129,7 +131,7 @@ async def read_answer(
         counts = _is_file(bare) and encoding.strip().lower() in ("", "identity")
         raw = await _raw_body(response, _MAX_COUNTED if counts else kept_bytes, kept_bytes)
         if raw.content is None:
-            file = _unkept(bare, raw.size, raw.digest, max_file_bytes, masked)
+            file = _unstored(bare, raw.size, raw.digest, max_file_bytes, masked)
             return replace(bare, value=file, body=file, is_empty=False)
         data = await _in_thread_if_large(
             len(raw.content), _decompressed, raw.content, encoding, kept_bytes
@@ -193,7 +195,9 @@ def _with_body(
     """Return the answer with its body, read by the content type or else by its first byte."""
     charset = _charset(bare.header("content-type"))
     says_json = is_json(bare.content_type)
-    if says_json or (sniff and data.lstrip()[:1] in (b"{", b"[")):
+    looks_like_json = says_json or (sniff and data.lstrip()[:1] in (b"{", b"["))
+    too_many = looks_like_json and data.count(b"[") > _MAX_LISTS
+    if looks_like_json and not too_many:
         with contextlib.suppress(ValueError, RecursionError):
             repeated: dict[str, bool] = {}
             value = _parsed(data, charset, repeated)
@@ -202,25 +206,26 @@ def _with_body(
         text = data.decode("latin-1")
         if len(data) > max_file_bytes:
             digest = hashlib.sha256(data).hexdigest()
-            file = _unkept(bare, len(data), digest, max_file_bytes, masked)
+            file = _unstored(bare, len(data), digest, max_file_bytes, masked)
             return replace(bare, value=text, body=file, is_empty=False)
-        described = unkept_file(described_file(bare, data, masked), "it is of no mission")
+        described = unstored_file(described_file(bare, data, masked), "it is of no mission")
         return replace(bare, value=text, body=described, is_empty=False, file=data)
     text = _whole(data.decode(charset, errors="replace"))
     fault = f"the body is not valid {bare.content_type}" if says_json else None
+    fault = f"the answer has more than {_MAX_LISTS:,} lists" if too_many else fault
     return replace(bare, value=text, body=text, is_text=True, is_empty=False, fault=fault)
 
 
-def _unkept(
+def _unstored(
     bare: Answer, size: int, digest: str, most: int, masked: Callable[[str], str]
 ) -> JsonValue:
-    return unkept_file(
+    return unstored_file(
         _described(bare, PREFIX + digest, size, masked),
         f"it is larger than {most:,} bytes, the most that is kept of a file",
     )
 
 
-def unkept_file(file: ReceivedFile, why: str) -> JsonObject:
+def unstored_file(file: ReceivedFile, why: str) -> JsonObject:
     """Return the description of a file that is not stored, identified by its digest."""
     described = {name: value for name, value in file.as_answer().items() if name != FILE}
     return {**described, "sha256": digest_of(file.handle), "not_kept": why}

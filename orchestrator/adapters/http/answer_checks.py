@@ -58,6 +58,7 @@ class AnswerChecks:
         *,
         has_key: bool,
         within_s: float,
+        is_checked: bool = True,
     ) -> ToolOutcome:
         """Return the outcome of a call; *unknown* if its answer is too costly to check.
 
@@ -68,9 +69,12 @@ class AnswerChecks:
             mask: hides the values that were sent.
             has_key: True if the call carried an idempotency key.
             within_s: time limit for the check of a large answer, including its wait for a process.
+            is_checked: False to take a small answer's shape as it is.
         """
         if not answer.is_large:
-            return outcome_of(endpoint, arguments, answer, mask, has_key=has_key)
+            return outcome_of(
+                endpoint, arguments, answer, mask, has_key=has_key, is_checked=is_checked
+            )
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_PROCESSES, thread_name_prefix="answer-checks")
         job = (arguments, replace(answer, file=None), mask, has_key)

@@ -164,6 +164,7 @@ Origin = tuple[str, str, int]
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
+_HOST = re.compile(r"[\w.:-]+")
 SETTING = "ORCHESTRATOR_SERVER_VARIABLES"
 ServerVariables = Mapping[str, Mapping[str, str]]
 """Values of server variables by document name."""
@@ -223,9 +224,12 @@ def origin_of(url: str) -> Origin | None:
         _ = httpx.URL(f"{parts.scheme}://{parts.netloc}").host
     except (ValueError, httpx.InvalidURL):
         return None
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or parts.username is not None:
+    if parts.scheme not in _DEFAULT_PORTS or parts.username is not None:
         return None
-    return parts.scheme, parts.hostname, port if port is not None else _DEFAULT_PORTS[parts.scheme]
+    host = parts.hostname or ""
+    if not _HOST.fullmatch(host):
+        return None
+    return parts.scheme, host, port if port is not None else _DEFAULT_PORTS[parts.scheme]
 
 
 def _server_url(server: DocumentNode, configured: ServerVariables) -> str:

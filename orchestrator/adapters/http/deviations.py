@@ -27,6 +27,7 @@ _EXTRA: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
 _MISSING: Final = frozenset({"required", "dependentRequired"})
 _WORDS: Final = frozenset({"enum", "const"})
 _TROUBLES: Final = frozenset({"error", "errors"})
+_WHOLE: Final = re.compile(r"-?[0-9]{1,300}", re.ASCII)
 _METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 
 Uses = tuple[frozenset[str], frozenset[str], dict[str, frozenset[str]]]
@@ -66,6 +67,8 @@ class UsedParts:
         property, a word, a boolean.
         """
         steps = [step for step in breach.absolute_path if isinstance(step, str)]
+        if steps and _identifies(steps[-1]) and _is_digits(breach):
+            return True
         if any(self.is_used(step) for step in steps):
             return False
         kind = breach.validator
@@ -95,6 +98,14 @@ class UsedParts:
         return not branches or any(
             all(self.is_harmless(nested) for nested in one) for one in branches.values()
         )
+
+
+def _is_digits(breach: ValidationError) -> bool:
+    """Return True for digits as a text where a whole number is declared, as for an int64."""
+    value, declared = breach.instance, breach.validator_value
+    wanted = declared if isinstance(declared, list) else [declared]
+    is_whole = breach.validator == "type" and "integer" in wanted
+    return is_whole and isinstance(value, str) and _WHOLE.fullmatch(value) is not None
 
 
 def _extra(breach: ValidationError) -> Iterator[str]:

@@ -14,7 +14,7 @@ from orchestrator.adapters.http.destinations import (
     declared_origins,
 )
 from orchestrator.catalog.call_templates import response_headers_read
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.catalog import Catalog, version_reader
 from orchestrator.catalog.operations import Operation, operations
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
@@ -118,18 +118,23 @@ def _compile(
         reserved=frozenset(_reserved(operation)),
         kept_headers=frozenset(
             name.lower()
-            for reader in (tool, *_probed_by(catalog, tool))
+            for reader in (tool, *_read_for(catalog, tool))
             for name in response_headers_read(reader)
         ),
         given_back=given_back(catalog, tool),
     )
 
 
-def _probed_by(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
-    """Yield the tools that have this one as their probe: its answer is read for them."""
+def _read_for(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
+    """Yield the tools whose probe this one is, or whose cancel reads its version from it."""
     for other in catalog.tools.values():
-        probe = other.compensation.probe if other.compensation is not None else None
-        if probe is not None and probe.tool == tool.name:
+        if (contract := other.compensation) is None:
+            continue
+        cancel = catalog.tools.get(contract.cancel.tool)
+        is_probe = contract.probe is not None and contract.probe.tool == tool.name
+        if is_probe or (
+            cancel is not None and version_reader(catalog.tools.values(), cancel) is tool
+        ):
             yield other
 
 

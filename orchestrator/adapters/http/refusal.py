@@ -29,6 +29,9 @@ _IN_PROGRESS = re.compile(
 )
 
 _RATE_LIMIT = re.compile(r"(?:x-)?rate-?limit(?:-remaining)?")
+_RESET = re.compile(r"(?:x-)?rate-?limit-reset")
+_RESETS_IN = re.compile(r"(?:^|[;,])\s*(?:t|reset)=([0-9]{1,12})\s*(?:[;,]|$)")
+_FIRST_INSTANT = 1e9
 _NOTHING_LEFT = re.compile(r"(?:^|[;,])\s*(?:r|remaining)=0\s*(?:[;,]|$)")
 
 
@@ -43,7 +46,7 @@ def reason_of(answer: Answer) -> str:
         return f"{phrase}: redirects are not followed{_redirect_target(answer.header('location'))}"
     body = answer.body
     if isinstance(body, dict):
-        parts = [_title_and_detail(body, besides=phrase), *_field_errors(body)]
+        parts = [_title_and_detail(body, except_for=phrase), *_field_errors(body)]
     else:
         parts = [" ".join(body.split()) if _is_plain(answer) and isinstance(body, str) else ""]
     text = "; ".join(part for part in parts if part)
@@ -70,14 +73,14 @@ def _is_plain(answer: Answer) -> bool:
     return answer.content_type in ("", "text/plain") or is_json(answer.content_type)
 
 
-def _title_and_detail(body: Mapping[str, JsonValue], *, besides: str = "") -> str:
-    """Return title and detail under their usual names, without `besides` at their end."""
+def _title_and_detail(body: Mapping[str, JsonValue], *, except_for: str = "") -> str:
+    """Return title and detail under their usual names, without `except_for` at their end."""
     error = body.get("error")
     if isinstance(error, dict):
-        return _title_and_detail(error, besides=besides)
+        return _title_and_detail(error, except_for=except_for)
     candidates = [body.get(key) for key in ("title", "detail", "message", "error_description")]
     texts = [text.strip() for text in (error, *candidates) if isinstance(text, str)]
-    return ": ".join(dict.fromkeys(t for t in texts if t and not besides.endswith(f" {t}")))
+    return ": ".join(dict.fromkeys(t for t in texts if t and not except_for.endswith(f" {t}")))
 
 
 def _field_errors(body: Mapping[str, JsonValue]) -> list[str]:
@@ -153,13 +156,39 @@ def retry_after_s(answer: Answer, *, now: datetime) -> float | None:
             the clocks does not matter.
         now: aware; used if the answer has no Date.
     """
+    answered = _http_date(answer.header("date")) or now
     asked = answer.header("retry-after").strip()
     if _SECONDS.fullmatch(asked):
         return min(float(asked), _LONGEST_WAIT_S)
-    until = _http_date(asked)
-    if until is None:
+    if (until := _http_date(asked)) is not None:
+        return _seconds_until(until, answered)
+    if answer.status != 429 and not is_rate_limit(answer):
         return None
-    answered = _http_date(answer.header("date")) or now
+    resets = (_reset_s(name, value.strip(), answered) for name, value in answer.headers.items())
+    return max((wait for wait in resets if wait is not None), default=None)
+
+
+def _reset_s(name: str, value: str, answered: datetime) -> float | None:
+    """Return the wait in a header of the RateLimit family; None if it states none.
+
+    A number is a wait in seconds, or an instant in seconds or milliseconds since 1970: no wait is
+    as long as an instant.
+    """
+    if name.endswith("ratelimit") and (found := _RESETS_IN.search(value)) is not None:
+        value = found[1]
+    elif not _RESET.fullmatch(name):
+        return None
+    if not _SECONDS.fullmatch(value):
+        until = _http_date(value)
+        return _seconds_until(until, answered) if until is not None else None
+    number = float(value)
+    if number >= _FIRST_INSTANT:
+        seconds = number if number < _FIRST_INSTANT * 1_000 else number / 1_000
+        number = max(0.0, seconds - answered.timestamp())
+    return min(number, _LONGEST_WAIT_S)
+
+
+def _seconds_until(until: datetime, answered: datetime) -> float | None:
     try:
         return min(max(0.0, (until - answered).total_seconds()), _LONGEST_WAIT_S)
     except OverflowError:

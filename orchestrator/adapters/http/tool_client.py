@@ -5,6 +5,7 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from http.cookiejar import CookieJar
 from types import MappingProxyType
 from typing import Any, Self
@@ -12,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from orchestrator.adapters.http.answer import Answer, described_file, read_answer, unkept_file
+from orchestrator.adapters.http.answer import Answer, described_file, read_answer, unstored_file
 from orchestrator.adapters.http.answer_checks import AnswerChecks
 from orchestrator.adapters.http.bodies import Files
 from orchestrator.adapters.http.credentials import (
@@ -129,6 +130,8 @@ class _Attempt:
     """The calling mission; empty if there is none."""
     arguments: JsonObject
     """Arguments of the tool, with handles in the place of personal values."""
+    is_checked: bool
+    """False to send what the contract does not allow."""
     files: Files = field(default_factory=dict, repr=False)
     wire: _Wire = field(default_factory=_Wire)
     tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
@@ -233,6 +236,7 @@ class ToolClient:
         idempotency_key: str | None,
         timeout_s: float,
         mission_id: str = "",
+        is_checked: bool = True,
     ) -> ToolOutcome:
         """Send one request and read its answer.
 
@@ -246,6 +250,7 @@ class ToolClient:
             timeout_s: hard limit, in seconds, of everything on the wire.
             mission_id: the calling mission; personal values and files of other missions are not
                 sent.
+            is_checked: False to send and to accept what breaks the contract, if HTTP can carry it.
 
         Returns:
             The outcome. Personal values and credentials that were sent and that the answer repeats
@@ -268,7 +273,9 @@ class ToolClient:
         needed = needed_handles(catalog, tool, arguments)
         # The contract checks everything but unknown names. With handles, the tool's own schema is
         # checked before any value is read, so that a refusal lists every fault at once.
-        if needed or file_handles_in(arguments) or check_names(catalog, tool, arguments):
+        if is_checked and (
+            needed or file_handles_in(arguments) or check_names(catalog, tool, arguments)
+        ):
             problems = check_arguments(catalog, tool, arguments)
             if problems:
                 raise ArgumentsInvalid(tool.name, problems)
@@ -278,7 +285,9 @@ class ToolClient:
         key = tool.key_of(given) if given is not None else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
-            call = _Attempt(endpoint, call_id, key, timeout_s, facts, mission_id, arguments)
+            call = _Attempt(
+                endpoint, call_id, key, timeout_s, facts, mission_id, arguments, is_checked
+            )
             return await self._within_time(catalog, call, needed)
 
     async def _within_time(
@@ -322,6 +331,7 @@ class ToolClient:
             mask,
             has_key=call.idempotency_key is not None,
             within_s=checked_until - loop.time(),
+            is_checked=call.is_checked,
         )
         call.facts.outcome = outcome.kind
         return outcome
@@ -349,7 +359,8 @@ class ToolClient:
             body_required=call.endpoint.body_required,
             key=call.idempotency_key,
         )
-        violations = call.endpoint.contract.request_violations(placement)
+        contract = call.endpoint.contract
+        violations = contract.request_violations(placement) if call.is_checked else ()
         hidden = [hide_personal(handle, value) for handle, value in personal]
         if violations:
             mask = Mask(hidden)
@@ -454,7 +465,7 @@ class ToolClient:
             if not call.endpoint.tool.is_side_effect:
                 raise
             # The provider acted, and the effect must not be lost with the file.
-            return replace(answer, body=unkept_file(described, "the store was away when it came"))
+            return replace(answer, body=unstored_file(described, "the store was away when it came"))
         return replace(answer, body=kept.as_answer())
 
     # -- before a call ----------------------------------------------------------------------------
@@ -556,6 +567,7 @@ def _check_is_function(endpoint: Endpoint) -> None:
         raise EgressRefused(tool.name, server.host, "only functions of the worker are called there")
 
 
+@lru_cache(maxsize=1024)
 def _origin(url: str) -> httpx.URL:
     return httpx.URL(url).copy_with(raw_path=b"/", fragment=None)
 

@@ -31,13 +31,15 @@ class KeptValue(Record):
     field: str
     version: str
     value: str
-    scope: str = Field(default=OWNER, description="the mission that brought it; the owner's: none")
+    scope: str = Field(
+        default=OWNER, description="the mission that brought it; empty for the owner's own value"
+    )
     stored_at: datetime
     superseded_at: datetime | None = Field(
-        default=None, description="of the owner's: since when another one is the current one"
+        default=None, description="time at which another value of the owner replaced it"
     )
     claims: tuple[str, ...] = Field(
-        default=(), description="of a mission's: the requests that brought it, by their digests"
+        default=(), description="digests of the requests that brought a mission's value"
     )
 
     @property

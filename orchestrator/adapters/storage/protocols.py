@@ -158,6 +158,10 @@ class GrantBook(Protocol):
         ...
 
 
+SAGA_WORKFLOW: Final = "saga's workflow"
+"""The key under which the observations of a saga name the workflow that the saga belongs to."""
+
+
 class ObservationStore(Protocol):
     """Pieces of bytes, each of one mission under a key that is never used for another content.
 

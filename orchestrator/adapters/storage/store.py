@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from orchestrator.adapters.storage.personal_values import VaultKey
+from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
 from orchestrator.adapters.storage.sql_grants import SqlGrants
 from orchestrator.adapters.storage.sql_observations import SqlObservations, SqlResults
 from orchestrator.adapters.storage.sql_routing import PROXY, SqlTraces, SqlVectors
 from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate, url_of
-from orchestrator.core.errors import PayloadLost
+from orchestrator.core.errors import ObservationMissing, PayloadLost
+from orchestrator.messages.names import may_be_saga
 
 if TYPE_CHECKING:  # imports Temporal's SDK, which a store does not need
     from temporalio.api.common.v1 import Payload
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # imports Temporal's SDK, which a store does not need
 FILE_NAME: Final = "store.db"
 VAULT_FOLDER: Final = "pii"
 KEY_NAME: Final = "pii.key"
+_PAGE: Final = 500
 
 
 class Store:
@@ -71,6 +74,32 @@ class Store:
         if self._identity is None:
             self._identity = self._database.identity()
         return self._identity
+
+    def workflow_of(self, mission_id: str) -> str:
+        """Return the id of a saga's workflow, as its calls noted it; '' for a mission.
+
+        Raises:
+            StoreUnavailable: it cannot be read now.
+        """
+        if noted := self.grants.ledger(mission_id, concluded=True).workflow_id:
+            return noted
+        try:
+            return self.observations.get(mission_id, SAGA_WORKFLOW).decode()
+        except ObservationMissing:
+            return ""
+
+    def saga_workflows(self) -> frozenset[str]:
+        """Return the ids of workflows with sagas whose calls are not concluded.
+
+        Raises:
+            StoreUnavailable: they cannot be read now.
+        """
+        found: set[str] = set()
+        after = ""
+        while page := self.grants.unfinished(after=after, most=_PAGE):
+            after = page[-1]
+            found |= {self.workflow_of(one) for one in page if may_be_saga(one)}
+        return frozenset(found - {""})
 
     def payloads(self, *, marked: "Callable[[PayloadLost], Payload]") -> "SqlPayloads":
         """Return the driver of large payloads for Temporal's SDK.

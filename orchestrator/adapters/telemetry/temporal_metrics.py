@@ -108,7 +108,7 @@ class SdkMetrics:
 _log = logging.getLogger(__name__)
 _COUNTED_EVERY_S: Final = 30.0
 _Observe = Callable[[CallbackOptions], Iterable[Observation]]
-_FOR: Final = ("confirmation", "answer", "operator", "provider")
+_FOR: Final = ("confirmation", "answer", "hold", "operator", "provider")
 
 
 class WaitingWork:

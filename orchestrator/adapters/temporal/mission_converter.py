@@ -127,7 +127,7 @@ class PlainFailures(DefaultFailureConverter):
         self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure
     ) -> None:
         """Write the exception into the failure."""
-        super().to_failure(_told(exception), payload_converter, failure)
+        super().to_failure(_with_details(exception), payload_converter, failure)
 
     def from_failure(self, failure: Failure, payload_converter: PayloadConverter) -> BaseException:
         """Return the exception.
@@ -157,20 +157,20 @@ class EncodedFailures(PlainFailures):
         self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure
     ) -> None:
         """Write the exception into the failure."""
-        if _tells_what_is_unread(_told(exception)):
+        if _names_unreadable_payload(_with_details(exception)):
             self._plain.to_failure(exception, payload_converter, failure)
         else:
             super().to_failure(exception, payload_converter, failure)
 
 
-def _told(exception: BaseException) -> BaseException:
+def _with_details(exception: BaseException) -> BaseException:
     """Return the `PayloadUnread` that the SDK wrapped in a RuntimeError without its message."""
     cause = exception.__cause__
     is_wrapped = isinstance(cause, PayloadUnread) and isinstance(exception, RuntimeError)
     return cause if cause is not None and is_wrapped else exception
 
 
-def _tells_what_is_unread(exception: BaseException) -> bool:
+def _names_unreadable_payload(exception: BaseException) -> bool:
     if isinstance(exception, ApplicationError):
         return exception.type in (PayloadLocked.__name__, PayloadLost.__name__)
     return isinstance(exception, PayloadUnread)

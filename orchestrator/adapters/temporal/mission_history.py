@@ -22,6 +22,7 @@ from orchestrator.core.spending_limit import SpendingLimit
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import MissingState
 from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.observed import ObservedCall
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.ledger import CancelCall, IllegalTransition, Ledger, Obligation
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
@@ -94,6 +95,17 @@ async def read_ledger(client: Client, mission_id: str) -> LedgerRead:
     own = [run for run in read.values() if not run.is_of_another(first_run)]
     notes = tuple(dict.fromkeys(note for run in own for note in run.notes))[:_MOST_NOTES]
     return LedgerRead(Ledger.united(run.ledger for run in reversed(own)), notes)
+
+
+async def read_newest_branch(client: Client, mission: WorkflowExecutionDescription) -> Ledger:
+    """Return the ledger of a mission's newest run, without the branches that resets abandoned.
+
+    A run that continued another one carries that one's ledger.
+    """
+    run = RunLedger(client, mission.id, mission.run_id)
+    async for event in raw_history.run_events(client, mission.id, mission.run_id):
+        await run.add(event)
+    return run.ledger
 
 
 def own_part(ledger: Ledger, mission_id: str) -> LedgerRead:
@@ -174,6 +186,7 @@ class RunLedger:
         self._run_id = run_id
         self._calls: dict[int, _Call] = {}
         self._compensations: dict[int, Obligation] = {}
+        self._observed: set[int] = set()
         self.ledger = Ledger()
         self.notes: list[str] = []
         self.first_run = ""
@@ -229,6 +242,8 @@ class RunLedger:
             call = await raw_history.decoded(self._client, payloads, _Call)
             if call is not None and (call.obligation or call.cancels):
                 self._send(event.event_id, call)
+        elif scheduled.activity_type.name == names.OBSERVE_CALL:
+            self._observed.add(event.event_id)
         elif scheduled.activity_type.name == names.COMPENSATE:
             wanted = await raw_history.decoded(self._client, payloads, CompensateInput)
             if wanted is not None and self._is_own(Ledger(obligations=(wanted.obligation,))):
@@ -255,6 +270,12 @@ class RunLedger:
     async def _complete(self, event: HistoryEvent) -> None:
         completed = event.activity_task_completed_event_attributes
         payloads, at = completed.result.payloads, raw_history.time_of(event)
+        if completed.scheduled_event_id in self._observed:
+            made = await raw_history.decoded(self._client, payloads, ObservedCall)
+            entered = Ledger() if made is None else made.entered(Ledger(), at=at)
+            if made is not None and self._is_own(entered):
+                self.ledger = made.entered(self.ledger, at=at)
+            return
         if (call := self._calls.pop(completed.scheduled_event_id, None)) is not None:
             outcome = await raw_history.decoded(self._client, payloads, ToolOutcome)
             if outcome is not None:

@@ -107,8 +107,8 @@ class EncryptionCodec(PayloadCodec, WithSerializationContext):
 
 def mark_of(error: PayloadUnread) -> Payload:
     """Return the mark that replaces a payload which cannot be read here."""
-    told = {"type": type(error).__name__, "details": error.details}
-    return Payload(metadata={_ENCODING: LOCKED}, data=json.dumps(told).encode())
+    fields = {"type": type(error).__name__, "details": error.details}
+    return Payload(metadata={_ENCODING: LOCKED}, data=json.dumps(fields).encode())
 
 
 def is_mark(payload: Payload) -> bool:
@@ -118,8 +118,8 @@ def is_mark(payload: Payload) -> bool:
 
 def error_of(mark: Payload) -> PayloadUnread:
     """Return the error that says why the payload behind a mark cannot be read."""
-    told = json.loads(mark.data)
-    return _UNREAD[told["type"]](**told["details"])
+    fields = json.loads(mark.data)
+    return _UNREAD[fields["type"]](**fields["details"])
 
 
 def key_id_of(payload: Payload) -> str | None:

@@ -65,8 +65,9 @@ async def key_ids_of_schedule(client: Client, schedule_id: str) -> set[str]:
         PayloadUnread: a large payload of the schedule is not available.
     """
     found = await client.get_schedule_handle(schedule_id).describe()
-    told = found.raw_description
-    return await _key_ids_in(client, told.schedule.action) | await _key_ids_in(client, told.memo)
+    description = found.raw_description
+    of_action = await _key_ids_in(client, description.schedule.action)
+    return of_action | await _key_ids_in(client, description.memo)
 
 
 async def _key_ids_in(client: Client, message: Message) -> set[str]:

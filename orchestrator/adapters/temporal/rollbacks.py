@@ -46,6 +46,7 @@ async def start_rollback(
     workflow_id: str = "",
     approver: str | None = None,
     asked_at: datetime | None = None,
+    abandoned: bool = False,
 ) -> Begun:
     """Start the rollback of a mission, unless one is running or has completed.
 
@@ -57,6 +58,7 @@ async def start_rollback(
         workflow_id: of the saga that is rolled back; empty for a mission.
         approver: the person who decided on the rollback. A resumed one keeps its first decision.
         asked_at: the time of the decision.
+        abandoned: as in RollbackInput; a resumed one keeps its own.
 
     Returns:
         "started" if there was none before, "restarted" if one was broken off, "running" or
@@ -75,11 +77,14 @@ async def start_rollback(
         take_over=take_over,
         approver=approver,
         asked_at=asked_at,
+        abandoned=abandoned,
     )
     if before is not None and counts:
         handle = client.get_workflow_handle(before.id, run_id=before.run_id)
         begun = await started_with(client, handle, RollbackInput)
-        rollback = rollback.model_copy(update={"workflow_id": begun.workflow_id})
+        rollback = rollback.model_copy(
+            update={"workflow_id": begun.workflow_id, "abandoned": begun.abandoned}
+        )
         if begun.approver is not None:
             rollback = begun.model_copy(update={"take_over": take_over, "ledger": None})
     try:
@@ -129,8 +134,12 @@ async def is_of_mission(
     if rollback.status is not WorkflowExecutionStatus.COMPLETED:
         return True
     mission = await described(client.get_workflow_handle(mission_id))
-    if mission is None or mission.close_time is None or rollback.start_time > mission.close_time:
+    if mission is None or mission.close_time is None:
         return True
+    if rollback.start_time > mission.close_time:
+        handle = client.get_workflow_handle(rollback.id, run_id=rollback.run_id)
+        if not (await started_with(client, handle, RollbackInput)).abandoned:
+            return True
     if mission.status is WorkflowExecutionStatus.COMPLETED:
         return False
     return names.MISSION_INCOMPLETE not in await failure_types(client, mission)

@@ -14,6 +14,7 @@ TOOL: Final = SearchAttributeKey.for_keyword_list(names.TOOL_ATTRIBUTE)
 WAITING_FOR: Final = SearchAttributeKey.for_keyword_list(names.WAITING_FOR_ATTRIBUTE)
 PARKED: Final = SearchAttributeKey.for_int(names.PARKED_ATTRIBUTE)
 REQUESTER: Final = SearchAttributeKey.for_keyword(names.REQUESTER_ATTRIBUTE)
+MODE: Final = SearchAttributeKey.for_keyword(names.MODE_ATTRIBUTE)
 
 
 def search_attributes(

@@ -270,10 +270,11 @@ DETOUR = "ORC027"
 UNDECIDED = "ORC028"
 IMPOSSIBLE = "ORC029"
 ENDLESS = "ORC026"
+NULLABLE = "ORC075"
 
 
 def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Raised]:
-    """Return ORC001, ORC025 to ORC029, ORC062 and ORC063 on the schemas that tools use.
+    """Return ORC001, ORC025 to ORC029, ORC062, ORC063 and ORC075 on the schemas that tools use.
 
     Schemas of 3.1 documents are validated as JSON Schema, because OpenAPI's schema leaves them
     open.
@@ -300,6 +301,8 @@ def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tupl
         if is_3_1:
             yield from _schema_breaches(schema)
         for place in _inside(schema):
+            if is_3_1:
+                yield from _former_keywords(place)
             yield from _pattern_problems(place)
             yield from money_problems(place)
             yield from ((ENDLESS, problem) for problem in _cycles(place, examined))
@@ -312,6 +315,19 @@ def _schema_breaches(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
     for path, reason, is_harmless in json_schema_breaches(schema.value):
         code = IGNORED_FIELD if is_harmless else INVALID
         yield code, Problem(f"{schema.pointer}{format_pointer(path)}", reason)
+
+
+def _former_keywords(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
+    """Yield ORC075 for `nullable: true`, which OpenAPI 3.0 alone reads."""
+    if not isinstance(schema.value, dict) or schema.value.get("nullable") is not True:
+        return
+    stated = schema.value.get("type")
+    if isinstance(stated, str):
+        fix = f'write type: [{stated}, "null"]'
+        yield NULLABLE, Problem(schema.pointer, "nullable does not allow null here", fix)
+    elif not (isinstance(stated, list) and "null" in stated):
+        fix = 'add {type: "null"} to an anyOf'
+        yield NULLABLE, Problem(schema.pointer, "nullable does not allow null here", fix)
 
 
 def _cycles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:

@@ -150,7 +150,7 @@ def _sarif_location(source: SourceLine) -> JsonObject:
 def code_table() -> str:
     """Return the Markdown table of docs/lint.md; an asterisk marks codes that stay reported."""
     rows = [
-        f"| {name}{'*' if code.lasting else ''} | {code.severity} | {code.finds} | {code.fix} |"
+        f"| {name}{'*' if code.lasting else ''} | {code.severity} | {code.finds} |"
         for name, code in CODES.items()
     ]
-    return "\n".join(["| code | severity | finding | fix |", "|---|---|---|---|", *rows])
+    return "\n".join(["| code | severity | finding |", "|---|---|---|", *rows])

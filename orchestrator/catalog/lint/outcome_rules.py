@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.call_templates import input_read
+from orchestrator.catalog.call_templates import input_read, is_version
+from orchestrator.catalog.catalog import version_reader
 from orchestrator.catalog.compensation_contract import ARGS, GONE_WHEN, PROBE, is_own_reference
 from orchestrator.catalog.contract import SUCCESS_WHEN
 from orchestrator.catalog.expressions import Condition, Expression, parse_conditions, parse_filling
@@ -238,6 +239,25 @@ def unfinished_is_no_failure(subject: Subject) -> Iterator[Problem]:
                 "may still become one",
                 f'name what it means when it failed, such as $response.body#{place} != "failed"',
             )
+
+
+@rule("ORC076")
+def version_can_be_read(subject: Subject) -> Iterator[Problem]:
+    """Ask for a read of the version that a cancel sends, which may move after the call."""
+    contract = subject.compensation
+    cancel = _tool(subject.peers, contract.cancel.tool) if contract is not None else None
+    if contract is None or contract.probe is not None or cancel is None:
+        return
+    sent = {b.name for b in cancel.bindings if is_version(b.field)}
+    tools = [peer.tool for peer in subject.peers.values() if peer.tool is not None]
+    if sent.isdisjoint(contract.cancel.arguments) or version_reader(tools, cancel) is not None:
+        return
+    yield Problem(
+        subject.pointer_to(ARGS),
+        f"{cancel.name} sends the version of the call; if it has moved, the cancel is refused and "
+        "parked",
+        f"expose the GET of {cancel.path}, or add a {PROBE} that shows the version",
+    )
 
 
 def _values(schema: JsonObject) -> list[str]:

@@ -6,6 +6,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from orchestrator.catalog.call_templates import is_version
 from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
 from orchestrator.catalog.suggest.survey import (
     Cancellable,
@@ -177,7 +178,13 @@ class Unfilled(NamedTuple):
 
 
 def fill(
-    maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal, *, located: bool = False
+    maker: Tool,
+    made_at: PathShape,
+    cancel: Tool,
+    removal: Removal,
+    *,
+    located: bool = False,
+    version: str | None = None,
 ) -> Filled | Unfilled:
     """Fill the inputs that a cancel requires, and the caller's own reference if it takes one.
 
@@ -188,6 +195,7 @@ def fill(
         removal: how the cancel names the resource.
         located: the answer declares an address in its Location header; without a body, that of the
             resource.
+        version: reads the version of the resource from the answer, for an `If-Match`.
     """
     args: JsonObject = {}
     found: FoundId | None = None
@@ -207,6 +215,8 @@ def fill(
             if value is not None and takes_several:
                 args[binding.name] = [value]
                 continue
+        elif binding.location == "header" and is_version(binding.field):
+            value = version
         else:
             value = _sent(maker, made_at, binding, item) or _answered(maker, binding, item)
         if value is None and (same := _sent_alike(maker, binding)) is not None:
@@ -376,7 +386,14 @@ def _pair(match: Cancellable, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair
     assert match.maker.tool is not None and removal.by.tool is not None
     made_at = match.maker.made_at
     located = match.maker.is_located and removal.item.parent.segments == made_at.segments
-    filled = fill(match.maker.tool, made_at, removal.by.tool, removal, located=located)
+    filled = fill(
+        match.maker.tool,
+        made_at,
+        removal.by.tool,
+        removal,
+        located=located,
+        version=match.maker.version,
+    )
     doubts = [*_doubts_of_words(match.maker, removal)]
     if not removal.is_plain:
         doubts.append(f"{removal.by.name} may stand for a cancel, or may not")

@@ -15,6 +15,7 @@ from orchestrator.catalog.tool_names import name_tools, place_of, why_named
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.references import format_pointer
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
@@ -135,8 +136,20 @@ class Surveyed:
     @property
     def is_located(self) -> bool:
         """True if the 201 declares a Location, the address of the resource (RFC 9110, 10.2.2)."""
-        headers = self.operation.node.at("responses", "201", "headers")
-        return headers is not None and "location" in map(str.lower, headers.mapping())
+        return "location" in self._headers("201")
+
+    @property
+    def version(self) -> str | None:
+        """The expression that reads the version of the resource: its ETag (RFC 9110, 8.8.3)."""
+        if any("etag" in self._headers(status) for status in self.statuses if status[:1] == "2"):
+            return "$response.header.ETag"
+        answered = properties_of((self.tool.output_schema if self.tool else None) or {})
+        named = (name for name in answered if re.split("[^a-z]+", name.lower())[-1] == "etag")
+        return next((f"$response.body#{format_pointer((name,))}" for name in named), None)
+
+    def _headers(self, status: str) -> frozenset[str]:
+        headers = self.operation.node.at("responses", status, "headers")
+        return frozenset(map(str.lower, headers.mapping() if headers is not None else ()))
 
 
 def survey(root: DocumentNode) -> tuple[list[Surveyed], list[Operation]]:

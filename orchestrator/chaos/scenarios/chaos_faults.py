@@ -50,8 +50,8 @@ class ChaosFault(StrEnum):
     ODD = "odd-answer"
     """A true answer has an oddity, or an answer contradicts the effect.
 
-    A cancel denies or refuses an effect that it had; a probe finds a booking late; a 403 limits the
-    rate.
+    A cancel denies or refuses an effect that it had, or meets a version that has moved; a probe
+    finds a booking late; a 403 limits the rate.
     """
     GATEWAY_404 = "gateway-404"
     """A probe or a cancel is answered with the 404 page of a gateway."""

@@ -147,10 +147,11 @@ def _odd(rng: Random) -> FaultRule:
         FaultRule(kind="breach_before", breach="says_no", meets="cancel", times=1),
         FaultRule(kind="breach_after", breach="hostile_headers", meets="cancel", times=2),
         FaultRule(kind="status_after", status=409, meets="cancel", times=1),
+        FaultRule(kind="moved_version", meets="cancel", times=1),
         FaultRule(kind="status_before", status=404, meets="probe", times=rng.choice((1, 2, 3))),
         FaultRule(kind="rate_limit", status=403, after=rng.choice(_PASS), times=1),
     )
-    return rng.choices(drawn, (5, 1, 1, 1, 1, 1, 1))[0]
+    return rng.choices(drawn, (5, 1, 1, 1, 1, 1, 1, 1))[0]
 
 
 def _gateway_404(rng: Random) -> FaultRule:
@@ -205,6 +206,8 @@ def fault_of(rule: FaultRule) -> ChaosFault:
             return ChaosFault.BUSY
         case "breach_before" | "breach_after":
             return ChaosFault.BREACH
+        case "moved_version":
+            return ChaosFault.ODD
         case "gateway":
             return ChaosFault.GATEWAY_404
         case kind:
@@ -227,7 +230,7 @@ class InterruptionMoment(Record):
     """The moment of an interruption: after some seconds, or while the n-th request is delayed."""
 
     after_s: float = 0.0
-    request: int | None = Field(default=None, description="counted from 1, as providers see them")
+    request: int | None = Field(default=None, description="counted from 1, in the provider's order")
 
     def hold(self, mission_id: str) -> FaultRule | None:
         """Return the rule that delays the request until the interruption is over."""

@@ -42,10 +42,11 @@ class HeldRequest(Record):
 
     operation: str
     request_id: str | None = None
-    status: int | None = Field(default=None, description="None: no complete answer was sent")
-    fault: str | None = Field(default=None, description="the planned faults that struck it")
+    status: int | None = Field(default=None, description="None if no complete answer was sent")
+    fault: str | None = Field(default=None, description="planned faults that struck it")
     arguments: JsonObject | None = Field(
-        default=None, description="as the provider read them, defaults included; None: unread"
+        default=None,
+        description="arguments that the provider read, defaults included; None if unread",
     )
 
 
@@ -68,16 +69,16 @@ class Account(Record):
     status: str = Field(description="a MissionStatus, `terminated`, `lost`, `stuck` or `slow`")
     error: str | None = None
     ledger: Ledger = Field(default_factory=Ledger)
-    catalog: str = Field(default="", description="the digest of its documents")
+    catalog: str = Field(default="", description="digest of its documents")
     receipts: tuple[str, ...] = Field(default=(), description="ids of the calls of its receipts")
     orders: tuple[str, ...] = Field(
-        default=(), description="tools whose effects a success of its goal has"
+        default=(), description="tools whose effects its success must have"
     )
     prompts_during_rollback: int = 0
-    rollback_s: float | None = Field(default=None, description="None: nothing was rolled back")
+    rollback_s: float | None = Field(default=None, description="None if nothing was rolled back")
     seconds: float = 0.0
     rewound: bool = Field(
-        default=False, description="its server was restored from a copy while it ran"
+        default=False, description="True if its server was restored from a copy while it ran"
     )
 
 
@@ -88,18 +89,18 @@ class RunEvidence(Record):
     requests: tuple[HeldRequest, ...] = ()
     approved: tuple[ApprovedCall, ...] = ()
     values: dict[str, str] = Field(
-        default_factory=dict, description="value of each pinned handle, from the kit's vault"
+        default_factory=dict, description="value of each pinned handle in the kit's vault"
     )
     defaults: dict[str, JsonObject] = Field(
-        default_factory=dict, description="a provider's defaults of inputs, by operation"
+        default_factory=dict, description="provider's input defaults by operation"
     )
     keyed: frozenset[str] = Field(
-        default=frozenset(), description="the operations that take an idempotency key"
+        default=frozenset(), description="operations that take an idempotency key"
     )
     spending: frozenset[str] = Field(
-        default=frozenset(), description="the operations that take money; others may state amounts"
+        default=frozenset(), description="operations that take money; others may state amounts"
     )
     others: frozenset[str] = Field(
         default=frozenset(), description="missions of the run that are not judged"
     )
-    cuts: int = Field(default=0, description="how often a worker was cut off from something")
+    cuts: int = Field(default=0, description="number of times that a worker was cut off")

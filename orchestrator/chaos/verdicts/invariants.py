@@ -30,12 +30,19 @@ _CENT = Decimal("0.01")
 
 
 class ApprovedCalls:
-    """The approved calls of a run, by id."""
+    """The approved calls of a run, by id.
+
+    After a reset a person may approve the same call again, with another value of the vault or at
+    another price, although it was sent before: its request has to match one of the approvals.
+    """
 
     def __init__(self, evidence: RunEvidence) -> None:
         """Read the approved calls and the values of their handles."""
         self._evidence = evidence
-        self._calls = {a.call_id: a for a in evidence.approved if a.card_type != OVERCHARGE_CARD}
+        self._calls: dict[str, list[ApprovedCall]] = {}
+        for one in evidence.approved:
+            if one.card_type != OVERCHARGE_CARD:
+                self._calls.setdefault(one.call_id, []).append(one)
         self._kept = {a.call_id for a in evidence.approved if a.card_type == OVERCHARGE_CARD}
 
     def deviations(self, account: Account) -> Iterator[str]:
@@ -43,15 +50,23 @@ class ApprovedCalls:
         written = {o.obligation_id: o for o in account.ledger.obligations}
         for request in self._evidence.requests:
             name = request.request_id or ""
-            approved = self._calls.get(name)
-            wanted = self._wanted(approved, written.get(name))
-            if request.arguments is None or wanted is None:
-                continue
-            if approved is not None and approved.tool != request.operation:
-                yield f"{name} was approved as {approved.tool} and sent as {request.operation}"
-            added = self._evidence.defaults.get(request.operation, {})
-            for what in _differences(wanted, request.arguments, added):
-                yield f"{request.operation} ({name}): {what}"
+            known: Sequence[ApprovedCall | None] = self._calls.get(name) or [None]
+            found = [list(self._deviations_from(c, written.get(name), request)) for c in known]
+            if all(found):
+                yield from found[-1]
+
+    def _deviations_from(
+        self, approved: ApprovedCall | None, written: Obligation | None, request: HeldRequest
+    ) -> Iterator[str]:
+        name = request.request_id or ""
+        wanted = self._wanted(approved, written)
+        if request.arguments is None or wanted is None:
+            return
+        if approved is not None and approved.tool != request.operation:
+            yield f"{name} was approved as {approved.tool} and sent as {request.operation}"
+        added = self._evidence.defaults.get(request.operation, {})
+        for what in _differences(wanted, request.arguments, added):
+            yield f"{request.operation} ({name}): {what}"
 
     def _wanted(
         self, approved: ApprovedCall | None, written: Obligation | None
@@ -88,7 +103,8 @@ class ApprovedCalls:
                 continue
             if approved is None or obligation is None:
                 continue
-            more = _charged_above(approved, effect)
+            above = [_charged_above(one, effect) for one in approved]
+            more = None if None in above else min(one for one in above if one is not None)
             if more is None or obligation.state is not ObligationState.COMMITTED:
                 continue
             if not _is_marked(obligation):

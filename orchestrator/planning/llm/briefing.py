@@ -67,10 +67,10 @@ def briefing(context: StepContext, *, most_tokens: int) -> str:
         return step_lines(context.observations[at], limit)
 
     def fits(cut: _Cut) -> bool:
-        return estimate_tokens(_told(context, cut, step)) <= most_tokens
+        return estimate_tokens(_rendered(context, cut, step)) <= most_tokens
 
     # Each cut renders less than the previous, so bisection finds the first that fits.
-    return _told(context, cuts[bisect_left(cuts, True, hi=len(cuts) - 1, key=fits)], step)
+    return _rendered(context, cuts[bisect_left(cuts, True, hi=len(cuts) - 1, key=fits)], step)
 
 
 def goal_lines(context: StepContext) -> str:
@@ -101,7 +101,7 @@ def error_lines(context: StepContext) -> str:
     return f"# Last error\n{error_of(failed)}" if failed is not None and failed.error else ""
 
 
-def _told(context: StepContext, cut: _Cut, step: Callable[[int, int | None], str]) -> str:
+def _rendered(context: StepContext, cut: _Cut, step: Callable[[int, int | None], str]) -> str:
     left_out = [f"({cut.dropped} earlier steps are left out)"] if cut.dropped else []
     past = (
         step(at, _SUMMARY if at < cut.summarised else cut.limit)

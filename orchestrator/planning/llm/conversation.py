@@ -47,18 +47,16 @@ class Pieces(Protocol):
 class LegExchange(Record):
     """A step: the new messages for the model, and its answer."""
 
-    before: str = Field(default="", description="the key of the exchange before; empty: the first")
+    before: str = Field(default="", description="key of the previous exchange; empty for the first")
     step: int
-    asked: str = Field(description="which model")
+    asked: str = Field(description="the model")
     messages: JsonValue = Field(
-        default=None, description="the request and the answer, as the library writes them"
+        default=None, description="request and answer, as pydantic-ai serialises them"
     )
-    tools: tuple[str, ...] = Field(default=(), description="shown up to this step, in that order")
-    called: dict[str, str] = Field(
-        default_factory=dict, description="of what was called, the tools by the model's names"
-    )
-    inputs: JsonObject = Field(default_factory=dict, description="values that it was told of")
-    left: str = Field(default="", description="of the budget, as it was told last")
+    tools: tuple[str, ...] = Field(default=(), description="tools shown up to this step, in order")
+    called: dict[str, str] = Field(default_factory=dict, description="tool of each called name")
+    inputs: JsonObject = Field(default_factory=dict, description="values that the model has seen")
+    left: str = Field(default="", description="remaining budget, as last shown")
 
     @property
     def key(self) -> str:
@@ -163,14 +161,14 @@ def tokens_of(messages: Sequence[ModelMessage]) -> int:
 
 
 def _text(message: ModelMessage) -> str:
-    told = [
+    lines = [
         part.args_as_json_str()
         if isinstance(part, ToolCallPart)
         else str(getattr(part, "content", ""))
         for part in message.parts
         if not isinstance(part, ThinkingPart)
     ]
-    return "\n".join(told)
+    return "\n".join(lines)
 
 
 def _read(pieces: Pieces, mission_id: str, key: str) -> LegConversation | None:

@@ -146,15 +146,15 @@ def meta_tools(context: StepContext) -> tuple[MetaTool, ...]:
     made = {meta.name: meta for meta in META_TOOLS}
     asked = (text for order in context.orders for text in (order.when, order.each) if text)
     if whens := "; ".join(map(repr, dict.fromkeys(asked))):
-        told = (
+        about = (
             f"{made[ENDED].description} conditions: whether each of {whens} holds (of a list: that "
             "anything is on it), and the value read that says so."
         )
-        made[ENDED] = replace(made[ENDED], description=told, without=("kind",))
+        made[ENDED] = replace(made[ENDED], description=about, without=("kind",))
     if context.colleagues:
         agents = "; ".join(f"{one.name}: {one.does}" for one in context.colleagues)
-        told = f"{_HAND_OVER.description} Agents: {agents}."
-        made[HAND_OVER] = replace(_HAND_OVER, description=told)
+        about = f"{_HAND_OVER.description} Agents: {agents}."
+        made[HAND_OVER] = replace(_HAND_OVER, description=about)
     return tuple(made.values())
 
 

@@ -215,5 +215,5 @@ class _Tried:
     def complaint(self) -> list[ModelMessage]:
         """Return the messages that send the answer back to the model; none for an empty answer."""
         answer = self.answer or ModelResponse(parts=[])
-        told: list[ModelMessage] = [answer] if answer.parts else []
-        return [*told, complaint(answer, self.wrong)]
+        earlier: list[ModelMessage] = [answer] if answer.parts else []
+        return [*earlier, complaint(answer, self.wrong)]

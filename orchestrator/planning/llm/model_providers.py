@@ -207,7 +207,7 @@ def _status(error: exceptions.ModelAPIError) -> int | None:
 def _reason(error: exceptions.ModelAPIError) -> str:
     """Return a few words such as `429, too many requests at a time (rate_limit_exceeded)`."""
     unread = UNREAD if _is_unread(error) else "it failed"
-    words = next((told for kind, told in _IN_WORDS if isinstance(error, kind)), unread)
+    words = next((text for kind, text in _IN_WORDS if isinstance(error, kind)), unread)
     if _FILTERED.search(f"{error.provider_error_code} {error.provider_error_type}"):
         words = "its content filter refuses the request"
     if isinstance(error, exceptions.ModelConnectionError) and error.phase == "read":

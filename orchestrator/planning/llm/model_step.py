@@ -127,8 +127,8 @@ class ModelStep:
     def parameters(self) -> ModelRequestParameters:
         """Return the tools of the step and the meta tools; an answer must call one of them."""
         tools = [
-            ToolDefinition(name=name, description=told, parameters_json_schema=schema)
-            for name, told, schema in self._offered.listed()
+            ToolDefinition(name=name, description=about, parameters_json_schema=schema)
+            for name, about, schema in self._offered.listed()
         ]
         return ModelRequestParameters(function_tools=tools, allow_text_output=False)
 
@@ -227,8 +227,8 @@ def _news(context: StepContext, said: LegConversation) -> ModelRequest:
     given = {n: v for n, v in context.inputs.items() if n not in last.inputs or last.inputs[n] != v}
     left = _budget_left(context)
     text = news_lines(rest, given, left if left != last.left else "")
-    told = [UserPromptPart(text)] if text else []
-    return ModelRequest(parts=[*answers, *told], instructions=said.instructions)
+    prompts = [UserPromptPart(text)] if text else []
+    return ModelRequest(parts=[*answers, *prompts], instructions=said.instructions)
 
 
 def _budget_left(context: StepContext) -> str:

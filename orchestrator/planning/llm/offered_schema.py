@@ -44,8 +44,8 @@ def offered_schema(schema: JsonObject) -> JsonObject:
     if not moved and schema.get("type") == "object":
         return schema
     shown: JsonObject = {name: held for name, held in schema.items() if name not in moved}
-    told = [str(schema.get("description", "")), *_words(moved)]
-    if described := " ".join(text for text in told if text):
+    texts = [str(schema.get("description", "")), *_words(moved)]
+    if described := " ".join(text for text in texts if text):
         shown["description"] = described
     return {**shown, "type": "object", "properties": dict(_named(schema, schema))}
 

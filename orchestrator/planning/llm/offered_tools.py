@@ -181,7 +181,7 @@ class OfferedTools:
             raise wrong[0]
         decision, waits = done_first([*wanted.values()], self._only_reads)
         why = {at: f"it cannot be carried out: {error}" for at, error in wrong.items()}
-        why |= {[*wanted][at]: told for at, told in waits.items()}
+        why |= {[*wanted][at]: why_waits for at, why_waits in waits.items()}
         dropped = [_dropped(calls[at][0], wanted.get(at), why[at]) for at in sorted(why)]
         decision, copied = self._without_copies(decision)
         return PlannedStep(decision=decision, usage=usage, dropped=bounded([*dropped, *copied]))
@@ -223,8 +223,10 @@ class OfferedTools:
         reason = reason_input(tool)
         given = {key: value for key, value in arguments.items() if key != reason}
         given = given_arguments(tool.input_schema, given)
-        told = " ".join(str(arguments.get(reason) or said).split())
-        return CallTool(tool=tool.name, arguments=given, reason=cut_text(told, _LONGEST_REASON))
+        stated_reason = " ".join(str(arguments.get(reason) or said).split())
+        return CallTool(
+            tool=tool.name, arguments=given, reason=cut_text(stated_reason, _LONGEST_REASON)
+        )
 
     def _of_conditions(self, decision: StepDecision) -> StepDecision:
         """Return an ending whose one condition is matched with the only order that has any."""
@@ -268,11 +270,11 @@ def _shown_values(schema: JsonObject) -> list[JsonValue]:
 
 
 def _said_in(context: StepContext) -> str:
-    told: list[JsonValue] = [context.mission_goal, dict(context.inputs)]
-    told += [[dict(fact.arguments), fact.body] for fact in context.facts]
-    told += [seen.body for seen in context.observations]
-    told += [seen.hint for seen in context.observations if seen.hint]
-    return json.dumps(told, ensure_ascii=False).casefold()
+    sources: list[JsonValue] = [context.mission_goal, dict(context.inputs)]
+    sources += [[dict(fact.arguments), fact.body] for fact in context.facts]
+    sources += [seen.body for seen in context.observations]
+    sources += [seen.hint for seen in context.observations if seen.hint]
+    return json.dumps(sources, ensure_ascii=False).casefold()
 
 
 def _stands_in(value: JsonValue, said: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.catalog import Catalog, other_versions
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.language.values import find_values
@@ -248,7 +248,11 @@ class DraftReading:
             else:
                 count = said.count
             found[key] = Order(
-                tools=(tool.name,), count=count, each=said.each, when=said.when, clause=clause
+                tools=(tool.name, *other_versions(self._catalog, tool)),
+                count=count,
+                each=said.each,
+                when=said.when,
+                clause=clause,
             )
         yield from found.values()
 

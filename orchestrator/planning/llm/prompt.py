@@ -148,8 +148,8 @@ def _shown_input(tool: Tool, name: str, schema: JsonObject) -> JsonObject:
 
 def _handle(name: str, schema: JsonObject) -> JsonObject:
     """Return the schema of a personal input's handle; a planner does not need the value's shape."""
-    told = {"description": schema["description"]} if "description" in schema else {}
-    return {"const": handle_for(name), **told}
+    described = {"description": schema["description"]} if "description" in schema else {}
+    return {"const": handle_for(name), **described}
 
 
 def _without_examples(schema: JsonObject) -> JsonObject:

@@ -198,7 +198,8 @@ def split_request(
         section(TOOLS_TITLE, _tool_lines(brief, catalog, agents, ranking)),
     )
     tried = [
-        of_provider("an earlier plan", as_line(told, _LONGEST_LINE)) for told in brief.failed_before
+        of_provider("an earlier plan", as_line(failure, _LONGEST_LINE))
+        for failure in brief.failed_before
     ]
     goal = [f"# Goal\n{brief.goal}", section("# Tried before, without success", tried)]
     context = f"# Context, no part of the goal\n{_context_of(brief)}"
@@ -265,8 +266,8 @@ def _agent_line(agent: AgentProfile) -> str:
     able = [*agent.domains, *agent.tools]
     may = "any tool" if agent.wall.is_open else f"only {', '.join(able)}"
     first = f", first those of {', '.join(agent.prefers)}" if agent.prefers else ""
-    told = cut_text(" ".join(agent.instructions.split()), _LONGEST_LINE)
-    return f"- {agent.name}: uses {may}{first}{'. ' + told if told else ''}"
+    about = cut_text(" ".join(agent.instructions.split()), _LONGEST_LINE)
+    return f"- {agent.name}: uses {may}{first}{'. ' + about if about else ''}"
 
 
 def _places(error: ValidationError) -> Iterator[str]:

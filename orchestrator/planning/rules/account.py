@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language import lexicon
 from orchestrator.language.days import ValueKind
-from orchestrator.language.triggers import Trigger, find_triggers
+from orchestrator.language.triggers import ENDS_TEXT, Trigger, find_triggers
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import is_verb, stem
 from orchestrator.planning.rules.clause import (
@@ -177,9 +177,11 @@ class _Reading:
         return Run(other.text, (other.start, other.end), (other.stem,), "")
 
     def _covered(self, trigger: Trigger, within: Iterable[Span]) -> bool:
-        """Return True if a trigger word is part of a limit, or of a text that is passed on."""
-        kinds = ("quoted",) if trigger.kind == "correction" else ("quoted", "text", "trimmed")
-        passed = [(c.start, c.end) for c in self.clause.of_kind(*kinds) if c.span in self.used]
+        """Return True if a trigger word is part of a limit, or surely of a text to pass on."""
+        texts = self.clause.of_kind("quoted", "text", "trimmed")
+        if trigger.kind in ENDS_TEXT:
+            texts = [c for c in texts if c.text != c.value or c.start == trigger.start]
+        passed = [(c.start, c.end) for c in texts if c.span in self.used]
         spans = [*passed, *within]
         return any(start <= trigger.start and trigger.end <= end for start, end in spans)
 

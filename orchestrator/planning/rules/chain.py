@@ -15,9 +15,16 @@ from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
 from orchestrator.language.words import tokens
 from orchestrator.planning.rules.clause import Clause
-from orchestrator.planning.rules.fill import Draft, Leaf, Span, fill, leaves_of
-from orchestrator.planning.rules.items import answer_fields, is_listing
-from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
+from orchestrator.planning.rules.fill import Draft, Span, fill
+from orchestrator.planning.rules.items import Item, answer_fields, is_listing
+from orchestrator.planning.rules.parameters import (
+    DAYS,
+    Kind,
+    Leaf,
+    Parameter,
+    leaves_of,
+    tool_parameters,
+)
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, nouns_of
 from orchestrator.planning.walls import is_inside
 
@@ -159,6 +166,19 @@ def is_produced(parameter: Parameter) -> bool:
     return wanted.kind in (Kind.OTHER, Kind.PLACE) and (
         "id of a" in described or "id of the" in described or described.startswith("the id")
     )
+
+
+def value_for(item: Item, leaf: Leaf) -> JsonValue:
+    """Return the value that an item has for an input; None without one."""
+    parameter = leaf.parameter
+    for name in (parameter.name, *sorted(parameter.names - {parameter.name})):
+        value = item.value(name)
+        if value is not None and not isinstance(value, dict):
+            is_list = parameter.kind is Kind.LIST and not isinstance(value, list)
+            return [value] if is_list else value
+    if parameter.is_id or is_produced(parameter):
+        return item.fields.get("id") if "id" in item.own else item.fields.get("uuid")
+    return None
 
 
 def producers(

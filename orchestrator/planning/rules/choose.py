@@ -72,7 +72,7 @@ def choose(
     within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
     if not within:
         limits = ", ".join(limit.text for limit in account.limits)
-        if unknown := [one for one in kept if not _tells_limits(one, account.limits)]:
+        if unknown := [one for one in kept if not _states_limits(one, account.limits)]:
             why = f"{len(unknown)} of the {len(kept)} found tell no price for {limits!r}"
             return Choice(asks=tuple(unknown), why=why)
         return Choice(why=f"none of the {len(kept)} found is {limits!r}")
@@ -234,7 +234,7 @@ def _moments(item: Item, field: str) -> Iterable[str]:
             yield value
 
 
-def _tells_limits(item: Item, limits: Iterable[Limit]) -> bool:
+def _states_limits(item: Item, limits: Iterable[Limit]) -> bool:
     """Return True if an item has a price in the currency of each price limit."""
     said = [one.value for one in limits if one.kind == "price" and isinstance(one.value, dict)]
     codes = [str(value.get("currency") or "") for value in said]

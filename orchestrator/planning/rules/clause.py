@@ -181,6 +181,9 @@ class Clause:
         if after is not None and _BREAK.search(self.text[value.end : after.start]):
             after = None
         is_cue = last is not None and last.lower in LEADS | CALLED | SAYING
+        if last is not None and last.lower == "that":  # "saying that"
+            first = self.before(last.start)
+            last = first if first is not None and first.lower in SAYING else last
         return Candidate(
             value.kind,
             value.value,

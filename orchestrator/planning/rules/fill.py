@@ -1,6 +1,5 @@
 """Fills the inputs of a tool with the values of a clause, by the meaning of each input."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -13,44 +12,35 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import content_stems, is_verb, stem, tokens
+from orchestrator.language.words import content_stems, is_verb, stem
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
-from orchestrator.planning.rules.money import amounts_taken, codes_of
+from orchestrator.planning.rules.money import codes_of, why_not_taken
 from orchestrator.planning.rules.parameters import (
     DAYS,
+    MONEY,
     TEXTS,
     Kind,
+    Leaf,
     Parameter,
-    moment_at,
+    as_typed,
+    leaves_of,
     tool_parameters,
+    units_of,
+)
+from orchestrator.planning.rules.suits import (
+    END_CUES,
+    NAMED,
+    TELLING,
+    Suits,
+    converted,
+    days_of,
+    duration_value,
 )
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, own_words, plain_words
 
-_LISTS: Final = WordLists("rules")
 Span = tuple[int, int]
-_END_CUES: Final = _LISTS.word_set("end_cues")
-_PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
-_WAYS: Final = frozenset({"from", "to", "into", "between"})
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
 _COORDINATES: Final = (("latitude", "lat"), ("longitude", "lon", "lng", "long"))
-_MOST_LEAVES: Final = 80
-_MOST_STEPS: Final = 6
-_MOST_DAYS: Final = 100_000
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """An input, or a field inside an object or the first object of a list."""
-
-    parameter: Parameter
-    path: tuple[str | int, ...]
-    required: bool
-
-    @property
-    def name(self) -> str:
-        """The name of the tool's own input that contains it."""
-        return str(self.path[0])
 
 
 @dataclass
@@ -103,33 +93,6 @@ class Draft:
         )
 
 
-def units_of(parameter: Parameter) -> frozenset[str]:
-    """Return the stems of the words for an input's unit: "kg", "degrees Celsius"."""
-    if parameter.schema.get("type") not in ("integer", "number"):
-        return frozenset()
-    return frozenset(map(stem, (*parameter.words, *tokens(lexicon.unit_of(parameter.words)))))
-
-
-def leaves_of(tool: Tool) -> tuple[Leaf, ...]:
-    """Return the inputs of a tool, with objects opened."""
-    found: list[Leaf] = []
-    for parameter in tool_parameters(tool):
-        found += _opened(parameter, (parameter.name,), required=parameter.required)
-    return tuple(found[:_MOST_LEAVES])
-
-
-def _opened(parameter: Parameter, path: tuple[str | int, ...], *, required: bool) -> list[Leaf]:
-    element = parameter.element
-    holder, step = (parameter, ()) if element is None else (element, (0,))
-    if len(path) >= _MOST_STEPS or holder.kind is not Kind.OBJECT or not holder.fields:
-        return [Leaf(parameter, path, required)]
-    return [
-        leaf
-        for one in holder.fields
-        for leaf in _opened(one, (*path, *step, one.name), required=required and one.required)
-    ]
-
-
 def fill(
     tool: Tool, clause: Clause, inputs: Mapping[str, JsonValue], *, taken: Sequence[Span] = ()
 ) -> Draft:
@@ -180,24 +143,6 @@ def _inside(values: Mapping[str, JsonValue], path: Sequence[str | int]) -> JsonV
     return node
 
 
-def as_typed(given: JsonValue) -> Iterator[JsonValue]:
-    """Yield a given value, then other readings of typed text."""
-    yield given
-    if isinstance(given, str):
-        text = given.strip()
-        yield text
-        number = text.removeprefix("-")
-        if number.isdigit() and len(number) < 19:
-            yield int(text)
-        if number.replace(".", "", 1).isdigit() and len(number) < 19:
-            yield float(text)
-        if text.lower() in ("true", "false"):
-            yield text.lower() == "true"
-        yield [part.strip() for part in text.split(",")]
-    elif isinstance(given, int | float) and not isinstance(given, bool):
-        yield str(given)
-
-
 class _Reader:
     """Pairs the inputs of one tool with the candidates of one clause, the surest pairs first."""
 
@@ -206,6 +151,7 @@ class _Reader:
         self.clause = clause
         self.draft = draft
         self.words = own_words(tool)
+        self.suits = Suits(tool, clause, draft.leaves)
         self.candidates = [self._bare(one) for one in clause.candidates]
 
     def _bare(self, candidate: Candidate) -> Candidate:
@@ -258,7 +204,7 @@ class _Reader:
             if given is None:
                 continue
             for candidate in self.clause.candidates:
-                values = [*_converted(leaf.parameter, candidate, self.clause)]
+                values = [*converted(leaf.parameter, candidate, self.clause)]
                 if given in values or str(given).casefold() == candidate.text.casefold():
                     self.draft.used.append(candidate.span)
 
@@ -266,15 +212,15 @@ class _Reader:
 
     def _pairs(self, leaf: Leaf) -> Iterator[tuple[float, Leaf, Candidate, JsonValue]]:
         for candidate in (*self._named(leaf), *self.candidates):
-            score = self._score(leaf, candidate) if candidate.value is not None else 0.0
+            score = self.suits.score(leaf, candidate) if candidate.value is not None else 0.0
             if score <= 0:
                 continue
             value = leaf.parameter.first_accepted(
-                *_converted(leaf.parameter, candidate, self.clause)
+                *converted(leaf.parameter, candidate, self.clause)
             )
             if value is not None:
                 # An input that is named before a value takes the value, even if other inputs could.
-                score += (10.0 if candidate.cue == _NAMED else 0.0) + 0.5 * leaf.required
+                score += (10.0 if candidate.cue == NAMED else 0.0) + 0.5 * leaf.required
                 yield score, leaf, candidate, value
 
     def _named(self, leaf: Leaf) -> Iterator[Candidate]:
@@ -303,11 +249,11 @@ class _Reader:
             typed = [c for c in self.clause.candidates if c.start in (start, start - 1)]
             typed = [c for c in typed if c.kind not in ("phrase", "object", "text", "trimmed")]
             for candidate in typed:
-                yield replace(candidate, cue=_NAMED, cue_start=word.start)
+                yield replace(candidate, cue=NAMED, cue_start=word.start)
             if not typed and words[after].lower not in LEADS:
                 run = self.clause.run_at(after)
                 if run is not None:
-                    yield replace(run, kind="phrase", cue=_NAMED, cue_start=word.start)
+                    yield replace(run, kind="phrase", cue=NAMED, cue_start=word.start)
 
     def _named_id(self, leaf: Leaf) -> Iterator[Candidate]:
         """Yield a word right after the noun of a path's id: "index movies" for /indexes/{uid}."""
@@ -325,243 +271,6 @@ class _Reader:
                     yield Candidate(
                         "id", following.text, following.text, start, end, noun=word.stem
                     )
-
-    def _score(self, leaf: Leaf, candidate: Candidate) -> float:
-        parameter, named = leaf.parameter, 6.0 if candidate.cue == _NAMED else 0.0
-        if candidate.kind in ("time", "date") and parameter.is_code(candidate.value):
-            return 6.0 + named
-        is_number = parameter.schema.get("type") in ("integer", "number")
-        kind = parameter.kind
-        if is_number and kind in (Kind.COUNT, Kind.OTHER) and is_in_path(self.tool, parameter.name):
-            kind = Kind.IDENTIFIER
-        score = _SCORES.get(kind)
-        return score(self, leaf, candidate, named) if score is not None else 0.0
-
-    def _time_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        if candidate.kind != "time":
-            return 0.0
-        side, role = leaf.parameter.side, self._role(candidate)
-        if side == role:
-            return 8.0 + named
-        sides = [one.parameter.side for one in self.draft.leaves if one.parameter.kind is Kind.TIME]
-        is_only = side is None or len(sides) == 1
-        return (6.0 if role == "start" else 4.0) + named if is_only else named
-
-    def _email_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        return 8.0 + named if candidate.kind == "email" else 0.0
-
-    def _day_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        parameter = leaf.parameter
-        if parameter.kind is Kind.DATETIME:
-            return 8.0 + named if candidate.kind == "datetime" else 0.0
-        if candidate.kind != "date":
-            return 0.0
-        if candidate.cue in _LIMITING and parameter.side != "end":
-            return 0.0 + named
-        role = self._role(candidate)
-        if parameter.side is None:
-            return (6.0 if role == "start" else 4.0) + named
-        if parameter.side == role:
-            return 8.0 + named
-        days = [one for one in self.draft.leaves if one.parameter.kind in DAYS]
-        return (4.0 if len(days) == 1 else 0.0) + named
-
-    def _role(self, candidate: Candidate) -> str:
-        """Return which end of a range a value is: the later one after "to", "until", a dash."""
-        earlier = [c for c in self.clause.of_kind(candidate.kind) if c.end <= candidate.start]
-        between = self.clause.text[earlier[-1].end : candidate.start].strip() if earlier else ""
-        is_end = candidate.cue in _END_CUES or candidate.noun in {stem(w) for w in _END_CUES}
-        if earlier and (is_end or between in ("-", "\u2013", "\u2014", "to")):
-            return "end"
-        return "end" if candidate.cue in ("until", "till", "by") else "start"
-
-    def _count_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        parameter = leaf.parameter
-        words = {stem(word) for word in parameter.words}
-        if candidate.kind == "duration":
-            return 7.0 if _duration_value(parameter, candidate) is not None else 0.0
-        if candidate.kind != "number":
-            return 0.0
-        if parameter.kind is Kind.NIGHTS and candidate.after in ("night", "day"):
-            return 8.0
-        if candidate.after in words - _HOW_MANY or named:
-            return 8.0
-        verb = self.clause.verb_index
-        behind_verb = {word.start for word in self.clause.words[verb + 1 : verb + 2]}
-        of_people = not lexicon.PEOPLE.isdisjoint(parameter.words)
-        if of_people and candidate.after in _PEOPLE:
-            return 7.0
-        if of_people and candidate.cue == "for" and candidate.after in _NO_NOUNS:
-            return 5.0
-        if words & _HOW_MANY and candidate.after and candidate.after in self.words:
-            return 5.0
-        if words & _HOW_MANY and candidate.start in behind_verb:
-            return 4.0
-        return 0.0
-
-    def _amount_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        parameter = leaf.parameter
-        limit = self.clause.bound_of(candidate)
-        bound = limit[0] if limit is not None else None
-        if candidate.kind == "amount":
-            if not self._takes_currency(candidate):
-                return 0.0
-            if parameter.bound is not None:
-                return 8.0 if parameter.bound == bound else 0.0
-            return 6.0 + named if bound is None else 0.0
-        if candidate.kind == "number":
-            return 6.0 if named or (parameter.bound == bound == "max") else 0
-        return 0.0
-
-    def _takes_currency(self, candidate: Candidate) -> bool:
-        """Return True if the call can express the currency of an amount."""
-        leaves = [one for one in self.draft.leaves if one.parameter.kind is Kind.CURRENCY]
-        value = candidate.value if isinstance(candidate.value, dict) else {}
-        codes = [*codes_of(value)]
-        if not codes or not leaves:
-            return True
-        return any(leaf.parameter.first_accepted(*codes) is not None for leaf in leaves)
-
-    def _id_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        parameter = leaf.parameter
-        nouns = id_nouns(self.tool, parameter)
-        is_text = candidate.kind in ("id", "name", "phrase", "quoted")
-        if is_text and parameter.is_code(candidate.text):
-            return 10.0 if candidate.noun in nouns else 7.0
-        in_path = is_in_path(self.tool, parameter.name)
-        is_quoted_id = candidate.kind == "quoted" and (
-            named or (in_path and " " not in candidate.text)
-        )
-        if candidate.kind == "id" or is_quoted_id:
-            if candidate.noun in nouns or named:
-                return 8.0
-            ids = [one for one in self.draft.leaves if one.parameter.is_id and one.required]
-            return 5.0 if in_path and len(ids) == 1 else 3.0 if ids == [leaf] else 0.0
-        if candidate.kind == "number" and candidate.text.isdigit():
-            return 8.0 if candidate.noun in nouns or named else 0.0
-        if candidate.kind == "called" or (candidate.cue in CALLED and candidate.kind == "name"):
-            makes = leaf.required and not in_path and self.tool.effect is not Effect.CANCEL
-            return 4.0 if makes and parameter.words[-1:] != ("id",) else 0.0
-        return 0.0
-
-    def _place_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        cue, side = candidate.cue, leaf.parameter.side
-        is_name = candidate.kind == "name"
-        if candidate.kind not in ("name", "phrase", "quoted") and not (
-            named and candidate.kind == "id"
-        ):
-            return 0.0
-        cues = _PLACE_CUES | _WAYS | ({"for"} if _FOR_A_PLACE.search(self.tool.summary) else set())
-        if self.tool.is_side_effect and not named and cue not in cues:
-            return 0.0
-        is_other = not self._is_new(candidate) or candidate.text.lower() in _EVERYBODY
-        if candidate.kind == "phrase" and not named and is_other:
-            return 0.0
-        if side == "start":
-            score = 9.0 if cue == "from" else 0.0
-            if not score and candidate.after == "to" and cue not in LEADS:
-                score = 8.0
-        elif side == "end":
-            score = 9.0 if cue in ("to", "into") else 6.0 if cue in ("for", "in", "at") else 0.0
-            if not score and is_name and cue != "from":
-                score = 4.0
-        elif cue in _PLACE_CUES:
-            score = 8.0
-        elif cue in ("for", "of"):
-            score = 6.0
-        elif cue in ("to", "from") or named:
-            score = 4.0
-        else:
-            return 3.0 if is_name else 0.0
-        return max(score - (0.0 if is_name or named else 2.0), 0.0) + named
-
-    def _title_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        if named:
-            return 6.0 if candidate.kind in ("phrase", "name", "quoted", "id", "number") else 0.0
-        required = 1.0 if leaf.required else 0.0
-        plain = leaf.parameter.words[-1:] == ("name",) or "title" in leaf.parameter.words
-        if candidate.kind == "called":
-            return 7.0 + required if plain else 0.0
-        if candidate.cue in CALLED and candidate.kind in ("name", "quoted", "id"):
-            return 8.0 + required if plain else 0.0
-        if candidate.kind == "quoted":
-            return 5.0 + required
-        if candidate.kind == "name":
-            is_person = leaf.parameter.is_persons_name or plain
-            return 3.0 + required if is_person and candidate.cue in _NAME_CUES else 0.0
-        if candidate.kind == "id" and "file" in leaf.parameter.words and "." in candidate.text:
-            return 5.0
-        if candidate.kind == "object" and leaf.required and self._is_new(candidate):
-            return 0.0 if leaf.parameter.is_persons_name else 4.6 + len(candidate.text) / 1000
-        return 0.0
-
-    def _text_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        required = 2.0 if leaf.required else 0.0
-        if candidate.kind == "quoted":
-            return 0.0 if candidate.cue in CALLED else 8.0 + required + named
-        if named:
-            return 5.0 if candidate.kind in ("phrase", "name") else 0.0
-        days = [one for one in self.draft.leaves if one.parameter.kind in (*DAYS, Kind.TIME)]
-        if candidate.kind == "trimmed":
-            return 7.5 + required if days else 0.0
-        if candidate.kind == "text":
-            return 7.0 + required if leaf.required else 0.0
-        if self.clause.verb in _TELLING or not (leaf.required and self._is_new(candidate)):
-            return 0.0
-        if candidate.kind in ("wide", "phrase") and candidate.cue in ("for", "about"):
-            return 2.5 + len(candidate.text) / 1000
-        return 1.0 + len(candidate.text) / 1000 if candidate.kind == "object" else 0.0
-
-    def _query_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        if candidate.kind == "quoted":
-            return 8.0
-        if candidate.kind in ("phrase", "called", "name", "id") and self._is_new(candidate):
-            if candidate.cue in _ELSEWHERE and not named:
-                return 0.0
-            near = candidate.cue in ("about", "for", "with", "on", "of") or candidate.cue in CALLED
-            return 4.0 + named if near or candidate.kind in ("name", "id") else 0.0
-        if candidate.kind == "object" and leaf.required and self._is_new(candidate):
-            return 2.0
-        return 0.0
-
-    def _list_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        element = leaf.parameter.element
-        if element is None or element.kind in (Kind.CHOICE, Kind.OBJECT, Kind.LIST):
-            return 0.0
-        return self._score(replace(leaf, parameter=element), candidate)
-
-    def _other_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        parameter = leaf.parameter
-        if candidate.kind in ("id", "name", "phrase", "quoted") and parameter.is_code(
-            candidate.text
-        ):
-            return 8.0
-        if named and candidate.kind in ("phrase", "name", "quoted", "id", "number", "amount"):
-            return 6.0
-        if parameter.is_id:
-            return self._id_score(leaf, candidate, named)
-        in_path = is_in_path(self.tool, parameter.name)
-        if candidate.kind == "number" and candidate.after in units_of(parameter):
-            return 7.0
-        if candidate.kind == "quoted" and leaf.required:
-            return 4.0
-        if in_path and candidate.kind in ("id", "name", "called"):
-            near = candidate.noun in id_nouns(self.tool, parameter)
-            return 6.0 if near else 3.0
-        schema = parameter.schema
-        is_text = schema.get("type") == "string" and not {"pattern", "format"} & {*schema}
-        if candidate.kind == "object" and self._is_new(candidate) and leaf.required:
-            return 1.0 if in_path or is_text else 0.0
-        if parameter.is_persons_name and candidate.kind == "name":
-            return 3.0
-        return 0.0
-
-    def _is_new(self, candidate: Candidate) -> bool:
-        """Return True if a phrase has words beyond those of the tool itself."""
-        if candidate.text.lower() in _INDEFINITE:
-            return False
-        stems = content_stems(candidate.text)
-        return any(one not in self.words for one in stems)
 
     def _unsure(self) -> None:
         """Note the days and times whose words are ambiguous."""
@@ -631,7 +340,7 @@ class _Reader:
         own, said = plain_words(self.tool), [one.span for one in self.draft.said.values()]
         phrases = [c for c in self.clause.of_kind("wide", "phrase") if c.cue in ("for", "about")]
         free = [c for c in phrases if not c.overlaps(said) and {*content_stems(c.text)} - own]
-        for leaf in self._open(*TEXTS) if self.clause.verb not in _TELLING else ():
+        for leaf in self._open(*TEXTS) if self.clause.verb not in TELLING else ():
             fitting = [c for c in free if leaf.required and leaf.parameter.accepts(c.text)]
             if fitting:
                 self.draft.give(leaf, fitting[0].text, fitting[0])
@@ -691,8 +400,13 @@ class _Reader:
                 self.draft.give(leaf, default)
 
     def _currencies(self) -> None:
-        """Assign the currency of a used amount to its input."""
-        amounts = [c for c in self.clause.of_kind("amount") if c.overlaps(self.draft.used)]
+        """Assign the currency of an amount, used or in an unclear unit, to its input."""
+        unclear = [leaf.parameter for leaf in self._open(*MONEY)]
+        amounts = [
+            one
+            for one in self.clause.of_kind("amount")
+            if one.overlaps(self.draft.used) or any(why_not_taken(p, one) for p in unclear)
+        ]
         codes = [code for c in amounts if isinstance(c.value, dict) for code in codes_of(c.value)]
         for leaf in self._open(Kind.CURRENCY):
             if (code := leaf.parameter.first_accepted(*codes)) is not None:
@@ -716,13 +430,13 @@ class _Reader:
         """Compute a duration from a start and an end: "from 14:00 to 15:00"."""
         for first, last in pairwise(self.clause.of_kind("time")):
             is_open = first.overlaps(self.draft.used) and not last.overlaps(self.draft.used)
-            if not (is_open and first.value and last.value and self._role(last) == "end"):
+            if not (is_open and first.value and last.value and self.suits.role(last) == "end"):
                 continue
             start, end = (datetime.fromisoformat(f"2000-01-01T{c.value}") for c in (first, last))
             minutes = (end - start) // timedelta(minutes=1)
             length = replace(last, kind="duration", value={"minutes": minutes})
             for leaf in self._open(Kind.COUNT, Kind.DURATION) if minutes > 0 else ():
-                value = _duration_value(leaf.parameter, length)
+                value = duration_value(leaf.parameter, length)
                 if value is not None and leaf.parameter.accepts(value):
                     self.draft.give(leaf, value, last)
                     break
@@ -747,7 +461,7 @@ class _Reader:
             if first.kind == "number" or not (is_list or parameter.kind in _SEVERAL):
                 continue
             more, element = self._joined_to(first, blocked), parameter.element or parameter
-            made = [element.first_accepted(*_converted(element, c, self.clause)) for c in more]
+            made = [element.first_accepted(*converted(element, c, self.clause)) for c in more]
             if not more or None in made:
                 continue
             self.draft.used += [(c.start, c.end) for c in more]
@@ -760,121 +474,18 @@ class _Reader:
         found = [first]
         for one in self.clause.of_kind(first.kind):
             is_next = one.start >= found[-1].end and self.clause.are_joined(found[-1], one)
-            if is_next and not one.overlaps(blocked) and one.cue not in _END_CUES - {"and"}:
+            if is_next and not one.overlaps(blocked) and one.cue not in END_CUES - {"and"}:
                 found.append(one)
         return found[1:]
 
 
-_SCORES: Final = {
-    Kind.DATE: _Reader._day_score,
-    Kind.DATETIME: _Reader._day_score,
-    Kind.TIME: _Reader._time_score,
-    Kind.NIGHTS: _Reader._count_score,
-    Kind.COUNT: _Reader._count_score,
-    Kind.DURATION: _Reader._count_score,
-    Kind.AMOUNT: _Reader._amount_score,
-    Kind.MONEY: _Reader._amount_score,
-    Kind.EMAIL: _Reader._email_score,
-    Kind.IDENTIFIER: _Reader._id_score,
-    Kind.PLACE: _Reader._place_score,
-    Kind.TITLE: _Reader._title_score,
-    Kind.TEXT: _Reader._text_score,
-    Kind.QUERY: _Reader._query_score,
-    Kind.LIST: _Reader._list_score,
-    Kind.OBJECT: _Reader._other_score,
-    Kind.TIME_ZONE: _Reader._other_score,
-    Kind.CONSTANT: _Reader._other_score,
-    Kind.OTHER: _Reader._other_score,
-}
-_INDEFINITE: Final = frozenset({"something", "anything", "nothing", "one", "message", "note"})
-_FOR_A_PLACE: Final = re.compile(
-    rf"\bfor an? (?:{'|'.join(sorted(lexicon.PLACE_DESCRIBED))})\b", re.IGNORECASE
-)
-"""Wording of a tool's summary with which "for Bergen" means a place, not a person."""
-_LIMITING: Final = frozenset({"before", "after", "since", "until", "till", "by"})
-_ELSEWHERE: Final = frozenset({"to", "into", "from", "in", "at", "by", "until"})
-_EVERYBODY: Final = frozenset(["everyone", "everybody", "someone", "somebody", "nobody", "others"])
-_TELLING: Final = _LISTS.word_set("telling")
-"""Verbs whose object is the person informed, not the text."""
-_NAMED: Final = "\0named"
 _SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER, Kind.OTHER})
-_NAME_CUES: Final = frozenset({"", "for", "with", "from", "by", "of", "customer", *CALLED})
-_HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
-_PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)
 _UNTELLING: Final = frozenset({"id", "date", "time", "number", "type", "status", "code"})
 _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should", "enabled"})
 _SHAPING: Final = frozenset(
     ["fields", "field", "expand", "include", "embed", "select", "columns", "properties"]
 )
-_NO_NOUNS: Final = LEADS | {"", "tomorrow", "today", "tonight"}
 _GENERAL: Final = frozenset({"all", "new"})
-_UNITS_OF_TIME: Final = {
-    "second": 1 / 60,
-    "minute": 1,
-    "hour": 60,
-    "night": 1440,
-    "day": 1440,
-    "week": 10080,
-}
-"""Minutes per unit; an input's unit is the first that its texts mention."""
-
-
-def _converted(parameter: Parameter, candidate: Candidate, clause: Clause) -> Iterator[JsonValue]:
-    """Yield the readings of a candidate that an input may take, the most literal first."""
-    value = candidate.value
-    element = parameter.element
-    if element is not None:
-        for one in _converted(element, candidate, clause):
-            yield [one]
-        return
-    match parameter.kind:
-        case Kind.DATETIME if candidate.kind == "datetime" and isinstance(value, list):
-            yield moment_at(str(value[0]), str(value[1]), clause.now)
-        case Kind.TIME:
-            yield value
-            yield f"{value}:00"
-        case Kind.AMOUNT | Kind.MONEY:
-            yield from amounts_taken(parameter, candidate)
-        case Kind.NIGHTS | Kind.COUNT | Kind.DURATION if candidate.kind == "duration":
-            yield _duration_value(parameter, candidate)
-        case Kind.TEXT | Kind.TITLE | Kind.QUERY | Kind.PLACE:
-            yield str(value) if not isinstance(value, dict | list) else candidate.text
-        case _:
-            if isinstance(value, dict):
-                amount = value.get("amount")
-                yield amount
-                yield from as_typed(amount)
-            else:
-                yield value
-                yield from as_typed(candidate.text if candidate.kind == "id" else value)
-
-
-def _duration_value(parameter: Parameter, candidate: Candidate) -> JsonValue:
-    """Return a duration in the unit that the input's name or description states."""
-    if not (minutes := _minutes(candidate)):
-        return None
-    if parameter.kind is Kind.DURATION:
-        return f"PT{int(minutes)}M"
-    for told in (" ".join(parameter.words), str(parameter.schema.get("description", "")).lower()):
-        for unit, size in _UNITS_OF_TIME.items():
-            if unit in told and (minutes / size).is_integer():
-                return int(minutes / size)
-    return None
-
-
-def _minutes(candidate: Candidate) -> float:
-    value = candidate.value if isinstance(candidate.value, dict) else {}
-    parts = [(value.get(f"{unit}s"), size) for unit, size in _UNITS_OF_TIME.items()]
-    return sum(float(count) * size for count, size in parts if isinstance(count, int | float))
-
-
-def days_of(candidate: Candidate) -> int | None:
-    """Return the number of days or nights in a value; None for other values."""
-    if candidate.kind == "number" and candidate.after in ("night", "day"):
-        count = candidate.value
-        return count if isinstance(count, int) and abs(count) < _MOST_DAYS else None
-    minutes = _minutes(candidate) if candidate.kind == "duration" else 0
-    return int(minutes // 1440) if minutes and minutes % 1440 == 0 else None
 
 
 def _put(into: JsonObject, path: Sequence[str | int], value: JsonValue) -> None:

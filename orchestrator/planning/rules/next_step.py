@@ -16,21 +16,17 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.models import (
-    FINISH,
-    AskUser,
     CallTool,
     DiscoverTools,
     Fact,
-    Finish,
     GiveUp,
     Observation,
     StepContext,
     StepDecision,
 )
 from orchestrator.planning.rules.account import Account, Run
-from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of
+from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of, value_for
 from orchestrator.planning.rules.choose import (
-    MOST_CHOICES,
     choose,
     filtered,
     keeps,
@@ -38,22 +34,18 @@ from orchestrator.planning.rules.choose import (
     mismatches,
 )
 from orchestrator.planning.rules.clause import Candidate
-from orchestrator.planning.rules.fill import Draft, Leaf, as_typed, days_of
-from orchestrator.planning.rules.items import Item, is_empty, is_listing, read_items
-from orchestrator.planning.rules.paging import goes_on, next_page, turning_inputs
-from orchestrator.planning.rules.parameters import TEXTS, Kind, tool_parameters
+from orchestrator.planning.rules.endings import finish, none_of_each, stopped_by
+from orchestrator.planning.rules.fill import Draft
+from orchestrator.planning.rules.items import Item, read_items
+from orchestrator.planning.rules.paging import goes_on, next_page, page_after, turning_inputs
+from orchestrator.planning.rules.parameters import TEXTS, Kind, Leaf, as_typed, tool_parameters
 from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
-    label,
-    not_applied,
-    noun_of,
-    told_done,
-    told_read,
 )
+from orchestrator.planning.rules.rule_questions import ask_for, ask_what_is_meant, which
 from orchestrator.planning.rules.split import Reading, refers_back
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
-from orchestrator.saga.orders import WhenRead
 
 _MAX_PAGES: Final = 10
 _MOST_SEARCHES: Final = 3
@@ -98,17 +90,20 @@ class Leg:
 
     def decide(self) -> StepDecision:
         """Return the next step."""
-        if (stopped := _stopped_by(self.context.observations)) is not None:
+        if (stopped := stopped_by(self.context.observations)) is not None:
             return stopped
         try:
-            self._ask_what_is_meant()
+            if (unclear := ask_what_is_meant(self.reading, self.context.inputs)) is not None:
+                return unclear
             if self._is_done_once:
-                return self._finish()
+                return finish(self.reading, self._done())
             return self._step(self._calls())
         except _Unsaid as unsaid:
-            return self._ask(unsaid.leaves)
+            return ask_for(unsaid.leaves, self.reading, self.context.inputs, self.catalog)
         except _Due as due:
-            return (self._none_of_each() if isinstance(due.step, GiveUp) else None) or due.step
+            if not isinstance(due.step, GiveUp):
+                return due.step
+            return none_of_each(self.reading, self.context.observations) or due.step
 
     def _step(self, calls: Sequence[tuple[JsonObject, str]]) -> StepDecision:
         """Return the first call that has not been made, or the end of the leg after the last."""
@@ -120,7 +115,7 @@ class Leg:
             step = self._next(arguments, note)
             if step is not None:
                 return step
-        return self._finish()
+        return finish(self.reading, self._done())
 
     @property
     def _is_done_once(self) -> bool:
@@ -256,11 +251,16 @@ class Leg:
                 item
                 for page in self._pages(feeder.tool, seen.arguments)
                 for item in read_items(page.body, tool=feeder.tool, asked=page.arguments)
-                if _value(item, leaf) is not None
+                if value_for(item, leaf) is not None
             ]
             if items or feeder is feeders[-1]:
                 offers, asked = is_offering(feeder.tool, chain.tool), seen.arguments
-                return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
+                try:
+                    return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
+                except _Due as due:
+                    page = self._page_after(feeder.tool, asked)
+                    is_missing = isinstance(due.step, GiveUp) and not self._refused(chain.tool)
+                    raise (_Due(page) if is_missing and page is not None else due) from None
             why = _Due(GiveUp(reason=_found_nothing(feeder.tool)))
         raise why
 
@@ -301,6 +301,15 @@ class Leg:
             return None
         return self._call(tool, wanted, "the next page")
 
+    def _page_after(self, tool: Tool, arguments: JsonObject) -> StepDecision | None:
+        """Return the call for a page after the last that was read, which may be empty."""
+        pages = self._pages(tool, arguments)
+        following = page_after(tool, pages) if len(pages) < _MAX_PAGES else {}
+        wanted = {**arguments, **following}
+        if not following or any(self._all_seen(tool, wanted)):
+            return None
+        return self._call(tool, wanted, "the next page")
+
     def _unread(self, tool: Tool, arguments: JsonObject) -> str:
         """Return a sentence if a list continues after the pages read; else ''."""
         pages = self._pages(tool, arguments)
@@ -332,7 +341,7 @@ class Leg:
             hint = refused[-1].hint if refused[-1].sent_back else ""
             if items and hint and not is_answered:
                 why = f"the rules do not carry out {hint[:120]!r}"
-                raise _Due(_which(items, why, leaf, consumer))
+                raise _Due(which(items, why, leaf, consumer))
             if not items:
                 why = refused[-1].error or "it was refused"
                 if self._is_searched_again(producer, refused[-1]):
@@ -352,7 +361,7 @@ class Leg:
             return [Supplied(_values(item, leaf, draft), (item,), choice.note) for item in taken]
         unread = self._unread(producer, asked)
         if choice.asks and not is_answered:
-            raise _Due(_which(choice.asks, f"{choice.why}{unread}", leaf, consumer))
+            raise _Due(which(choice.asks, f"{choice.why}{unread}", leaf, consumer))
         raise _Due(GiveUp(reason=f"{choice.why or _found_nothing(producer)}{unread}"))
 
     def _account_for(
@@ -413,10 +422,10 @@ class Leg:
         named = [item for item in items if matches(item, run)]
         if len(named) == 1:
             if (why := self._differs(named[0], said)) and leaf.name not in self.context.inputs:
-                raise _Due(_which(named, why, leaf, draft.tool))
+                raise _Due(which(named, why, leaf, draft.tool))
             return [Supplied(_values(named[0], leaf, draft), (named[0],))]
         if named:
-            raise _Due(_which(named, "several are called so", leaf, draft.tool))
+            raise _Due(which(named, "several are called so", leaf, draft.tool))
         ids = [c for c in draft.said.values() if c.kind in ("id", "number", "name")]
         filters = self.reading.account.filters
         rest = [run for run in filters if not any(one.overlaps([run.span]) for one in ids)]
@@ -448,7 +457,7 @@ class Leg:
             if tool is None:
                 continue
             items = read_items(fact.body, tool=tool, asked=fact.arguments)
-            found += [one for one in items if _value(one, leaf) is not None]
+            found += [one for one in items if value_for(one, leaf) is not None]
             if found:
                 break
         kept, _ = filtered(found, self.reading.account.filters)
@@ -504,133 +513,6 @@ class Leg:
             is_call = seen.tool == tool.name and seen.outcome != "discovered"
             if is_call and _essential(tool, seen.arguments) == wanted:
                 yield seen
-
-    def _none_of_each(self) -> Finish | None:
-        """Return the end for an order about each item of an empty list."""
-        each = self.reading.account.is_all
-        if not (self.target.is_side_effect and each):
-            return None
-        done = [o for o in self.context.observations if o.outcome == "succeeded"]
-        if done and is_empty(done[-1].body) and not any(o.side_effect for o in done):
-            read = WhenRead(when=each, holds=False, read=f"{done[-1].tool} lists none")
-            return Finish(summary=f"Nothing to do: there is none of {each!r}.", conditions=(read,))
-        return None
-
-    def _ask_what_is_meant(self) -> None:
-        """Ask about a value whose words are ambiguous."""
-        for draft in self.reading.chain.drafts:
-            for leaf, candidate in draft.unsure:
-                if leaf.name in self.context.inputs:
-                    continue
-                schema: JsonObject = {"type": "string", "enum": [*candidate.readings]}
-                asked = AskUser(
-                    question=f"What do you mean by {candidate.text!r}?",
-                    why=f"{draft.tool.title!r} takes it as {' '.join(leaf.parameter.words)}",
-                    fields={leaf.name: schema if candidate.readings else _field_schema(leaf)},
-                )
-                raise _Due(asked)
-
-    def _ask(self, leaves: Sequence[tuple[Tool, Leaf]]) -> StepDecision:
-        inputs, clause = self.context.inputs, self.reading.clause
-        personal = {n for tool in self.catalog.tools.values() for n in tool.pii_fields}
-        wanted = {
-            _field_name(leaf): (tool, leaf)
-            for tool, leaf in leaves
-            if _field_name(leaf) not in inputs and leaf.name not in personal
-        }
-        sides = {leaf.parameter.side for _, leaf in wanted.values()}
-        if "start" in sides and any(map(days_of, clause.of_kind("duration", "number"))):
-            # The end is computed from the start and the given length.
-            wanted = {n: one for n, one in wanted.items() if one[1].parameter.side != "end"}
-        if not wanted:
-            names = ", ".join(dict.fromkeys(leaf.name for _, leaf in leaves))
-            return GiveUp(reason=f"{self.target.name} cannot be called without {names}")
-        named = ", ".join(" ".join(leaf.parameter.words) for _, leaf in wanted.values())
-        more = "one more thing is" if len(wanted) == 1 else "more is"
-        first, _ = next(iter(wanted.values()))
-        return AskUser(
-            question=f"For {clause.text!r} {more} needed: {named}.",
-            why=f"{first.title!r} takes it, and neither the goal nor an answer says it",
-            fields={name: _field_schema(leaf) for name, (_, leaf) in wanted.items()},
-        )
-
-    # -- the end ----------------------------------------------------------------------------------
-
-    def _finish(self) -> Finish:
-        done = self._done()
-        if self.target.is_side_effect:
-            charged = (s.price or charged_price(self.target, s.arguments, s.body) for s in done)
-            prices = [str(price or "") for price in charged]
-            return Finish(summary=told_done(self.target, [seen.body for seen in done], prices))
-        unused = _unused_of(self.reading)
-        if len(done) > 1 and not is_listing(self.target):
-            told = [told_read(self.target, [], seen.body, "")[0] for seen in done]
-            return Finish(summary=" ".join(told) + not_applied(unused))
-        items = [
-            item
-            for seen in done
-            for item in read_items(seen.body, tool=self.target, asked=seen.arguments)
-        ]
-        kept, missed = self._told(items)
-        body = done[-1].body if done else None
-        text, table = told_read(self.target, kept, body, not_applied([*unused, *missed]))
-        return Finish(summary=text, table=table)
-
-    def _told(self, items: list[Item]) -> tuple[list[Item], list[str]]:
-        """Return the items that the clause's other words match, and the words that match none."""
-        account = self.reading.account
-        if not is_listing(self.target):
-            return items, [run.text for run in account.filters]
-        kept = [item for item in items if item.label or (item.own and not _is_wrapper(item, items))]
-        missed: list[str] = []
-        said = [c.span for draft in self.reading.chain.drafts for c in draft.said.values()]
-        for run in account.filters:
-            if any(start <= run.span[0] and run.span[1] <= end for start, end in said):
-                continue  # the call's own input, such as the list's owner
-            if fitting := [item for item in kept if matches(item, run)]:
-                kept = fitting
-            elif run.is_value and kept:
-                found = f"{len(kept)} were found ({noun_of(self.target)})"
-                raise _Due(GiveUp(reason=f"{found}, none of them {run.text!r}"))
-            else:
-                missed.append(run.text)
-        if not kept or not (account.superlative or account.limits):
-            return kept, missed
-        choice = choose(
-            kept,
-            replace(account, filters=(), count=None),
-            consumer=self.target,
-            asked={},
-            offers=False,
-            most=len(kept),
-        )
-        if choice.items or not account.superlative:
-            return [*(choice.items or choice.asks)], missed
-        return kept, [*missed, choice.why]
-
-
-def _stopped_by(observations: Sequence[Observation]) -> GiveUp | None:
-    """Return the end that stops the leg for good: a policy, or an unclear side effect."""
-    for seen in observations:
-        if seen.outcome == "refused" and seen.tool != FINISH and not seen.refused_by:
-            return GiveUp(reason=f"{seen.tool} was refused: {seen.error or 'no reason given'}")
-        if seen.side_effect and seen.outcome == "unknown":
-            return GiveUp(
-                reason=f"it is unclear whether {seen.tool} took effect: {seen.error or 'no answer'}"
-            )
-    return None
-
-
-def _unused_of(reading: Reading) -> list[str]:
-    """Return the parts that a read ignores: unused words, and triggers for no rule."""
-    text, account = reading.clause.text, reading.account
-    untold = [text[one.start :].strip()[:120] for one in account.triggers]
-    return [*untold, *(run.text for run in account.left_over)]
-
-
-def _is_wrapper(item: Item, items: Sequence[Item]) -> bool:
-    """Return True if an item is the answer around a list rather than a member."""
-    return not item.label and len(items) > 1 and item is items[-1] and bool(items[0].label)
 
 
 def _expanded(chain: Chain) -> list[Chain]:
@@ -696,52 +578,14 @@ def _values(item: Item, leaf: Leaf, draft: Draft) -> dict[tuple[str | int, ...],
         is_open = other.path == leaf.path or (
             other.required and other.path not in draft.found and is_produced(other.parameter)
         )
-        value = _value(item, other) if is_open else None
+        value = value_for(item, other) if is_open else None
         if value is not None:
             found[other.path] = value
     return found
 
 
-def _value(item: Item, leaf: Leaf) -> JsonValue:
-    parameter = leaf.parameter
-    for name in (parameter.name, *sorted(parameter.names - {parameter.name})):
-        value = item.value(name)
-        if value is not None and not isinstance(value, dict):
-            is_list = parameter.kind is Kind.LIST and not isinstance(value, list)
-            return [value] if is_list else value
-    if parameter.is_id or is_produced(parameter):
-        return item.fields.get("id") if "id" in item.own else item.fields.get("uuid")
-    return None
-
-
 def _found_nothing(tool: Tool) -> str:
     return f"{tool.name} found nothing that fits the request"
-
-
-def _which(items: Sequence[Item], why: str, leaf: Leaf, consumer: Tool) -> AskUser:
-    """Return a question with a readable choice for each candidate item."""
-    options: list[JsonValue] = []
-    for item in items[:MOST_CHOICES]:
-        value = _value(item, leaf)
-        single = value[0] if isinstance(value, list) and value else value
-        options.append({"const": single, "title": label(item)})
-    more = len(items) - len(options)
-    rest = f" ({more} more were found)" if more > 0 else ""
-    return AskUser(
-        question=f"Which one is meant for {consumer.title!r}? {why}{rest}.",
-        why="what was said does not tell one from the others",
-        fields={leaf.name: {"oneOf": options, "title": " ".join(tokens(leaf.name))}},
-    )
-
-
-def _field_name(leaf: Leaf) -> str:
-    return str(leaf.path[-1]) if 0 in leaf.path or len(leaf.path) > 1 else leaf.name
-
-
-def _field_schema(leaf: Leaf) -> JsonObject:
-    kept = ["type", "format", "enum", "description", "minimum", "maximum", "pattern", "items"]
-    told = {key: value for key, value in leaf.parameter.schema.items() if key in kept}
-    return {**told, "title": " ".join(leaf.parameter.words)}
 
 
 def _essential(tool: Tool, arguments: JsonObject) -> str:

@@ -1,6 +1,6 @@
 """Pages of lists: detects that an answer continues, and builds the next page's arguments."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue
@@ -11,9 +11,8 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import Observation
-from orchestrator.planning.rules.fill import as_typed
 from orchestrator.planning.rules.items import flat_fields
-from orchestrator.planning.rules.parameters import tool_parameters
+from orchestrator.planning.rules.parameters import as_typed, tool_parameters
 
 
 @read_once
@@ -51,6 +50,27 @@ def next_page(tool: Tool, page: Observation) -> JsonObject:
     return {}
 
 
+def page_after(tool: Tool, pages: Sequence[Observation]) -> JsonObject:
+    """Return the arguments for a page that no answer speaks of; {} if there can be none.
+
+    Headers and totals may say that a list continues, and planners see no headers. A page by its
+    number or its offset can be asked for all the same; an empty or repeated one is the end.
+    """
+    only = [name for name in turning_inputs(tool) if {*tokens(name)} & lexicon.TURNING]
+    if len(only) != 1 or len(turning_inputs(tool)) != 1 or not pages:
+        return {}
+    page, earlier = pages[-1], [one.body for one in pages[:-1]]
+    if page.body in earlier or not _listed(page.body):
+        return {}
+    return _typed(tool, {only[0]: _counted(only[0], page)})
+
+
+def _listed(body: JsonValue) -> list[JsonValue]:
+    """Return the longest list of an answer."""
+    lists = body.values() if isinstance(body, dict) else (body,)
+    return max((one for one in lists if isinstance(one, list)), key=len, default=[])
+
+
 def _said_of_more(body: JsonValue) -> Iterator[tuple[set[str], JsonValue]]:
     for name, value in flat_fields(body):
         words = {*tokens(name)}
@@ -63,9 +83,7 @@ def _said_of_more(body: JsonValue) -> Iterator[tuple[set[str], JsonValue]]:
 def _counted(name: str, page: Observation) -> JsonValue:
     """Return the position after a page, in the terms of its input; None if they are unclear."""
     words, own = {*tokens(name)}, page.arguments.get(name)
-    body = page.body
-    lists = body.values() if isinstance(body, dict) else (body,)
-    listed = max((one for one in lists if isinstance(one, list)), key=len, default=[])
+    listed = _listed(page.body)
     if "page" in words:
         return (own if isinstance(own, int) else 1) + 1
     if words & lexicon.TURNING:

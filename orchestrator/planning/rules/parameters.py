@@ -1,7 +1,7 @@
 """The meaning of a tool's input, read from its name, schema and description."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum, auto
@@ -23,7 +23,7 @@ from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.walker import needs_something, properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
-from orchestrator.language.words import tokens
+from orchestrator.language.words import stem, tokens
 
 Side = Literal["start", "end"]
 Bound = Literal["max", "min"]
@@ -64,6 +64,8 @@ class Kind(StrEnum):
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
 TEXTS: Final = frozenset({Kind.TEXT, Kind.TITLE})
 MONEY: Final = frozenset({Kind.AMOUNT, Kind.MONEY})
+_MOST_LEAVES: Final = 80
+_MOST_STEPS: Final = 6
 _DIGIT: Final = re.compile(r"\d")
 _DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")
 
@@ -180,6 +182,66 @@ def _needed_by_all(tool: Tool) -> frozenset[str]:
     return frozenset(n for n in fields if all(n in needs.get(o, ()) for o in fields - {n}))
 
 
+def as_typed(given: JsonValue) -> Iterator[JsonValue]:
+    """Yield a given value, then other readings of typed text."""
+    yield given
+    if isinstance(given, str):
+        text = given.strip()
+        yield text
+        number = text.removeprefix("-")
+        if number.isdigit() and len(number) < 19:
+            yield int(text)
+        if number.replace(".", "", 1).isdigit() and len(number) < 19:
+            yield float(text)
+        if text.lower() in ("true", "false"):
+            yield text.lower() == "true"
+        yield [part.strip() for part in text.split(",")]
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        yield str(given)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An input, or a field inside an object or the first object of a list."""
+
+    parameter: Parameter
+    path: tuple[str | int, ...]
+    required: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the tool's own input that contains it."""
+        return str(self.path[0])
+
+
+@read_once
+def leaves_of(tool: Tool) -> tuple[Leaf, ...]:
+    """Return the inputs of a tool, with objects opened."""
+    found: list[Leaf] = []
+    for parameter in tool_parameters(tool):
+        found += _opened(parameter, (parameter.name,), required=parameter.required)
+    return tuple(found[:_MOST_LEAVES])
+
+
+def _opened(parameter: Parameter, path: tuple[str | int, ...], *, required: bool) -> list[Leaf]:
+    element = parameter.element
+    holder, step = (parameter, ()) if element is None else (element, (0,))
+    if len(path) >= _MOST_STEPS or holder.kind is not Kind.OBJECT or not holder.fields:
+        return [Leaf(parameter, path, required)]
+    return [
+        leaf
+        for one in holder.fields
+        for leaf in _opened(one, (*path, *step, one.name), required=required and one.required)
+    ]
+
+
+def units_of(parameter: Parameter) -> frozenset[str]:
+    """Return the stems of the words for an input's unit: "kg", "degrees Celsius"."""
+    if parameter.schema.get("type") not in ("integer", "number"):
+        return frozenset()
+    return frozenset(map(stem, (*parameter.words, *tokens(lexicon.unit_of(parameter.words)))))
+
+
 def read_parameters(
     schema: JsonObject, root: JsonObject, *, parent: tuple[str, ...] = ()
 ) -> tuple[Parameter, ...]:
@@ -281,8 +343,8 @@ def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
 
 def _is_number_of_one(words: tuple[str, ...]) -> bool:
     """Return True if a number identifies a thing: "hire_no", not "seat_no"."""
-    told = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
-    return told and not lexicon.PEOPLE & {*words[:-1]}
+    is_qualified = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
+    return is_qualified and not lexicon.PEOPLE & {*words[:-1]}
 
 
 _FORMATS: Final[Mapping[str, Kind]] = {

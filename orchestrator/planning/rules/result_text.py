@@ -59,7 +59,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def told_read(
+def read_result(
     tool: Tool, items: Sequence[Item], body: JsonValue, unused: str
 ) -> tuple[str, AnswerTable | None]:
     """Return the sentence and the table that answer a read with the intended items.
@@ -79,7 +79,7 @@ def told_read(
     return f"{text}{unused}", None
 
 
-def told_done(tool: Tool, bodies: Sequence[JsonValue], prices: Sequence[str]) -> str:
+def done_result(tool: Tool, bodies: Sequence[JsonValue], prices: Sequence[str]) -> str:
     """Return the sentence that reports the completed consequences."""
     phrase = done_phrase(tool)
     parts = [
@@ -99,9 +99,9 @@ def _brief(items: Sequence[Item]) -> str:
 
 def label(item: Item) -> str:
     """Return an item's label for people: its name, then day, time and price."""
-    told = [cell for name, cell in _cells(item) if name != "price" and tokens(name)[-1:] != ["id"]]
+    cells = [cell for name, cell in _cells(item) if name != "price" and tokens(name)[-1:] != ["id"]]
     price = [str(item.price)] if item.price is not None else []
-    return ", ".join([*dict.fromkeys([*told[:4], *price])]) or _NAMELESS
+    return ", ".join([*dict.fromkeys([*cells[:4], *price])]) or _NAMELESS
 
 
 def table_of(items: Sequence[Item]) -> AnswerTable | None:

@@ -63,7 +63,7 @@ class RulePlanner:
         text, walls, now = context.leg_goal, (context.agent.wall,), context.now
         resolved = ("back_reference",) if context.facts else ()
         reader = Reader(catalog, context.inputs, now, walls, resolved)
-        for name in (name for order in context.orders for name in order.tools):
+        for name in context.ordered_tools:
             if name in catalog.tools:
                 return reader.read(text, catalog.tools[name])
         fits = find_target(read_clause(text, now=now), selection, catalog, walls)

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.catalog import Catalog, other_versions
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import GoalUnread, PlanError
 from orchestrator.core.read_once import read_once
@@ -114,7 +114,8 @@ class Reader:
         kept = _kept_readings(self.catalog)
         inputs = json.dumps(dict(self.inputs), sort_keys=True, default=str)
         day = self.now.replace(hour=0, minute=0, second=0, microsecond=0)
-        key = (text, target.name, inputs, day, (*self.walls,), frozenset(self.resolved))
+        walls = tuple(wall for wall in self.walls if not wall.is_open)
+        key = (text, target.name, inputs, day, walls, frozenset(self.resolved))
         if (found := kept.get(key)) is None:
             if len(kept) >= _MOST_READINGS:
                 kept.clear()
@@ -160,8 +161,8 @@ def _unused(reading: Reading) -> float:
     many = 2.5 if reads and _asks_for_many(reading) else 0.0
     # Nothing in the clause distinguishes the results of a preceding look-up: a person would be
     # asked.
-    is_told = reading.is_identified or account.superlative or account.filters
-    looked_up = 0.3 if reads and reading.chain.feeders and not is_told else 0.0
+    is_stated = reading.is_identified or account.superlative or account.filters
+    looked_up = 0.3 if reads and reading.chain.feeders and not is_stated else 0.0
     return left + kept + many + unsaid + looked_up
 
 
@@ -330,7 +331,7 @@ class _Goal:
     def _leg(self, part: Part) -> LegPlan:
         reading = part.reading
         agent = _agent_for(reading.target, self.agents, request=reading.clause.text)
-        order = _order_of(reading)
+        order = _order_of(reading, self.catalog)
         if order is not None and order.count > agent.max_items:
             raise PlanError(
                 f"the goal asks for {order.count} calls of {reading.target.name}, more than the "
@@ -370,13 +371,13 @@ def routed(router: Router, text: str, context: RouteContext, *, now: datetime) -
     return selection
 
 
-def _order_of(reading: Reading) -> Order | None:
+def _order_of(reading: Reading, catalog: Catalog) -> Order | None:
     """Return the order of a clause that changes something."""
     if not reading.target.is_side_effect:
         return None
     several = reading.chain.draft.several
     return Order(
-        tools=(reading.target.name,),
+        tools=(reading.target.name, *other_versions(catalog, reading.target)),
         count=len(several[1]) if several else max(1, reading.account.count or 1),
         each=reading.account.is_all,
         clause=reading.clause.text,

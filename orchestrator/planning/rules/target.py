@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.catalog import Catalog, other_versions
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
@@ -100,8 +100,8 @@ class _Said:
 def _said(clause: Clause) -> _Said:
     stems = frozenset(word.stem for word in clause.words)
     meant = {w.stem: frozenset((w.stem, *meanings_of(w.lower))) for w in clause.words}
-    telling = {word.stem: meant[word.stem] for word in _telling(clause)}
-    return _Said(stems, stems.union(*meant.values()), telling)
+    meanings = {word.stem: meant[word.stem] for word in _telling(clause)}
+    return _Said(stems, stems.union(*meant.values()), meanings)
 
 
 def aim_of(clause: Clause, catalog: Catalog) -> Aim:
@@ -197,6 +197,8 @@ def _fitting(
         if not tool.is_side_effect and _is_of_records(tool, clause, changes.things):
             score -= 2.5
         if tool.deprecated:
+            if any(not catalog.tools[one].deprecated for one in other_versions(catalog, tool)):
+                continue
             score -= 1.0  # after an equal one
         own = verb in verbs_of(tool) and len(named_by) <= _FEW
         found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
@@ -222,11 +224,17 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
 
 def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
     """Return True if a tool's verb has another particle: "turn off" for "turn on"."""
-    own = _PARTICLES & {*tokens(tool.summary)[1:2], *tokens(tool.summary)[-1:]}
+    own = _particles_of(tool)
     if not own or stem(aim.verb) not in verbs_of(tool):
         return False
     said = {w.lower for w in clause.words} & _PARTICLES
     return bool(said) and said.isdisjoint(own)
+
+
+@read_once
+def _particles_of(tool: Tool) -> frozenset[str]:
+    summary = tokens(tool.summary)
+    return _PARTICLES & {*summary[1:2], *summary[-1:]}
 
 
 def _is_of_another(tool: Tool, clause: Clause) -> bool:
@@ -239,9 +247,13 @@ def _is_of_another(tool: Tool, clause: Clause) -> bool:
 
 def _does_all(tool: Tool, clause: Clause) -> bool:
     """Return True if a tool changes all items and the clause does not say "all"."""
-    own = {*tokens(tool.name), *tokens(tool.summary)}
     said = {word.lower for word in clause.words}
-    return tool.is_side_effect and not own.isdisjoint(_ALL) and said.isdisjoint(_ALL)
+    return tool.is_side_effect and _says_all(tool) and said.isdisjoint(_ALL)
+
+
+@read_once
+def _says_all(tool: Tool) -> bool:
+    return not _ALL.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
 
 
 def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:

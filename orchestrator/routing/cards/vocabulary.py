@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
@@ -14,6 +15,7 @@ _TAG_WEIGHT, _NAME_WEIGHT = 3, 2
 """Weight of a word in a tag or a name; a word in a text or an example counts 1."""
 _SATURATION = 3.0
 _SHORTEST_SLIP = 5
+_KEPT = 256
 
 
 class CatalogVocabulary:
@@ -33,6 +35,7 @@ class CatalogVocabulary:
         for word in self._named:
             self._by_shape[word[0], len(word)].append(word)
         self._index = _domain_index([counts[domain] for domain in self.domains])
+        self._best = lru_cache(maxsize=_KEPT)(self._best_of)
 
     def meant(self, word: str) -> str:
         """Return the stem in names or tags of which a stem is a misspelling; empty if none.
@@ -62,6 +65,9 @@ class CatalogVocabulary:
 
     def best_domain(self, stems: Iterable[str]) -> str | None:
         """Return the domain that the words speak for most; None if there is none."""
+        return self._best((*stems,))
+
+    def _best_of(self, stems: tuple[str, ...]) -> str | None:
         shares = self.domain_shares(stems)
         return self.domains[len(shares) - 1 - int(shares[::-1].argmax())] if shares.any() else None
 

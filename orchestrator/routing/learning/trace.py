@@ -46,7 +46,7 @@ class RouteRecord(Record):
     embedder: str = Field(default="", description="as in the selection")
     scores: dict[str, float] = Field(description="fused score of the best candidates, best first")
     chances: tuple[float, ...] = Field(
-        default=(), description="that the best 1, 2, 3 and 4 tools are all that is needed"
+        default=(), description="probability that the best 1, 2, 3 and 4 tools suffice"
     )
     fits: bool = Field(default=True, description="as in the selection, as is the next")
     fitness: float | None = None

@@ -66,8 +66,8 @@ class CloserLook:
         """Return the features of one text for each of the cards."""
         # Ordered: sums in the order of a set would differ between processes.
         reading, words = text.reading, dict.fromkeys(text.reading.stems)
-        told = (word for word in words if word in text.idf and word not in text.values)
-        asked = {word: text.idf[word] for word in told}
+        shared_words = (word for word in words if word in text.idf and word not in text.values)
+        asked = {word: text.idf[word] for word in shared_words}
         expected = sum(asked.values()) or 1.0
         pairs = {
             (a, b): (asked.get(a, 0.0) + asked.get(b, 0.0)) / (2 * expected)

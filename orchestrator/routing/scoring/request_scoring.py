@@ -25,9 +25,8 @@ RECENT: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class ScoredRequest:
-    """A parsed and scored request; a request with one clause has no parts."""
+    """A scored request; a request with one clause has no parts."""
 
-    frame: IntentFrame
     slots: tuple[Slot, ...]
     clauses: tuple[ClauseReading, ...]
     whole: ScoreTable | None
@@ -69,8 +68,8 @@ class RequestScorer:
         self._parser = parser
         self._scorer = scorer
         self._similarity = similarity
-        self._requests: Recent[Hashable, ScoredRequest] = Recent(RECENT)
-        self._tables: Recent[Hashable, tuple[list[ScoreTable], str]] = Recent(RECENT)
+        self._requests: Recent[Hashable, tuple[IntentFrame, ScoredRequest]] = Recent(RECENT)
+        self._scores: Recent[Hashable, ScoredRequest] = Recent(RECENT)
 
     def score(
         self,
@@ -78,63 +77,55 @@ class RequestScorer:
         context: RouteContext,
         now: datetime | None,
         deadline: Deadline = NO_DEADLINE,
-    ) -> ScoredRequest:
-        """Return a parsed and scored request.
+    ) -> tuple[IntentFrame, ScoredRequest]:
+        """Return the frame of a request, and its scores.
 
-        Recent results are cached, as planning a goal looks up each clause several times.
+        Recent results are cached, as planning a goal looks up each clause several times. Relative
+        days are all that depends on `now`.
 
         Raises:
             OutOfTime: at the end of the first stage that is past the deadline.
         """
-        known = self._requests.get((text, context, now))
+        day = now and datetime(now.year, now.month, now.day)
+        known = self._requests.get((text, context, day))
         if known is not None:
             return known
-        scored = self._score(self._parser.parse(text, context, now), context, deadline)
+        reading = self._parser.parse(text, context, day)
+        deadline.check("reading")
+        scored = self._score(reading, context, deadline)
         if scored.embedder in ("", USED):  # an unavailable embedder may be back next time
-            self._requests.put((text, context, now), scored)
-        return scored
+            self._requests.put((text, context, day), (reading.frame, scored))
+        return reading.frame, scored
 
     def _score(
         self, reading: RequestReading, context: RouteContext, deadline: Deadline
     ) -> ScoredRequest:
-        deadline.check("reading")
+        """Score all clauses merged, and each clause.
+
+        Scores depend on less of the context than readings do: the steps of a leg, and the planner's
+        queries about a clause, mostly share them.
+        """
         clauses = _with_unwanted(reading.clauses)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
         wanted = tuple(clauses[i] for i in asked)
         slots = (reading.slots, *(reading.own[i] for i in asked))
-        tables, embedder = self._scored(wanted, slots, context, deadline)
-        deadline.check("scoring")
-        whole, parts = tables[0] if tables else None, tuple(tables[1:])
-        return ScoredRequest(reading.frame, reading.slots, wanted, whole, parts, embedder)
-
-    def _scored(
-        self,
-        wanted: tuple[ClauseReading, ...],
-        slots: Sequence[Sequence[Slot]],
-        context: RouteContext,
-        deadline: Deadline,
-    ) -> tuple[list[ScoreTable], str]:
-        """Return the tables of all clauses merged and of each clause; and the embedder's state.
-
-        Scores depend on less of the context than readings do: the steps of a leg, and the planner's
-        queries about a clause, mostly share it.
-        """
         values = tuple(tuple((s.kind, s.text, s.position) for s in own) for own in slots)
         known = tuple(name for name in context.known if name in self._scorer.needed)
         key = (wanted, values, context.domains, context.walls, known)
-        if (found := self._tables.get(key)) is not None:
+        if (found := self._scores.get(key)) is not None:
             return found
         near, embedder = self._nearness(wanted)
         deadline.check("embedding")
         texts = _texts(wanted, slots, context, near)
-        scored = self._scorer.score_all(
+        tables = self._scorer.score_all(
             texts,
             alike=partial(self._alike, [text.reading.text for text in texts]),
             check=partial(deadline.check, "scoring"),
         )
-        if embedder in ("", USED):
-            self._tables.put(key, (scored, embedder))
-        return scored, embedder
+        deadline.check("scoring")
+        whole, parts = tables[0] if tables else None, tuple(tables[1:])
+        scored = ScoredRequest(reading.slots, wanted, whole, parts, embedder)
+        return self._scores.put(key, scored) if embedder in ("", USED) else scored
 
     def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:
         """Return the cosines of the cards to all clauses merged, then to each clause.

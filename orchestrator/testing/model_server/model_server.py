@@ -6,11 +6,10 @@ real provider would refuse gets that provider's error and fails the test.
 
 import asyncio
 import json
-import socket
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from inspect import isawaitable
 from typing import Any, Final
 
@@ -22,8 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from orchestrator.core.record import JsonObject
-from orchestrator.proxy.server import address_of, listen
+from orchestrator.proxy.server import ReadyServer, address_of, listen
 from orchestrator.testing.model_server.provider_apis import (
     ApiFormat,
     CompletionsApi,
@@ -139,9 +137,10 @@ class ModelServer:
     async def __aenter__(self) -> "ModelServer":
         """Listen on loopback."""
         self._listener = listen("127.0.0.1", 0)
-        self._server = _GuestServer(self._config())
+        ready = asyncio.Event()
+        self._server = ReadyServer(self._config(), ready.set, is_guest=True)
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
-        await self._server.ready.wait()
+        await ready.wait()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -242,7 +241,9 @@ class ModelServer:
 
     def _usage(self, answer: ModelAnswer, received: ReceivedRequest) -> TokenCount:
         """Count tokens; a prompt that begins like an earlier one is partly cached."""
-        prompt = _prompt_text(received.body)
+        body = received.body
+        read = [json.dumps(body[part], ensure_ascii=False) for part in _PARTS if part in body]
+        prompt = "\n".join(read)
         earlier = self._prompts.setdefault(received.model, deque(maxlen=_PROMPTS))
         alike = max((_common_length(prompt, other) for other in earlier), default=0)
         earlier.append(prompt)
@@ -300,11 +301,6 @@ def _error(api: ApiFormat, trouble: StatusTrouble) -> Response:
     return JSONResponse(api.error(trouble), trouble.status, headers)
 
 
-def _prompt_text(body: JsonObject) -> str:
-    """Return all text of a request that a model reads, in reading order."""
-    return "\n".join(json.dumps(body[part], ensure_ascii=False) for part in _PARTS if part in body)
-
-
 def _common_length(one: str, other: str) -> int:
     """Return the length of the common beginning of two texts."""
 
@@ -333,19 +329,3 @@ class _CutResponse(Response):
         self._hang_up(scope)
         while (await receive())["type"] != "http.disconnect":
             pass
-
-
-class _GuestServer(uvicorn.Server):
-    """A server that signals when it is ready, and leaves OS signals to its host."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = asyncio.Event()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()

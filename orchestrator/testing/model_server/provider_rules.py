@@ -44,7 +44,7 @@ def schema_breaches(api: Api, body: JsonObject) -> list[str]:
     """
     errors = _validator(api, bool(body.get("stream"))).iter_errors(body)
     return [
-        f"{_place(error)}: {error.message[:_LONGEST]}"
+        f"{'/'.join(map(str, error.instance_path)) or 'the request'}: {error.message[:_LONGEST]}"
         for _, error in zip(range(_MOST_ERRORS), errors, strict=False)
     ]
 
@@ -71,10 +71,6 @@ def _request_type(api: Api, is_streamed: bool) -> Any:
     from openai.types.responses import response_create_params as responses
 
     return responses.ResponseCreateParamsNonStreaming
-
-
-def _place(error: jsonschema_rs.ValidationError) -> str:
-    return "/".join(str(part) for part in error.instance_path) or "the request"
 
 
 def open_ai_tool_breaches(functions: Sequence[Mapping[str, Any]], choice: Any) -> Iterator[str]:

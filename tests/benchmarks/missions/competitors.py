@@ -14,6 +14,7 @@ from temporalio.client import Client, WorkflowHandle
 from orchestrator import MissionClient
 from orchestrator.runtime.demo import LEAVING, RETURNING, TRIP
 from orchestrator.runtime.devserver import Stack
+from tests.benchmarks.missions import guarded_trip
 from tests.benchmarks.missions.own_trip import trip
 
 PEERS: Final = Path(__file__).parent / "peers"
@@ -72,7 +73,8 @@ class Program:
         self, name: str, python: str, arguments: Sequence[str], folder: Path, **variables: str
     ) -> None:
         self.name = name
-        self._command = [python, str(PEERS / f"on_{name}.py"), *arguments]
+        own = {"guarded": Path(guarded_trip.__file__)}
+        self._command = [python, str(own.get(name, PEERS / f"on_{name}.py")), *arguments]
         self._folder, self._variables = folder, variables
         self._ended: dict[str, asyncio.Future[str]] = {}
 
@@ -154,6 +156,17 @@ class Bare(Embedded):
             await _approve(handle)
             await asyncio.wait([ended], timeout=_LOOK_S)
         return str(ended.result())
+
+
+class Guarded(Embedded):
+    """A plain workflow with a ToolSaga, on a worker with the plugin; its caller follows cards."""
+
+    def __init__(self, stack: Stack, client: MissionClient, program: Program) -> None:
+        super().__init__(program, stack.pid("temporal"))
+        self._client = client
+
+    async def run(self, m: str) -> str:
+        return await guarded_trip.trip(self._client, m, [LEAVING, RETURNING])
 
 
 async def _approve(handle: "WorkflowHandle[object, object]") -> None:

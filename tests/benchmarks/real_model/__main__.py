@@ -117,7 +117,7 @@ def _print(one: Run, result: MissionResult, verdict: Judged, took_s: float) -> N
     _OUT.print(
         f"  {mark}, {result.status}, {took_s:.0f} s, {usage.requests} requests, "
         f"{usage.input_tokens} tokens read ({usage.cached_tokens} cached), "
-        f"{usage.output_tokens} written; {escape(result.plan_made_by.told)}"
+        f"{usage.output_tokens} written; {escape(result.plan_made_by.sentence)}"
     )
     for leg in result.legs:
         orders = ", ".join(called_by(leg)) or "nothing"

@@ -53,7 +53,7 @@ def document(
     probe: bool,
     key: bool,
     cancel_method: str,
-    tells_gone: bool,
+    can_verify_gone: bool,
     gone_when: str | None,
 ) -> JsonObject:
     """A bookshop whose orders can be cancelled in more or fewer ways.
@@ -64,7 +64,7 @@ def document(
         probe: an order can be looked up by that reference.
         key: ordering takes an idempotency key.
         cancel_method: of HTTP, in lower case.
-        tells_gone: the document says how the lookup answers when there is no such order.
+        can_verify_gone: the document says how the lookup answers when there is no such order.
         gone_when: how it shows an order that is none any more.
     """
     compensation: JsonObject = {"order_id": "$response.body#/order_id"}
@@ -109,7 +109,7 @@ def document(
         ],
         "responses": {
             "200": {"description": "found"},
-            **({"404": {"description": "no such order"}} if tells_gone else {}),
+            **({"404": {"description": "no such order"}} if can_verify_gone else {}),
         },
     }
     return cast(
@@ -191,7 +191,7 @@ def shop(store: CatalogStore) -> Callable[..., Catalog]:
         probe: bool = True,
         key: bool = True,
         cancel_method: str = "post",
-        tells_gone: bool = False,
+        can_verify_gone: bool = False,
         gone_when: str | None = None,
     ) -> Catalog:
         made = document(
@@ -200,7 +200,7 @@ def shop(store: CatalogStore) -> Callable[..., Catalog]:
             probe=probe,
             key=key,
             cancel_method=cancel_method,
-            tells_gone=tells_gone,
+            can_verify_gone=can_verify_gone,
             gone_when=gone_when,
         )
         catalog = Catalog.from_documents({"shop": made})

@@ -167,7 +167,7 @@ async def test_another_persons_value_is_another_call(store: CatalogStore) -> Non
 async def test_what_a_mission_brought_comes_before_what_the_owner_has(store: CatalogStore) -> None:
     """And only where it brought it."""
     vault = MemoryPii({"traveler_id": "OWNER", "phone": "+4930"})
-    brought = vault.bring("m", {"traveler_id": "ALICE"}, claim="r")
+    brought = vault.brought("m", {"traveler_id": "ALICE"})
 
     call = versions(await prepared(store, vault, brought=brought))
     phone = vault.current("phone")
@@ -183,7 +183,7 @@ MOVED = {"mission_id": "m", "call_id": "m.l.1"}
 async def test_a_value_of_another_mission_is_refused(store: CatalogStore) -> None:
     """When it is prepared, and again when it is sent."""
     vault = MemoryPii()
-    leaked = vault.bring("other", {"traveler_id": "BOB-2222"}, claim="r")["traveler_id"]
+    leaked = vault.brought("other", {"traveler_id": "BOB-2222"})["traveler_id"]
     arguments: JsonObject = {"traveler_id": str(leaked)}
 
     call = await prepared(store, vault, arguments)
@@ -214,7 +214,7 @@ async def test_a_side_effect_whose_value_is_not_settled_is_not_sent(store: Catal
 async def test_values_that_are_gone_are_told_and_not_replaced(store: CatalogStore) -> None:
     """A mission's own was purged: the owner's is another person's, and is not taken."""
     vault = MemoryPii({"traveler_id": "OWNER"})
-    brought = vault.bring("m", {"traveler_id": "ALICE"}, claim="r")
+    brought = vault.brought("m", {"traveler_id": "ALICE"})
     arguments: JsonObject = {"traveler_id": "pii:traveler_id"}
     call = (await prepared(store, vault, arguments, brought=brought)).call
     vault.purge("m")
@@ -348,7 +348,7 @@ async def test_a_rollback_whose_values_were_purged_is_parked_and_says_so(
         }
     }
     vault = MemoryPii({"traveler_id": "OWNER"})
-    brought = vault.bring("m", {"traveler_id": "ALICE"}, claim="r")
+    brought = vault.brought("m", {"traveler_id": "ALICE"})
     arguments: JsonObject = {"traveler_id": "pii:traveler_id"}
     obligation = (
         await prepared(store, vault, arguments, brought=brought, described=described)

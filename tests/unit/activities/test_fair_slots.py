@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from orchestrator.activities.fair_slots import FairSlots
+from orchestrator.activities.fair_slots import FairSlots, provider_of, provider_of_model
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import SlotsTaken
 from tests.unit.activities.environments import of_mission
@@ -27,14 +27,14 @@ class Calls:
         """Take a place for another call, which hangs."""
         self._made += 1
         of = of_mission(activity_id=str(self._made), attempt=attempt, task_queue=queue)
-        taken = self.slots.taken(_tool(server), mission)
+        taken = self.slots.taken(provider_of(_tool(server)), mission)
         of.run(lambda: self._stack.enter_context(taken))
 
     def fail(self, activity: str, *, attempt: int, final: bool = False) -> None:
         """Make an attempt of a call of the hanging provider that fails."""
 
         def attempted() -> None:
-            with self.slots.taken(_tool(HANGING), "m"):
+            with self.slots.taken(provider_of(_tool(HANGING)), "m"):
                 raise ApplicationError("late", non_retryable=final)
 
         with pytest.raises(ApplicationError):
@@ -61,6 +61,27 @@ def test_a_provider_has_half_of_the_slots(calls: Calls) -> None:
         calls.begin(HANGING, "m9")
     calls.begin(OTHER, "m9")
     calls.begin(HANGING, "m9", queue="another")
+
+
+def test_each_further_provider_has_half_of_what_the_others_leave(calls: Calls) -> None:
+    """Three that hang hold seven of eight slots, and a fourth one still gets one."""
+    for number, (server, most) in enumerate(
+        [(HANGING, 4), (OTHER, 2), ("https://third.example", 1)]
+    ):
+        for mission in range(most):
+            calls.begin(server, f"m{number}-{mission}")
+        with pytest.raises(SlotsTaken):
+            calls.begin(server, "another")
+
+    calls.begin("https://fourth.example", "another")
+
+
+def test_models_of_one_provider_share_its_slots() -> None:
+    """Whatever comes after the colon; a worker's default model has a share of its own."""
+    assert (
+        provider_of_model("acme:big") == provider_of_model("acme:small") != provider_of_model("b:c")
+    )
+    assert provider_of_model(None) not in (provider_of_model("acme:big"), provider_of_model("b:c"))
 
 
 def test_a_mission_has_a_quarter_of_the_slots(calls: Calls) -> None:

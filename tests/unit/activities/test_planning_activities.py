@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from orchestrator.activities.fair_slots import FairSlots
 from orchestrator.activities.planning_activities import HandOverActivities, PlanningActivities
 from orchestrator.adapters.storage.protocols import CatalogStore, RouteTraces
 from orchestrator.adapters.telemetry.instruments import Telemetry
@@ -38,6 +39,7 @@ from orchestrator.routing.selection import Selection
 from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_selection
 from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
+from tests.unit.activities.environments import of_mission
 from tests.unit.activities.planners import Careless, Metered, Scripted
 
 if TYPE_CHECKING:
@@ -92,6 +94,44 @@ async def test_a_store_that_hangs_stops_no_heartbeat(shipped: Catalog, store: Ca
 
     assert len(traces.threads) == 2
     assert threading.current_thread() not in traces.threads
+
+
+@pytest.mark.parametrize(
+    ("model", "local", "is_refused"),
+    [
+        ("acme:big", False, True),
+        ("acme:small", False, True),
+        ("other:big", False, False),
+        ("acme:big", True, False),
+        (None, False, False),
+    ],
+)
+async def test_requests_to_models_have_a_share_of_the_slots(
+    store: CatalogStore, model: str | None, local: bool, is_refused: bool
+) -> None:
+    """By provider; a mission waits for its own, as for a tool. Rules and a workflow's task do not.
+
+    Half of the two slots is held by a request that hangs.
+    """
+    rules = PerAgentPlanner(Scripted(), Scripted)
+    thought = PlanningActivities(store, Router, rules, (), MemoryTraces(), slots=FairSlots(2))
+
+    def another() -> None:
+        with thought.place(None, model, "another"):
+            pass
+
+    def hanging() -> None:
+        with thought.place(None, "acme:big", "m"):
+            environment = of_mission("another", is_local=local, activity_id="2")
+            if not is_refused:
+                environment.run(another)
+                return
+            with pytest.raises(ApplicationError) as refused:
+                environment.run(another)
+            assert refused.value.type == "SlotsTaken"
+            assert refused.value.details[0].provider == "the model provider acme"
+
+    of_mission("m").run(hanging)
 
 
 def _thought(store: CatalogStore, planner: Planner, folder: Path) -> PlanningActivities:

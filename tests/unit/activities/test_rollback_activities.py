@@ -304,7 +304,7 @@ async def test_not_found_after_an_unanswered_cancel_is_looked_into(
     """A gateway in trouble says 404 too: what stands must not be noted as cancelled."""
     client = scripted({"cancel_order": [answer], "find_order": [probed] if probed else []})
     committed = unclear(
-        shop(tells_gone=True),
+        shop(can_verify_gone=True),
         state=ObligationState.COMMITTED,
         response={"order_id": "o1"},
         cancel_sent=sent,

@@ -43,19 +43,30 @@ class Sweep:
         self.grants = MemoryGrants()
         self.started: dict[str, str] = {}
         """Task queues by reasons."""
+        self.spares_the_rest = False
 
         async def start(
-            _: Client, mission_id: str, *, reason: str, task_queue: str, workflow_id: str
+            _: Client,
+            mission_id: str,
+            *,
+            reason: str,
+            task_queue: str,
+            workflow_id: str,
+            abandoned: bool,
         ) -> str:
             assert (mission_id, workflow_id) == ("m", "")
             self.started[reason] = task_queue
+            self.spares_the_rest = abandoned
             return "started"
 
         monkeypatch.setattr(sweep_activities, "start_rollback", start)
 
-    async def mission(self, status: ENDS, *, has_called: bool = True, failed: str = "") -> None:
+    async def mission(
+        self, status: ENDS, *, has_called: bool = True, failed: str = "", run: Run | None = None
+    ) -> None:
         """The server keeps a mission that has made a call, and ended so."""
-        run = await Run("1").start()
+        has_called = has_called and run is None
+        run = run or await Run("1").start()
         if has_called:
             call = ToolCall(
                 call_id=MADE.obligation_id,
@@ -80,9 +91,9 @@ class Sweep:
         self.server.keep("m.rollback", run)
         self.server.status["m.rollback"] = status
 
-    def note(self) -> None:
+    def note(self, origin: str = "") -> None:
         """The store knows the call."""
-        ledger = Ledger(obligations=(MADE,))
+        ledger = Ledger(obligations=(MADE.model_copy(update={"origin": origin}),))
         self.grants.send(SentCall(MADE.obligation_id, "m", "u", (), ledger))
 
     @property
@@ -143,6 +154,57 @@ async def test_a_call_of_a_branch_that_a_reset_abandoned_is_cancelled(
 
     assert list(sweep.started) == (["it was reset after it had called"] if is_cancelled else [])
     assert sweep.unfinished is is_cancelled
+
+
+@pytest.mark.parametrize("concluded", [False, True])
+@pytest.mark.parametrize(
+    ("status", "failed"),
+    [
+        (ENDS.CANCELED, ""),
+        (ENDS.FAILED, names.MISSION_FAILED),
+        (ENDS.FAILED, names.MISSION_INCOMPLETE),
+        (ENDS.COMPLETED, ""),
+    ],
+)
+async def test_a_call_in_the_history_of_an_abandoned_branch_is_cancelled(
+    sweep: Sweep, status: ENDS, failed: str, *, concluded: bool
+) -> None:
+    """The store was away as the newest branch ended, which had called nothing of it itself.
+
+    Also where the abandoned branch had ended well. Effects of the newest one stay as they are.
+    """
+    await sweep.mission(ENDS.TERMINATED)
+    (base,) = sweep.server.runs["m"]
+    newest = await Run("2", first="1").start()
+    newest.reset_from(base)
+    await sweep.mission(status, failed=failed, run=newest)
+    sweep.note(origin="1")
+    if concluded:
+        sweep.grants.conclude("m")
+    sweep.server.keep("m", base, newest)
+
+    assert (await sweep.recover()).done == "started"
+    assert list(sweep.started) == ["it was reset after it had called"]
+    stands = status is ENDS.COMPLETED or failed == names.MISSION_INCOMPLETE
+    assert sweep.spares_the_rest is stands
+
+
+@pytest.mark.parametrize("status", [ENDS.CANCELED, ENDS.COMPLETED])
+async def test_a_call_that_the_newest_branch_made_as_well_is_its_own(
+    sweep: Sweep, status: ENDS
+) -> None:
+    """It is in the newest history, or in the ledger that a new run was given."""
+    await sweep.mission(ENDS.TERMINATED)
+    (base,) = sweep.server.runs["m"]
+    given = {"carried": {"results": [{"ledger": Ledger(obligations=(MADE,))}]}}
+    newest = await Run("2", first="1").start(given, continued="1")
+    newest.reset_from(base)
+    sweep.server.keep("m", base, newest)
+    sweep.server.status["m"] = status
+    sweep.note(origin="1")
+
+    assert (await sweep.recover()).done == "nothing to do"
+    assert not sweep.unfinished
 
 
 @pytest.mark.parametrize(
@@ -276,9 +338,9 @@ def looked_for(query: str) -> dict[str, set[str]]:
 
 
 def test_every_end_that_leaves_something_behind_is_looked_for() -> None:
-    """A mission that failed may have failed by its code, and not by itself."""
+    """A mission that failed may have failed by its code, and one that was cancelled was reset."""
     assert looked_for(stranded_query(FindStrandedInput())) == {
-        names.MISSION_WORKFLOW: {"Terminated", "TimedOut", "Failed"},
+        names.MISSION_WORKFLOW: BROKEN_OFF,
         names.ROLLBACK_WORKFLOW: BROKEN_OFF,
     }
 

@@ -151,7 +151,7 @@ async def test_what_waits_is_told_until_the_server_no_longer_answers() -> None:
     await work.look()
     assert _gauges(reader) == {
         "orchestrator.rollback.parked": [5],
-        "orchestrator.waiting": [7, 7, 7, 7],
+        "orchestrator.waiting": [7, 7, 7, 7, 7],
     }
     assert all("ExecutionStatus = 'Running'" in query for query in server.asked)
     server.is_away = True

@@ -219,14 +219,14 @@ def test_a_price_per_piece_is_that_of_as_many_as_are_asked_for() -> None:
     meals = plain_answer(
         shop(answer=_object({"price": per_piece})), {"price": 12.5, "currency": "EUR"}
     )
-    untold: Any = {"price": "12.50", "currency": "EUR"}
+    unread: Any = {"price": "12.50", "currency": "EUR"}
     tool = shop(body={"meal_id": CODE, "quantity": INTEGER})
 
     assert isinstance(meals, dict)
     assert str(expected_price(tool, {"quantity": 2}, meals)) == "25.00 EUR"
     assert expected_price(tool, {}, meals) is None
-    assert expected_price(tool, {"quantity": 2}, untold) is None
-    assert str(expected_price(tool, {"quantity": 1}, untold)) == "12.50 EUR"
+    assert expected_price(tool, {"quantity": 2}, unread) is None
+    assert str(expected_price(tool, {"quantity": 1}, unread)) == "12.50 EUR"
 
 
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
@@ -262,12 +262,12 @@ def test_a_call_that_costs_nothing_spends_nothing() -> None:
 
 def test_an_unclear_amount_is_made_up_for_by_nothing() -> None:
     """Not by a price that was quoted, and not by one deeper in the answer."""
-    untold: dict[str, JsonValue] = {"amount": 2500, "currency": "EUR"}
+    unread: dict[str, JsonValue] = {"amount": 2500, "currency": "EUR"}
     quoted: dict[str, JsonValue] = {"price": "9.99", "currency": "EUR"}
 
-    assert expected_price(shop(body={"amount": INTEGER, "currency": CODE}), untold, quoted) is None
-    assert charged({}, {**untold, "basket": {"total": "9.99"}}) is None
-    assert charged({}, {**untold, "total": "9.99"}) == "9.99 EUR"
+    assert expected_price(shop(body={"amount": INTEGER, "currency": CODE}), unread, quoted) is None
+    assert charged({}, {**unread, "basket": {"total": "9.99"}}) is None
+    assert charged({}, {**unread, "total": "9.99"}) == "9.99 EUR"
 
 
 def test_what_was_quoted_is_one_of_several_things_of_a_call() -> None:
@@ -307,6 +307,8 @@ _OFFER: JsonObject = {"offer_id": "o-1", "price": {"amount": "10.00", "currency"
         {"tip": "\uff15\uff10\uff10"},
         {"tip": "5e2"},
         {"extras": '[{"amount": 500}]'},
+        {"pieces": "2x"},
+        {"pieces": "\u00d7 3"},
         {"guests": {"adults": 1, "children": 1}},
         {"price": _TEN, "deposit": _TEN},
     ],
@@ -386,6 +388,26 @@ def test_an_amount_of_an_answer_is_named_however_it_is_written(more: JsonObject)
     named = named_amounts(fake_tool("pay"), {}, {"total": _TEN, **more})
 
     assert [str(money) for money in named] == ["400.00 EUR"]
+
+
+@pytest.mark.parametrize(
+    ("taken", "charged"),
+    [
+        (400, None),
+        ({"value": 400, "currency_code": "EUR"}, None),
+        (1000, "10.00 EUR"),
+        (10, "10.00 EUR"),
+        ("as many of its smallest unit: the document does not say", None),
+    ],
+)
+def test_what_was_taken_in_unclear_units_leaves_no_charge(
+    taken: JsonValue, charged: str | None
+) -> None:
+    """400 EUR or 4.00; unless one of both readings is the amount that the answer states."""
+    body: JsonObject = {"total": "10.00", "currency": "EUR", "charged": taken}
+    price = charged_price(fake_tool("pay"), {}, body)
+
+    assert (None if price is None else str(price)) == charged
 
 
 def test_an_answer_that_repeats_an_amount_repeats_its_units() -> None:

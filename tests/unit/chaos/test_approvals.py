@@ -40,6 +40,7 @@ def found(
     status: str = "succeeded",
     amount: float = 78.0,
     spending: frozenset[str] = frozenset({"order_book"}),
+    approved: tuple[ApprovedCall, ...] = (APPROVED,),
     **arrived: Any,
 ) -> list[InvariantBreach]:
     """What breaks when the provider got these arguments and took this amount."""
@@ -57,7 +58,7 @@ def found(
     evidence = RunEvidence(
         effects=(MADE.model_copy(update={"amount": amount}),),
         requests=(HeldRequest(operation="order_book", request_id=CALL, arguments=received),),
-        approved=(APPROVED,),
+        approved=approved,
         values={HANDLE: "kim@example.com"},
         defaults={"order_book": {"copies": 1}},
         spending=spending,
@@ -82,6 +83,15 @@ def test_other_arguments_than_approved_are_found_by_name() -> None:
         "email",
     ]
     assert "lee" not in breaches[-1].what
+
+
+def test_a_call_that_a_reset_has_approved_again_matches_one_of_its_approvals() -> None:
+    """It was sent under the first; what matches neither is found."""
+    again = APPROVED.model_copy(update={"arguments": {"book": "b2", "email": HANDLE}})
+    twice = (APPROVED, again)
+
+    assert found(approved=twice) == found(approved=twice, book="b2") == []
+    assert [breach.invariant for breach in found(approved=twice, book="b3")] == ["unapproved"]
 
 
 def test_a_higher_price_must_be_noticed() -> None:

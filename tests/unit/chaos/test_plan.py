@@ -48,7 +48,7 @@ def test_every_fault_happens_to_some_mission() -> None:
     assert kinds >= {"drop_before", "drop_after", "status_before", "status_after", "rate_limit"}
     assert kinds >= {"latency", "duplicate", "refuse_cancel", "late_duplicate", "overcharge"}
     assert kinds >= {"breach_before", "breach_after", "gateway", "refuse_repeat"}
-    assert kinds >= {"truncate", "cut_chunk"}
+    assert kinds >= {"truncate", "cut_chunk", "moved_version"}
     forms = {rule.breach for script in written for rule in script.rules}
     assert forms >= {"html", "error", "no_reference", *get_args(OddAnswer)}
     assert any(script.is_rewound for script in written)

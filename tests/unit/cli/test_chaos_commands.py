@@ -36,6 +36,11 @@ READS = LOOSE.replace("post:", "get:").replace("x-orchet-requires-confirmation",
         ("--model", "openai:gpt-5"),
         ("--store", "mysql"),
         ("--specs", "reads.yaml"),
+        ("--workflow", "json"),
+        ("--workflow", "no_such_module:Trip"),
+        ("--workflow", "json:Trip"),
+        ("--workflow", "json:JSONDecoder"),
+        ("--input", "trip.json"),
     ],
 )
 def test_wrong_usage_is_refused_before_anything_starts(

@@ -22,6 +22,8 @@ from orchestrator.client.key_rotation import KeyUse
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_schedules import Schedules
+from orchestrator.client.observe_report import ObserveReport
+from orchestrator.client.session_handle import SessionHandle
 from orchestrator.client.stores import KeptFile
 from orchestrator.confirmation.mission_records import FORMAT, seal
 from orchestrator.messages.events import AnyEvent
@@ -68,6 +70,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "mission verify": ("record.json",),
     "mission list": (),
     "mission plan": (_WORST,),
+    "mission repair": (_WORST,),
     "mission rollback": (_WORST,),
     "mission show": (_WORST,),
     "mission start": (_WORST, "--wait"),
@@ -81,6 +84,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "pii list": (),
     "pii set": ("traveler_name", "--value", "x"),
     "proxy": ("--upstream", "https://api.example.com/v1", _WORST),
+    "report observe": (),
     "rollback list": (),
     "rollback resolve": (_WORST, "retry"),
     "rollback show": (_WORST,),
@@ -201,9 +205,12 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(document(shop, hostile(str))))
 
 
+_LATE = (Batch, KeptFile, KeyUse, ObserveReport, PlanPreview, Schedules, SessionHandle)
+
+
 def _given_by(method: Any) -> Any:
     """Return the type that a method answers with, also one that its module imports when it runs."""
-    late = {one.__name__: one for one in (Batch, KeptFile, KeyUse, PlanPreview, Schedules)}
+    late = {one.__name__: one for one in _LATE}
     return get_type_hints(method, localns={**late, "AnyEvent": AnyEvent})["return"]
 
 

@@ -41,7 +41,7 @@ ENDS = {
 def ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server on which missions ended so."""
 
-    async def end_of(_: Client, mission_id: str) -> MissionEnd:
+    async def end_of(_: Client, mission_id: str, workflow_id: str) -> MissionEnd:
         return ENDS[mission_id]
 
     monkeypatch.setattr(retention, "end_of", end_of)

@@ -41,7 +41,7 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Any:
     )
 
     async def mission(_: str) -> object:
-        return SimpleNamespace(status=server.ended)
+        return SimpleNamespace(status=server.ended, typed_search_attributes={})
 
     async def is_running(_: str, **_more: object) -> bool:
         return False

@@ -29,6 +29,9 @@ class Connection:
     def __init__(self) -> None:
         self.sent: list[Mapping[str, Any]] = []
 
+    def workflow_of(self, _: str) -> None:
+        """Nothing was noted."""
+
     async def update(
         self, workflow_id: str, __: str, wanted: AnswerInput, *rest: object, about: str
     ) -> str:

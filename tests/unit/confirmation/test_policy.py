@@ -85,12 +85,15 @@ def test_a_standing_approval_with_an_amount_ends_there(
 
 
 def test_a_standing_approval_without_an_amount_covers_what_costs_nothing() -> None:
-    """Of its types and tools, and no other."""
+    """And any known price; never a price that nobody knows, nor another type or tool."""
+    message = {"card_type": "structured-message", "tool": "send"}
     notes = StandingApproval(name="notes", card_types=("structured-message",))
     policy = ConfirmationPolicy(standing=(notes,))
 
-    assert policy.standing_for(card_type="structured-message", tool="send", amounts=None) == notes
-    assert policy.standing_for(amounts=None, **PAYMENT) is None
+    assert policy.standing_for(amounts=(), **message) == notes
+    assert policy.standing_for(amounts=(eur("900"),), **message) == notes
+    assert policy.standing_for(amounts=None, **message) is None
+    assert policy.standing_for(amounts=(), **PAYMENT) is None
 
 
 @pytest.mark.parametrize("bound", ["max_amount", "total", "per_day"])
@@ -100,7 +103,7 @@ def test_each_bound_of_a_standing_approval_excludes_what_it_cannot_count(bound: 
     policy = ConfirmationPolicy(standing=(rule,))
 
     assert policy.standing_for(amounts=[eur("50")], **PAYMENT) == rule
-    for amounts in (None, [eur("51")], [Money(amount=Decimal(1), currency="USD")]):
+    for amounts in (None, [], [eur("51")], [Money(amount=Decimal(1), currency="USD")]):
         assert policy.standing_for(amounts=amounts, **PAYMENT) is None
 
 

@@ -76,6 +76,7 @@ def _words(value: JsonValue) -> Iterator[str]:
 
 @settings(max_examples=300, deadline=None)
 @example({"to": {"currency": "EUR", "amount": 12.5, "price": "word1000000000"}}, _TYPES[0])
+@example({"to": [{"currency": "EUR", "amount": 12.5, "to": "word1000000000"}]}, _TYPES[0])
 @given(st.dictionaries(_NAMES, _VALUES, max_size=6), st.sampled_from(_TYPES))
 def test_every_word_that_is_sent_is_on_its_card(arguments: JsonObject, card_type: str) -> None:
     """However it is nested, whatever it is called, beside whatever amounts."""

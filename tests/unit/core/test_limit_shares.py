@@ -53,7 +53,7 @@ def run(shares: LimitShares, legs: dict[str, Leg], dice: Random) -> int:
             asked += 1
             share = shares.ask(name, leg.told(), running=len(legs))
             for other in share.call_back:
-                shares.tell(other, legs[other].told())
+                shares.record(other, legs[other].told())
                 legs[other].share = Allowance(left={"total_tokens": Decimal(0)})
             if share.refusal is not None:
                 leg.refused = True
@@ -98,7 +98,7 @@ def test_one_leg_alone_is_granted_all_at_once() -> None:
 
     alone = shares.ask("a", Used(), running=1)
     second = shares.ask("b", Used(), running=2)
-    shares.tell("a", Used(usage=Usage(requests=10)))
+    shares.record("a", Used(usage=Usage(requests=10)))
     again = shares.ask("b", Used(), running=2)
 
     assert alone.allowance == Allowance(left={"requests": Decimal(40)})

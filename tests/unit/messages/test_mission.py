@@ -149,6 +149,15 @@ def test_a_document_for_a_goal_is_refused_in_one_sentence() -> None:
         MissionRequest(goal="x" * 1_000_000)
 
 
+@pytest.mark.parametrize(
+    ("goal", "why"), [("", "says nothing"), ("Book \ud83d", "half of a character")]
+)
+def test_what_is_no_goal_is_refused_in_one_sentence(goal: str, why: str) -> None:
+    """And not by a list of what is wrong."""
+    with pytest.raises(UsageError, match=why):
+        MissionRequest(goal=goal)
+
+
 STEP = StepRecord(
     step=1,
     tools_forwarded=("book",) * 40,

@@ -261,7 +261,7 @@ def test_of_two_rules_the_stricter_holds(
     own: SpendingPolicy, workers: SpendingPolicy, holds: SpendingPolicy
 ) -> None:
     """Whoever has it."""
-    assert own.beside(workers) == holds
+    assert own.combined_with(workers) == holds
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ DAY = date(2026, 11, 23)
 )
 def test_a_field_says_what_it_takes(name: str, schema: JsonObject, told: str) -> None:
     """Its name in words, what its document says of it, and an example that can be typed."""
-    assert question_field(name, schema).told(DAY) == told
+    assert question_field(name, schema).described(DAY) == told
 
 
 def test_choices_are_numbered_and_readable() -> None:
@@ -59,7 +59,7 @@ def test_choices_are_numbered_and_readable() -> None:
 
     assert list(cabin.listed()) == ["1. economy", "2. premium economy"]
     assert list(answer.listed()) == ["1. go on: make this call", "2. stop"]
-    assert answer.told(DAY) == "answer: one of those listed, or x"
+    assert answer.described(DAY) == "answer: one of those listed, or x"
     assert not cabin.is_open
     assert answer.is_open
 

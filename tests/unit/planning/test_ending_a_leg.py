@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.messages.leg import LegResult, LegStatus
-from orchestrator.planning.effects import doubt_about_finish, nothing_read, unheld_ids
+from orchestrator.planning.effects import doubt_about_finish, foreign_ids, nothing_read
 from orchestrator.planning.models import (
     ANSWER,
     FINISH,
@@ -125,10 +125,10 @@ def test_an_id_that_no_answer_holds_is_marked(summary: str, made_up: tuple[str, 
     """What its planner itself claimed before proves nothing; a result shows it next to it."""
     body = {"bills": [{"id": "INV-20031", "total": 129900}, {"id": "res_8f31aa"}]}
     claimed = seen("refused", FINISH, arguments={"summary": "INV-99999"})
-    found = unheld_ids(summary, asked(seen("succeeded", body=body), claimed))
+    found = foreign_ids(summary, asked(seen("succeeded", body=body), claimed))
     leg = LegResult(
         leg_id="1", agent="a", goal="g", status=LegStatus.SUCCEEDED, summary="x", unheld=found
     )
 
     assert found == made_up
-    assert all(one in leg.told for one in made_up)
+    assert all(one in leg.sentence for one in made_up)

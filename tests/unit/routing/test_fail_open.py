@@ -81,8 +81,9 @@ def router(shipped: Catalog, clock: SlowClock) -> Router:
 @pytest.fixture(autouse=True)
 def nothing_read(router: Router) -> None:
     """No text is known from an earlier test: each is read in its own."""
-    for recent in (router._requests._requests, router._requests._tables):
+    for recent in (router._requests._requests, router._requests._scores):
         recent._values.clear()
+    router._requests._parser._own.cache_clear()
     clause_reading.read_clause.cache_clear()
 
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.language.intent import IntentFrame
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scoring.request_scoring import ScoredRequest, merged
 from orchestrator.routing.scoring.scorer import ScoreTable
@@ -34,7 +33,7 @@ def table(*scores: float, strength: float = 3.0, near: float = 1.0, first: int =
 
 def request(whole: ScoreTable, *parts: ScoreTable) -> ScoredRequest:
     """A request of these clauses."""
-    return ScoredRequest(IntentFrame(), (), (), whole, parts)
+    return ScoredRequest((), (), whole, parts)
 
 
 def confidence(scored: ScoredRequest) -> float:
@@ -75,7 +74,7 @@ def test_more_tools_are_never_less_likely_to_suffice(chances: list[float]) -> No
 
 def test_without_candidates_nothing_is_sure() -> None:
     """And nothing fails."""
-    nothing = ScoredRequest(IntentFrame(), (), (), None, ())
+    nothing = ScoredRequest((), (), None, ())
 
     assert len(need_signs(nothing, {})) == 0
     assert needs_of(nothing, {}).covered() == (0.0,) * FEWEST

@@ -122,7 +122,7 @@ async def test_each_part_is_told_as_it_comes_up(
     for name in ("start_server", "start_sandbox", "start_worker"):
         monkeypatch.setattr(Stack, name, nothing)
     monkeypatch.setattr("orchestrator.runtime.devserver._TELLS_EVERY_S", 0.015)
-    async with Stack(tmp_path, (), tell=told.append):
+    async with Stack(tmp_path, (), report=told.append):
         pass
 
     assert "waiting for the worker: 0 s" in told

@@ -70,7 +70,10 @@ async def test_search_attributes_without_room_are_named() -> None:
         await register_search_attributes(full.client)
 
     told = str(refused.value)
-    assert "OrchetMissionId, OrchetRequester, OrchetStatus: it has 8 of type Keyword" in told
+    assert (
+        "OrchetMissionId, OrchetMode, OrchetRequester, OrchetStatus: it has 8 of type Keyword"
+        in told
+    )
     assert "OrchetTool" not in told
     assert "TEMPORAL_NAMESPACE" in told
 

@@ -36,7 +36,7 @@ def test_json_holds_the_ids_of_mission_leg_and_trace(record: Record) -> None:
         "step %d",
         2,
         temporal_workflow=_MISSION,
-        told={"leg_id": "flights", "tool": "flight_book", "step": 2},
+        figures={"leg_id": "flights", "tool": "flight_book", "step": 2},
     )
     with TracerProvider().get_tracer("t").start_as_current_span("s") as span:
         told = json.loads(JsonLines().format(line))

@@ -6,12 +6,13 @@ from pydantic import JsonValue
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Compensation, Effect, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.cancel_arguments import cancel_arguments, names_in
+from orchestrator.saga.cancel_arguments import answered_arguments, cancel_arguments, names_in
 
 TEMPLATE: JsonObject = {
     "payment_id": "$response.body#/payment_id",
     "client_reference": "$request.body#/client_reference",
     "currency": "$response.body#/price/currency",
+    "If-Match": "$response.body#/etag",
     "notify": False,
 }
 
@@ -26,6 +27,7 @@ def catalog() -> Catalog:
             "currency": {"type": "string"},
             "reason": {"type": "string"},
             "notify": {"type": "boolean"},
+            "If-Match": {"type": "string"},
             "amount": {},
         },
         "anyOf": [{"required": ["payment_id"]}, {"required": ["client_reference"]}],
@@ -56,6 +58,8 @@ def catalog() -> Catalog:
     ("arguments", "names"),
     [
         ({"payment_id": "p1"}, {"payment_id": "p1"}),
+        ({"payment_id": "p1", "If-Match": "v1"}, {"payment_id": "p1"}),
+        ({"If-Match": "v1"}, {}),
         ({"client_reference": "r1", "notify": True}, {"client_reference": "r1"}),
         ({"payment_id": "p1", "reason": "ill since Monday"}, {"payment_id": "p1"}),
         ({"payment_id": "p1", "currency": "EUR"}, {"payment_id": "p1", "currency": "EUR"}),
@@ -102,3 +106,13 @@ def test_a_call_and_its_answer_fill_what_they_can(
     )
 
     assert filled == {"client_reference": "r1", "notify": False, **more}
+
+
+def test_a_version_is_no_id_that_was_answered(catalog: Catalog) -> None:
+    """Two things may have the same one; it is sent with the cancel all the same."""
+    pay = catalog.tool("pay")
+    answer: JsonValue = {"payment_id": "p1", "etag": "v1"}
+
+    assert answered_arguments(pay, answer) == {"payment_id": "p1"}
+    sent = cancel_arguments(pay, {}, idempotency_key=None, response_body=answer)
+    assert sent["If-Match"] == "v1"

@@ -375,6 +375,44 @@ def test_a_version_that_moved_is_read_again() -> None:
     assert played(known, old, [moved, newer, moved, newer])[0].state == "parked"
 
 
+def versioned(*, reader: bool = True) -> Catalog:
+    """A cancel that sends a version, and a GET of its path that shows the current one."""
+    template: JsonObject = {"id": "$response.body#/id", "If-Match": "$response.body#/etag"}
+    place, inputs = {"path": "/bookings/{id}"}, [("id", "path"), ("If-Match", "header")]
+    book = BOOK.model_copy(
+        update={
+            "compensation": Compensation(cancel=ToolCallTemplate(tool="cancel", arguments=template))
+        }
+    )
+    bindings = tuple(
+        InputBinding.model_validate({"name": n, "location": w, "field": n}) for n, w in inputs
+    )
+    cancel = CANCEL.model_copy(update={**place, "method": "DELETE", "bindings": bindings})
+    named = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}
+    read = FIND.model_copy(update={**place, "method": "GET", "input_schema": named})
+    return Catalog({}, {t.name: t for t in (book, cancel, *([read] if reader else []))})
+
+
+def test_a_version_that_moved_is_read_from_the_address_of_its_cancel() -> None:
+    """Without a probe the GET of the same path shows it; the thing stays the one that was made."""
+    made = COMMITTED.model_copy(update={"response": {"id": "b1", "etag": "v1"}})
+    moved = ToolOutcome(kind="rejected", status=412, reason="has changed")
+    newer = STANDS.model_copy(update={"body": {"id": "0", "etag": "v2"}})
+
+    outcome, calls = played(versioned(), made, [moved, newer, DONE])
+
+    assert outcome.state == "cancelled"
+    assert [(call.tool.name, call.arguments) for call in calls] == [
+        ("cancel", {"id": "b1", "If-Match": "v1"}),
+        ("find", {"id": "b1"}),
+        ("cancel", {"id": "b1", "If-Match": "v2"}),
+    ]
+    assert played(versioned(), made, [moved, newer, moved])[0].state == "parked"
+    assert played(versioned(), made, [moved, GATEWAY])[0].state == "parked"
+    assert played(versioned(), made, [moved, MISSING], now=None)[0].state == "cancelled"
+    assert played(versioned(reader=False), made, [moved])[0].state == "parked"
+
+
 def test_a_cancel_that_shows_the_thing_as_it_was_is_not_believed() -> None:
     """Without a probe its own answer decides: a state that is still the one of the call says no."""
     made = COMMITTED.model_copy(update={"response": {"id": "b1", "status": "confirmed"}})

@@ -268,3 +268,33 @@ async def test_a_key_of_another_name_or_place_is_honoured(
 
     assert answers[0].json() == answers[1].json()
     assert answers[0].json() != other.json()
+
+
+@pytest.mark.parametrize("place", ["header", "body"])
+async def test_a_cancel_with_a_version_that_has_moved_is_refused(
+    open_app: Callable[..., Any], shop: dict[str, Any], faults: FaultPlan, place: str
+) -> None:
+    """Its read then shows another version, with which the cancel works."""
+    paths = shop["paths"]
+    read = "$response.header.ETag" if place == "header" else "$response.body#/etag"
+    if place == "body":
+        shop["components"]["schemas"]["Order"]["properties"]["etag"] = {"type": "string"}
+    paths["/orders"]["post"]["x-orchet-compensation-args"]["If-Match"] = read
+    version = {"name": "If-Match", "in": "header", "schema": {"type": "string"}}
+    paths["/cancellations"]["post"]["parameters"].append(version)
+    faults.replace([FaultRule(kind="moved_version", meets="cancel", times=1)])
+    async with open_app() as http:
+        books = await http.get("/shop/books", params={"author": "Eco"})
+        made = await order(http, books.json()["books"][0]["book_id"])
+        named = {"order_id": made.json()["order_id"]}
+
+        async def cancel(seen: httpx.Response) -> int:
+            sent = {"If-Match": seen.headers.get("etag") or seen.json()["etag"]}
+            return int(
+                (await http.post("/shop/cancellations", json=named, headers=sent)).status_code
+            )
+
+        stale = await cancel(made)
+        done = await cancel(await http.get(f"/shop/orders/{named['order_id']}"))
+
+    assert (stale, done) == (412, 200)

@@ -22,12 +22,12 @@ PAUSE = ModelPause(
 
 def test_a_pause_is_told_in_a_sentence() -> None:
     """Why, what to set, when it is asked again, when it is given up."""
-    assert PAUSE.told == (
+    assert PAUSE.sentence == (
         "waits for the model provider: openai:gpt-5: 401, it does not take the key; set "
         "OPENAI_API_KEY; retried at 2026-11-23 14:05:00 UTC, given up at 2026-11-24 14:04:00 UTC"
     )
     late = PAUSE.model_copy(update={"retried_at": None, "remedy": "", "model": ""})
-    assert late.told == (
+    assert late.sentence == (
         "waits for the model provider: 401, it does not take the key; not retried by itself before "
         "it is given up at 2026-11-24 14:04:00 UTC"
     )

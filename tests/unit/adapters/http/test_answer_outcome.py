@@ -583,6 +583,33 @@ async def test_a_limited_rate_is_no_refusal(
     assert (came.kind, came.deferred) == (kind, kind == "unknown")
 
 
+@pytest.mark.parametrize(
+    ("status", "headers", "waits"),
+    [
+        (429, {"RateLimit-Reset": "30"}, 30.0),
+        (429, {"X-RateLimit-Reset": "1704067245"}, 45.0),
+        (429, {"X-Rate-Limit-Reset": "1704067245000"}, 45.0),
+        (429, {"X-RateLimit-Reset": "1704067245", "Retry-After": "7"}, 7.0),
+        (429, {"RateLimit": '"default";r=0;t=20'}, 20.0),
+        (429, {"RateLimit": "limit=10, remaining=0, reset=20"}, 20.0),
+        (429, {"X-RateLimit-Reset": "Mon, 01 Jan 2024 00:00:05 GMT"}, 5.0),
+        (429, {"X-RateLimit-Reset": "1600000000"}, 0.0),
+        (429, {"X-RateLimit-Reset": "9" * 300}, 86_400.0),
+        (429, {"X-RateLimit-Reset": "soon"}, None),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1704067245"}, 45.0),
+        (403, {"X-RateLimit-Remaining": "9", "X-RateLimit-Reset": "1704067245"}, None),
+        (503, {"X-RateLimit-Reset": "1704067245"}, None),
+    ],
+)
+async def test_a_limited_rate_says_when_it_is_over(
+    status: int, headers: dict[str, str], waits: float | None
+) -> None:
+    """A wait or an instant; Retry-After comes first, and other answers limit no rate."""
+    dated = {"Date": "Mon, 01 Jan 2024 00:00:00 GMT", **headers}
+
+    assert (await outcome(httpx.Response(status, headers=dated))).retry_after_s == waits
+
+
 def _money(amount: str) -> JsonObject:
     return {"amount": amount, "currency": "EUR"}
 

@@ -258,6 +258,18 @@ async def test_an_answer_that_is_too_costly_to_check_is_no_success() -> None:
     assert len(held) > 20
 
 
+@pytest.mark.parametrize("media_type", [b"application/json", b"text/plain"])
+async def test_an_answer_of_too_many_lists_is_not_read(media_type: bytes) -> None:
+    """Nothing else would run while the parser makes them; brackets in a text count too."""
+    lists = b"[" + b"[]," * 20_000 + b"[]]"
+    headers = [(b"content-type", media_type)]
+
+    answered = await outcome(answered_by({}, method="post"), lists, headers)
+
+    assert answered.kind == "unknown"
+    assert "more than 20,000 lists" in (answered.reason or "")
+
+
 async def test_no_cookie_is_kept_and_none_raises() -> None:
     """Nothing uses them, and a provider decides how many there are and what is in them."""
     headers = [

@@ -338,6 +338,10 @@ def test_a_value_outside_its_enum_is_refused() -> None:
         ("https://h:8443", ("https", "h", 8443)),
         ("https://h:notaport", None),
         ("//h/x", None),
+        ("https://h /x", None),
+        ("https://h%20/x", None),
+        ("https://[2001:db8::1]:8443/x", ("https", "2001:db8::1", 8443)),
+        ("https://b\u00fccher.example/x", ("https", "b\u00fccher.example", 443)),
     ],
 )
 def test_origins(url: str, origin: tuple[str, str, int] | None) -> None:

@@ -269,6 +269,18 @@ def test_a_deviation_in_a_part_that_nothing_uses_is_a_note(off: JsonObject) -> N
     assert _checks(_BOOKING)({"id": "b1", **off}) == (False, True)
 
 
+def test_an_id_of_digits_may_be_a_text() -> None:
+    """JSON's numbers do not hold every int64; what is no number at all stays a breach."""
+    numbered: JsonObject = {
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "total": {"type": "integer"}},
+    }
+
+    assert _checks(numbered)({"id": "9007199254740993"}) == (False, True)
+    assert _checks(numbered)({"id": "b1"})[0]
+    assert _checks(numbered)({"id": 7, "total": "12"})[0]
+
+
 @pytest.mark.parametrize(
     "body",
     [

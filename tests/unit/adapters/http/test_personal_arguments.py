@@ -21,8 +21,8 @@ def test_a_later_value_is_not_sent_for_an_earlier_one() -> None:
     ada = vault.current("name")
     assert ada is not None
     vault.put("name", "Grace")
-    own = vault.bring("m", {"name": "Alice"}, claim="1")["name"]
-    vault.bring("m", {"name": "Bob"}, claim="2")
+    own = vault.brought("m", {"name": "Alice"})["name"]
+    vault.brought("m", {"name": "Bob"})
 
     sent = read_values("book", [ada, own, Handle("name")], vault, mission_id="m")
 
@@ -35,7 +35,7 @@ def test_a_pinned_handle_stays_pinned() -> None:
     ada = vault.current("name")
     assert ada is not None
     vault.put("name", "Grace")
-    own = vault.bring("m", {"name": "Alice"}, claim="1")["name"]
+    own = vault.brought("m", {"name": "Alice"})["name"]
 
     again = pin_arguments({"who": str(ada)}, [ada], vault, mission_id="m", brought=[own])
 
@@ -45,7 +45,7 @@ def test_a_pinned_handle_stays_pinned() -> None:
 def test_what_cannot_be_sent_says_why() -> None:
     """Never stored, gone, or another mission's."""
     vault = MemoryPii()
-    foreign = vault.bring("other", {"name": "Bob"}, claim="1")["name"]
+    foreign = vault.brought("other", {"name": "Bob"})["name"]
     with pytest.raises(PiiMissing, match="orchestrator pii set"):
         read_values("book", [Handle("name")], vault, mission_id="m")
     with pytest.raises(PiiGone, match="no longer holds"):

@@ -135,6 +135,6 @@ def test_a_plain_payload_has_no_key() -> None:
 
 def test_an_id_tells_nothing_of_a_goal_that_is_encrypted() -> None:
     assert new_mission_id("Book a flight for Zephyrine").startswith("book-")
-    assert new_mission_id("Book a flight for Zephyrine", tells_goal=False).startswith("mission-")
+    assert new_mission_id("Book a flight for Zephyrine", names_goal=False).startswith("mission-")
     assert new_mission_id("Zephyrine wants a flight").startswith("mission-")
     assert Settings(payload_keys=SecretStr(f"k:{NEW}")).encrypts and not Settings().encrypts

@@ -125,3 +125,17 @@ async def test_a_rollback_of_an_abandoned_branch_is_not_the_missions_own(
     server.closed["m"] = rollback.started_at + timedelta(seconds=ended_s)
 
     assert (await begun_rollback(server.client, "m") is not None) is counts
+
+
+@pytest.mark.parametrize("status", WorkflowExecutionStatus)
+async def test_a_sweeps_rollback_of_an_abandoned_branch_is_not_the_missions_own(
+    status: WorkflowExecutionStatus,
+) -> None:
+    """It began after the mission had ended well; for one that ended otherwise it is its own."""
+    rollback = await begun(abandoned=True)
+    server = Server().keep("m", await Run("1").start()).keep(ID, rollback)
+    server.status = {"m": status, ID: WorkflowExecutionStatus.COMPLETED}
+    server.closed["m"] = rollback.started_at - timedelta(seconds=1)
+    counts = status is not WorkflowExecutionStatus.COMPLETED
+
+    assert (await begun_rollback(server.client, "m") is not None) is counts

@@ -562,3 +562,25 @@ def test_the_description_of_an_id_outweighs_its_name() -> None:
     )
 
     assert found == {("open_case", "close_case"): {"case_id": "$response.body#/id"}}
+
+
+@pytest.mark.parametrize(
+    ("headers", "properties", "read"),
+    [
+        ({"ETag": {"schema": {"type": "string"}}}, {}, "$response.header.ETag"),
+        ({}, {"@odata.etag": "string"}, "$response.body#/@odata.etag"),
+        ({}, {"revision": "string"}, None),
+    ],
+)
+def test_the_version_of_a_cancel_is_the_etag_of_what_was_made(
+    headers: dict[str, Any], properties: dict[str, Any], read: str | None
+) -> None:
+    """By the names that HTTP gives them; another name is asked about."""
+    paths = desk(thing({**TICKET, **properties}))
+    paths["/tickets"]["post"]["responses"]["201"]["headers"] = headers
+    version = {"name": "If-Match", "in": "header", "required": True, "schema": {"type": "string"}}
+    paths["/tickets/{ticket_id}"]["delete"]["parameters"] = [version]
+
+    found = pairs(paths).get(("open_ticket", "delete_ticket"), {})
+
+    assert found.get("If-Match") == read

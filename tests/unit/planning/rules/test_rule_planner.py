@@ -1,5 +1,7 @@
 """Plain goals by rules: what is called, with which values, what is asked and what is refused."""
 
+from typing import cast
+
 import pytest
 from pydantic import JsonValue
 
@@ -17,6 +19,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.rules.next_step import Leg
 from orchestrator.planning.rules.split import Reader
+from orchestrator.routing.router import Router
 from tests.refusals import raises_code
 from tests.unit.planning.conftest import NOW, Mission
 
@@ -88,6 +91,11 @@ async def test_an_order_gets_its_search_by_schema(
             {"recipient_email": "kim@example.com", "text": "the parcel has arrived"},
         ),
         (
+            "Email kim@example.com saying that the parcel has arrived",
+            "message_send_email",
+            {"recipient_email": "kim@example.com", "text": "the parcel has arrived"},
+        ),
+        (
             'Email kim@example.com with the subject "Plan" saying "See you"',
             "message_send_email",
             {"recipient_email": "kim@example.com", "subject": "Plan", "text": "See you"},
@@ -115,7 +123,8 @@ async def test_values_go_to_the_inputs_that_mean_them(
 
 
 def _operation(name: str, summary: str, path: str, /, **inputs: JsonObject) -> JsonObject:
-    schema: JsonObject = {"type": "object", "properties": {**inputs}, "required": [*inputs]}
+    required: list[JsonValue] = [name for name, one in inputs.items() if one is not _OPTIONAL]
+    schema: JsonObject = {"type": "object", "properties": {**inputs}, "required": required}
     return {
         path: {
             "post": {
@@ -136,6 +145,8 @@ def _operation(name: str, summary: str, path: str, /, **inputs: JsonObject) -> J
 
 _NUMBER: JsonObject = {"type": "number"}
 _TEXT: JsonObject = {"type": "string"}
+_OPTIONAL: JsonObject = {"type": "string", "maxLength": 200}
+_TIME: JsonObject = {"type": "string", "format": "time"}
 _CODE: dict[str, JsonObject] = {"currency": _TEXT}
 _PATHS: JsonObject = {
     **_operation("makeDevice", "Create a device", "/devices", nickname=_TEXT),
@@ -145,6 +156,10 @@ _PATHS: JsonObject = {
     **_operation(
         "makeDeal", "Create a deal", "/deals", title=_TEXT, amount=_NUMBER, currency=_TEXT
     ),
+    **_operation(
+        "addRecord", "Add a record", "/records", title=_TEXT, artist=_OPTIONAL, reason=_OPTIONAL
+    ),
+    **_operation("openHatch", "Open the hatch", "/hatch", start=_TIME),
     **_operation("makeRoom", "Create a room", "/rooms", name=_TEXT, seats={"default": 4}),
 }
 
@@ -161,6 +176,12 @@ _PATHS: JsonObject = {
             "makeDeal",
             {"title": "Renewal", "amount": 400, "currency": "EUR"},
         ),
+        (
+            'Add the record "Blue" by Joni Mitchell',
+            "addRecord",
+            {"title": "Blue", "artist": "Joni Mitchell"},
+        ),
+        ("Open the hatch at 10:00", "openHatch", {"start": "10:00:00Z"}),
         ("Create a room called Attic", "makeRoom", {"name": "Attic", "seats": 4}),
     ],
 )
@@ -288,6 +309,23 @@ async def test_a_missing_value_is_asked_for_by_its_schema(mission: Mission) -> N
     asked = run.last(run.plan.legs[0].leg_id)
     assert isinstance(asked, AskUser)
     assert set(asked.fields) == {"origin", "departure_date"}
+
+
+@pytest.mark.parametrize(
+    "added", ["but leave Bob out", "unless it rains", ", except on Mondays", ", no wait, to Bo"]
+)
+@pytest.mark.parametrize("lead", ["saying", "that"])
+async def test_nobody_guesses_where_an_unquoted_text_ends(
+    mission: Mission, lead: str, added: str
+) -> None:
+    """What may be the order's rather than the text's is asked about; a quotation is sent whole."""
+    order = f"Email kim@example.com {lead}"
+
+    plan = (await mission.run(f"{order} the parcel has arrived {added}")).plan
+    quoted = (await mission.run(f'{order} "the parcel has arrived {added}"')).plan
+
+    assert plan.doubts
+    assert not quoted.doubts
 
 
 async def test_a_day_that_has_just_passed_is_asked_about(mission: Mission) -> None:
@@ -449,6 +487,30 @@ def test_a_name_is_looked_for_on_every_page(
     assert isinstance(found, CallTool) and found.arguments == {"offer_id": "o3"}
 
 
+@pytest.mark.parametrize(
+    ("name", "following"), [("offset", {"offset": 2}), ("page", {"page": 2}), ("cursor", None)]
+)
+def test_a_page_that_no_answer_speaks_of_is_read_before_a_name_is_missing(
+    name: str, following: JsonObject | None
+) -> None:
+    """A header may say that there is more; an empty, repeated or refused page is the end."""
+    kind: JsonObject = {"type": "string"} if name == "cursor" else {"type": "integer"}
+    catalog, goal = _cottages(**{name: kind}), "Book the cottage called Fjord"
+    two = _offers(("o1", "Anchor", 90), ("o2", "Bay", 80))
+    first: _Seen = ("cottages_find", {}, two)
+
+    step = _step(catalog, goal, first)
+
+    if following is None:
+        assert isinstance(step, GiveUp)
+        return
+    assert isinstance(step, CallTool) and step.arguments == following
+    for body in (_offers(), two, "there is no such page"):
+        assert isinstance(_step(catalog, goal, first, ("cottages_find", following, body)), GiveUp)
+    found = _step(catalog, goal, first, ("cottages_find", following, _offers(("o3", "Fjord", 7))))
+    assert isinstance(found, CallTool) and found.arguments == {"offer_id": "o3"}
+
+
 def test_pages_that_are_not_read_are_said() -> None:
     """What is not found may stand on one of them: here nothing says how to turn to it."""
     page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), has_more=True))
@@ -456,3 +518,55 @@ def test_pages_that_are_not_read_are_said() -> None:
 
     assert isinstance(end, GiveUp)
     assert end.reason.endswith("(cottages_find lists more, of which only its first page was read)")
+
+
+async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
+    """Only the number is asked for, with the reason."""
+    unit: JsonObject = {
+        "type": "integer",
+        "description": "In minor units, unlike ISO 4217 for ISK.",
+    }
+    paths = _operation("pay", "Make a payment", "/payments", value=unit, currency=_TEXT)
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
+    catalog = Catalog.from_documents({"things": document})
+
+    run = await Mission(catalog, Router(catalog)).run("Make a payment of 2790 ISK")
+
+    (asked,) = run.decisions[run.plan.legs[0].leg_id]
+    assert isinstance(asked, AskUser)
+    assert {*asked.fields} == {"value"}
+    assert "unit is not declared" in asked.why
+
+
+@pytest.mark.parametrize("deprecated", [False, True])
+async def test_another_version_of_a_tool_takes_its_place(deprecated: bool) -> None:
+    """An equal tool comes before a deprecated one, and after one that is gone (410)."""
+    paths: JsonObject = {
+        **_operation("orderPickup", "Order a pickup", "/v1/pickups", address=_TEXT),
+        **_operation("orderPickup2", "Order a pickup", "/v2/pickups", address=_TEXT),
+    }
+    cast("dict[str, dict[str, JsonValue]]", paths["/v1/pickups"])["post"]["deprecated"] = deprecated
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
+    catalog = Catalog.from_documents({"things": document})
+    answers = {
+        "orderPickup": Observation(
+            step=1, tool="orderPickup", outcome="rejected", error="HTTP 410 Gone"
+        ),
+        "orderPickup2": Observation(
+            step=2,
+            tool="orderPickup2",
+            arguments={"address": "Pier 4"},
+            outcome="succeeded",
+            side_effect=True,
+        ),
+    }
+    mission = Mission(catalog, Router(catalog), outcomes=lambda tool, a, n: answers[tool.name])
+
+    run = await mission.run('Order a pickup with the address "Pier 4"')
+
+    (leg,) = run.plan.legs
+    called = [call.tool for call in run.calls(leg.leg_id)]
+    assert called == (["orderPickup2"] if deprecated else ["orderPickup", "orderPickup2"])
+    assert {*leg.orders[0].tools} == {"orderPickup", "orderPickup2"}

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from orchestrator.language.intent import IntentFrame
 from orchestrator.routing.scoring.request_scoring import ScoredRequest, merged
 from orchestrator.routing.scoring.scorer import ScoreTable
 
@@ -14,13 +13,13 @@ def table(**scores: float) -> ScoreTable:
 
 def ranking(whole: ScoreTable, *parts: ScoreTable) -> list[str]:
     """The names of the merged candidates."""
-    request = ScoredRequest(IntentFrame(), (), (), whole, parts)
+    request = ScoredRequest((), (), whole, parts)
     return [*merged(request)]
 
 
 def test_one_request_is_ranked_by_its_own_scores() -> None:
     """There is nothing to merge."""
-    scored = ScoredRequest(IntentFrame(), (), (), table(book=2.0, find=1.5), ())
+    scored = ScoredRequest((), (), table(book=2.0, find=1.5), ())
 
     assert [*merged(scored).items()] == [("book", 2.0), ("find", 1.5)]
 
@@ -41,4 +40,4 @@ def test_a_tool_of_all_clauses_stands_before_one_of_a_remark() -> None:
 
 def test_a_request_without_words_has_no_candidates() -> None:
     """No table, no tools."""
-    assert merged(ScoredRequest(IntentFrame(), (), (), None, ())) == {}
+    assert merged(ScoredRequest((), (), None, ())) == {}

@@ -1,0 +1,367 @@
+"""Chaos runs of a user's own workflow: how it is started, its sagas, and their accounts."""
+
+import asyncio
+import importlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import (
+    ScheduleActionStartWorkflow,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+)
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import FailureError
+from temporalio.service import RPCError
+
+from orchestrator.chaos.approver import Approver
+from orchestrator.chaos.conductor import Missions
+from orchestrator.chaos.histories import end_tasks, rollback_seconds, whole_history
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
+from orchestrator.chaos.scenarios.plan import LIMITS, MissionScript
+from orchestrator.chaos.verdicts.evidence import Account
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_state import find_report
+from orchestrator.client.stores import store_of
+from orchestrator.core.errors import UsageError
+from orchestrator.core.record import Record
+from orchestrator.messages import names
+from orchestrator.messages.rollback import RollbackReport
+from orchestrator.runtime.devserver import Stack, ourselves
+from orchestrator.sandbox import SandboxClient
+
+NOT_FOR_WORKFLOWS: Final = frozenset({ChaosFault.RESTORE_SERVER, ChaosFault.MODEL})
+"""A restored server starts a workflow under another run, whose sagas have other ids."""
+POLICY: Final = LIMITS.model_copy(update={"confirmation_expiry": timedelta(seconds=20)})
+"""Of the workers; a saga's own policy may tighten it."""
+_BEFORE_IT_RUNS: Final = timedelta(seconds=3)
+"""Time between the start and the first task, in which the faults of its sagas are planned."""
+_LOOK_S: Final = 2.0
+_COMPLETED: Final = WorkflowExecutionStatus.COMPLETED
+
+
+class UserWorkflow(Record):
+    """A workflow of a user, and the arguments of each run."""
+
+    target: str
+    """Module and class: `trip_workflow:Trip`."""
+    name: str
+    """The workflow type."""
+    arguments: tuple[Any, ...] = ()
+
+    @property
+    def worker_command(self) -> tuple[str, ...]:
+        """The program of workers that serve it."""
+        return (*ourselves("orchestrator.chaos.killable_workers"), f"--workflow={self.target}")
+
+
+def load_class(target: str) -> type:
+    """Return the class that `module:Class` names; the working directory is searched too.
+
+    Raises:
+        UsageError: there is none.
+    """
+    module_name, _, class_name = target.partition(":")
+    if not (module_name and class_name.isidentifier()):
+        raise UsageError(
+            f"--workflow {target!r} names no class; write module:Class, as trip_workflow:Trip"
+        )
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise UsageError(
+            f"--workflow: {module_name} cannot be imported from {os.getcwd()} "
+            f"({type(error).__name__}: {error}); run this where `import {module_name}` works"
+        ) from error
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        classes = [n for n, one in vars(module).items() if isinstance(one, type) and _run_of(one)]
+        named = f"its workflows are {', '.join(classes)}" if classes else "it has no workflow"
+        raise UsageError(f"--workflow: {module_name} has no class {class_name!r}; {named}")
+    return found
+
+
+def load_workflow(target: str, file: Path | None) -> UserWorkflow:
+    """Return the workflow of `module:Class`, with the arguments of a JSON file.
+
+    Raises:
+        UsageError: the class is no workflow, or the file does not fit its run method.
+    """
+    found = _run_of(load_class(target))
+    if found is None:
+        raise UsageError(
+            f"--workflow: {target} is no workflow; name a class with @workflow.defn and "
+            "@workflow.run"
+        )
+    name, parameters = found
+    return UserWorkflow(target=target, name=name, arguments=_arguments(target, parameters, file))
+
+
+def _run_of(found: type) -> tuple[str, list[inspect.Parameter]] | None:
+    """Return the type of a workflow and the parameters of its run method; None for others."""
+    for _, method in inspect.getmembers(found, inspect.iscoroutinefunction):
+        try:
+            started = ScheduleActionStartWorkflow(method, args=[], id="any", task_queue="any")
+        except (ValueError, TypeError):
+            continue  # another method
+        return started.workflow, list(inspect.signature(method).parameters.values())[1:]
+    return None
+
+
+def _arguments(
+    target: str, parameters: Sequence[inspect.Parameter], file: Path | None
+) -> tuple[Any, ...]:
+    named = ", ".join(one.name for one in parameters)
+    needed = sum(one.default is inspect.Parameter.empty for one in parameters)
+    if file is None:
+        if needed:
+            raise UsageError(f"{target} takes {named}; give a JSON file of them with --input")
+        return ()
+    try:
+        given = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"--input {file} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"--input {file} is no JSON: {error}") from error
+    if len(parameters) == 1:
+        return (given,)
+    if isinstance(given, dict) and set(given) <= {one.name for one in parameters}:
+        given = [given[one.name] for one in parameters if one.name in given]
+    if not isinstance(given, list) or not needed <= len(given) <= len(parameters):
+        wanted = f"an object or a list of {named}" if parameters else "no --input"
+        raise UsageError(f"--input {file} does not fit {target}, which takes {wanted}")
+    return tuple(given)
+
+
+class UserWorkflows(Missions):
+    """The runs of a user's workflow; each of its sagas gives an account of its own."""
+
+    def __init__(
+        self,
+        client: MissionClient,
+        sandbox: SandboxClient,
+        *,
+        workflow: UserWorkflow,
+        stack: Stack,
+    ) -> None:
+        """Create the runs of a workflow on a stack whose workers serve it."""
+        super().__init__(client, sandbox)
+        self._workflow = workflow
+        self._store = store_of(stack.settings)
+        self._first_runs: dict[str, str] = {}
+        self._scripts: dict[str, MissionScript] = {}
+        self._sagas: dict[str, tuple[str, ...]] = {}
+        self._names: tuple[str, ...] = ()
+
+    def approver(self, scripts: Iterable[MissionScript]) -> Approver:
+        """Return a person who decides on the cards of every run."""
+        return Approver(self.client, scripts, find=self.script_of)
+
+    async def fly(self, pilot: MissionScript) -> list[Account]:
+        """Run it once, the first time without faults, to learn the names of its sagas.
+
+        Raises:
+            UsageError: the workflow fails by itself, asks a question, or calls no tool.
+        """
+        accounts = await self._flown(pilot)
+        if self._names:
+            return accounts
+        broken = next((one for one in accounts if one.status != "succeeded"), None)
+        if broken is not None:
+            raise UsageError(
+                f"without faults, {self._workflow.target} {broken.status.replace('_', ' ')}: "
+                f"{broken.error or 'see the logs of its worker'}; it has to succeed with this input"
+            )
+        sagas = [one.mission_id for one in accounts if one.mission_id != pilot.mission_id]
+        if not sagas:
+            raise UsageError(
+                f"{self._workflow.target} calls no tool through a ToolSaga with this input, so no "
+                "fault could strike it"
+            )
+        self._names = tuple(dict.fromkeys(saga.rpartition("-")[0] for saga in sagas))
+        return accounts
+
+    async def _flown(self, pilot: MissionScript) -> list[Account]:
+        flight = asyncio.create_task(super().fly(pilot))
+        question = asyncio.create_task(self._question())
+        await asyncio.wait({flight, question}, return_when=asyncio.FIRST_COMPLETED)
+        if flight.done():
+            await end_tasks([question])
+            return flight.result()
+        await end_tasks([flight])
+        raise UsageError(
+            f"without faults, {self._workflow.target} waits for an answer: {question.result()}"
+        )
+
+    async def _question(self) -> str:
+        """Return the text of the first question, which nobody answers in a chaos run."""
+        while True:
+            if asked := (await self.client.waiting()).questions:
+                return asked[0].question
+            await asyncio.sleep(_LOOK_S)
+
+    def script_of(self, mission_id: str) -> MissionScript | None:
+        """Return the script of the workflow to which a saga belongs."""
+        for workflow_id, first_run in self._first_runs.items():
+            if names.is_saga_of(mission_id, workflow_id, first_run):
+                return self._scripts[workflow_id]
+        return None
+
+    async def start(self, script: MissionScript) -> None:
+        """Start the workflow, and plan the faults of its sagas before its first task."""
+        if script.mission_id in self._first_runs:
+            return
+        handle = await self.client.temporal.start_workflow(
+            self._workflow.name,
+            args=self._workflow.arguments,
+            id=script.mission_id,
+            task_queue=self.client.connection.task_queue,
+            start_delay=_BEFORE_IT_RUNS,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        )
+        first_run = handle.first_execution_run_id or (await handle.describe()).run_id
+        self._scripts[script.mission_id] = script
+        self._first_runs[script.mission_id] = first_run
+        ids = [names.saga_id(name, script.mission_id, first_run) for name in self._names]
+        rules = [
+            rule.model_copy(update={"request_prefix": f"{saga}."})
+            for saga in ids
+            for rule in script.rules
+        ]
+        if rules:
+            await self.sandbox.add_faults(rules)
+
+    async def cancel(self, script: MissionScript) -> None:
+        """Request the cancellation of a workflow."""
+        await self.client.temporal.get_workflow_handle(script.mission_id).cancel()
+
+    async def ids(self, script: MissionScript) -> Sequence[str]:
+        """Return the ids of its sagas: of known names, and those that sent a request."""
+        first_run = self._first_runs.get(script.mission_id, "")
+        known = self._sagas.get(script.mission_id)
+        if known is not None or not first_run:
+            return known or ()
+        found = {names.saga_id(one, script.mission_id, first_run): None for one in self._names}
+        if await self.status(script.mission_id) is WorkflowExecutionStatus.RUNNING:
+            return tuple(found)
+        for request in await self.sandbox.requests():
+            saga = names.mission_of(str(request["request_id"] or ""))
+            if names.is_saga_of(saga, script.mission_id, first_run):
+                found[saga] = None
+        self._sagas[script.mission_id] = tuple(found)
+        return tuple(found)
+
+    async def leaves_work(self, script: MissionScript, mission_id: str) -> bool:
+        """Return True if the store has a live obligation that nobody has concluded."""
+        return bool((await asyncio.to_thread(self._store.grants.ledger, mission_id)).live())
+
+    async def accounts(self, script: MissionScript) -> list[Account]:
+        """Return the account of each saga; of the workflow, if it made no call."""
+        ended = await self.status(script.mission_id)
+        status = "" if ended is None else ended.name.lower()
+        error = await self._error(script.mission_id)
+        ids = await self.ids(script)
+        sagas = [await self._account(script, saga, status, error) for saga in ids]
+        if found := [one for one in sagas if one.ledger.obligations or len(sagas) == 1]:
+            return found
+        status = "succeeded" if ended is _COMPLETED else status
+        return [_account(script, script.mission_id, status=status, error=error)]
+
+    async def _account(
+        self, script: MissionScript, saga: str, ended: str, error: str | None
+    ) -> Account:
+        grants = self._store.grants
+        whole = await asyncio.to_thread(grants.ledger, saga, concluded=True)
+        is_open = bool((await asyncio.to_thread(grants.ledger, saga)).live())
+        own, report = await self._report(saga)
+        if own:
+            status = "rolled_back"
+        elif ended == "completed" or (whole.obligations and not is_open):
+            status = "succeeded"
+        else:
+            status = ended
+        rolled_back = await self.showings(names.rollback_workflow_id(saga)) if report else []
+        ledger = whole if report is None else whole.written(*report.ledger.obligations)
+        prompts = 0
+        if own and rolled_back:
+            history = await whole_history(self.client.temporal, script.mission_id)
+            prompts = cards_after(history.events, saga, rolled_back[0].at)
+        return _account(
+            script,
+            saga,
+            status=status,
+            error=error,
+            ledger=ledger,
+            catalog=next((o.catalog_digest for o in ledger.obligations), ""),
+            prompts_during_rollback=prompts,
+            rollback_s=rollback_seconds(rolled_back),
+        )
+
+    async def _report(self, saga: str) -> tuple[bool, RollbackReport | None]:
+        """Return the report of a rollback, and True unless it is of an abandoned branch only."""
+        found = await find_report(self.client.connection, saga)
+        if found is not None:
+            return True, found
+        rollback_id = names.rollback_workflow_id(saga)
+        if await self.status(rollback_id) is not _COMPLETED:
+            return False, None
+        handle = self.client.temporal.get_workflow_handle(rollback_id, result_type=RollbackReport)
+        report: RollbackReport = await handle.result()
+        return False, report
+
+    async def _error(self, workflow_id: str) -> str | None:
+        """Return the failure of a workflow that is over."""
+        if await self.status(workflow_id) in (None, WorkflowExecutionStatus.RUNNING):
+            return None
+        try:
+            await self.client.temporal.get_workflow_handle(workflow_id).result()
+        except WorkflowFailureError as error:
+            cause: BaseException = error.cause
+            while isinstance(cause, FailureError) and cause.cause is not None:
+                cause = cause.cause
+            return str(cause)
+        except RPCError:
+            return None
+        return None
+
+
+def _account(script: MissionScript, mission_id: str, **more: Any) -> Account:
+    return Account(index=script.index, mission_id=mission_id, goal=script.goal, **more)
+
+
+def missions_of(
+    client: MissionClient, sandbox: SandboxClient, workflow: UserWorkflow | None, stack: Stack
+) -> Missions:
+    """Return the runs of a user's workflow on a stack; the stack's missions without one."""
+    if workflow is None:
+        return Missions(client, sandbox)
+    return UserWorkflows(client, sandbox, workflow=workflow, stack=stack)
+
+
+def cards_after(events: Sequence[HistoryEvent], saga: str, began: datetime) -> int:
+    """Return the number of cards of a saga that opened after its rollback began."""
+    seen: set[str] = set()
+    late = 0
+    for event in events:
+        cards = set(_cards_of(event, f"{names.WAITS_MEMO}{saga}."))
+        late += len(cards - seen) if event.event_time.ToDatetime(began.tzinfo) > began else 0
+        seen |= cards
+    return late
+
+
+def _cards_of(event: HistoryEvent, prefix: str) -> Iterator[str]:
+    """Yield the ids of the cards that an event shows under a prefix of the memo."""
+    memo = event.workflow_properties_modified_event_attributes.upserted_memo.fields
+    for name, payload in memo.items():
+        shown = json.loads(payload.data) if name.startswith(prefix) and payload.data else None
+        if isinstance(shown, dict) and isinstance(card := shown.get("card"), dict):
+            yield str(card["confirmation_id"])

@@ -1,0 +1,149 @@
+"""Observed calls at the wire: what is sent in any case, and what is refused all the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from orchestrator import Catalog
+from orchestrator.activities.authority import Authority
+from orchestrator.activities.observe_activities import ObserveActivities
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.observed import ObservedCall, ObserveInput
+from orchestrator.testing import MemoryCatalogs, MemoryGrants, MemoryPii, MemorySecrets
+
+CATALOG = Catalog.load(Path(__file__).parents[3] / "specs")
+SAGA = names.saga_id("trip", "w", "r")
+EVENT: JsonObject = {"title": "Dinner", "start_date": "2030-12-03"}
+
+
+class Wire:
+    """A provider, and what was sent to it."""
+
+    def __init__(self, status: int = 201, body: JsonObject | None = None) -> None:
+        self.sent: list[httpx.Request] = []
+        self.status, self.body = status, body or {"event_id": "evt_1", "status": "confirmed"}
+        self.fault: Exception | None = None
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        """Answer one request."""
+        self.sent.append(request)
+        if self.fault is not None:
+            raise self.fault
+        text, kind = json.dumps(self.body).encode(), {"content-type": "application/json"}
+        return httpx.Response(self.status, headers=kind, stream=_Once(text))
+
+
+class _Once(httpx.AsyncByteStream):
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._text
+
+
+async def observe(
+    wire: Wire,
+    arguments: JsonObject,
+    *,
+    tool: str = "calendar_create_event",
+    may_observe: bool = True,
+    attempt: int = 1,
+    saga: str = SAGA,
+) -> ObservedCall:
+    catalogs = MemoryCatalogs()
+    catalogs.put(CATALOG)
+    tools = ToolClient(
+        secrets=MemorySecrets(),
+        pii=MemoryPii(),
+        http=httpx.AsyncClient(transport=httpx.MockTransport(wire.answer)),
+    )
+    authority = Authority(serves_sagas=True, may_observe=may_observe)
+    observing = ObserveActivities(catalogs, tools, MemoryGrants(), authority=authority)
+    environment = ActivityEnvironment()
+    environment.info = replace(
+        environment.info, workflow_id="w", workflow_run_id="r", attempt=attempt
+    )
+    wanted = ObserveInput(
+        call_id=names.call_id(saga, "call-1", 1),
+        mission_id=saga,
+        leg_id="call-1",
+        tool=tool,
+        catalog_digest=CATALOG.digest,
+        origin="r",
+        arguments=arguments,
+        attempts=2,
+    )
+    return await environment.run(observing.observe_call, wanted)
+
+
+async def test_a_call_is_sent_without_a_grant() -> None:
+    """Its ledger entry says that it was observed, and how it can be cancelled."""
+    wire = Wire()
+    made = await observe(wire, EVENT)
+
+    assert made.outcome.kind == "succeeded"
+    assert made.obligation is not None
+    assert made.obligation.observed
+    assert made.outcome.cancel_inputs["event_id"] == "evt_1"
+    assert wire.sent[0].headers["idempotency-key"]
+
+
+async def test_arguments_that_break_the_contract_are_sent() -> None:
+    """As the user's code wrote them; the provider decides."""
+    wire = Wire(status=422, body={"error": "no start_date"})
+    made = await observe(wire, {"title": "Dinner"})
+
+    assert json.loads(wire.sent[0].content)["title"] == "Dinner"
+    assert made.outcome.kind == "rejected"
+
+
+async def test_an_answer_that_breaks_the_contract_is_returned() -> None:
+    """The user's code would have read it."""
+    made = await observe(Wire(body={"event_id": 7, "made": "up"}), EVENT)
+
+    assert made.is_answered
+    assert made.outcome.body == {"event_id": 7, "made": "up"}
+
+
+async def test_a_worker_that_guards_sends_nothing() -> None:
+    """Whatever a workflow asks for."""
+    wire = Wire()
+    with pytest.raises(ApplicationError) as refused:
+        await observe(wire, EVENT, may_observe=False)
+
+    assert refused.value.type == "ObserveRefused"
+    assert refused.value.non_retryable
+    assert not wire.sent
+
+
+async def test_another_workflows_saga_is_refused() -> None:
+    """Observing is no way to call in another's name."""
+    wire = Wire()
+    with pytest.raises(ApplicationError) as refused:
+        await observe(wire, EVENT, saga=names.saga_id("trip", "other", "r"))
+
+    assert refused.value.type == "CallUnowned"
+    assert not wire.sent
+
+
+async def test_an_unclear_attempt_is_repeated_only_under_a_key() -> None:
+    """The last attempt returns the unknown outcome, with its ledger entry."""
+    wire = Wire()
+    wire.fault = httpx.ReadTimeout("late")
+    with pytest.raises(ApplicationError) as again:
+        await observe(wire, EVENT)
+    made = await observe(wire, EVENT, attempt=2)
+
+    assert not again.value.non_retryable
+    assert made.outcome.kind == "unknown"
+    assert made.obligation is not None

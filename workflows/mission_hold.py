@@ -1,0 +1,246 @@
+"""Ask before a rollback: a durable question after a final failure, and what its answer changes.
+
+Invariant: a hold ends by an answer, or at the latest when the rollback has to begin so that every
+effect is cancelled within its window. A cancel request ends it at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.models import DecisionRecord
+    from orchestrator.core.errors import QuestionError
+    from orchestrator.core.limits import LimitReached, Limits
+    from orchestrator.core.record import JsonObject
+    from orchestrator.messages.hold import (
+        ARGUMENTS,
+        DECISION,
+        HINT,
+        LIMIT,
+        FailedCall,
+        Hold,
+        HoldRecord,
+        answer_fields,
+        hold_question,
+        raised_limit,
+        rolls_back_at,
+        standing_of,
+    )
+    from orchestrator.messages.leg import (
+        Acting,
+        AnswerInput,
+        LegInput,
+        LegResult,
+        LegStatus,
+        Question,
+    )
+    from orchestrator.messages.mission import BegunPlan
+    from orchestrator.messages.step import PlanStepOutput
+    from orchestrator.planning.models import CallTool, Observation
+    from orchestrator.saga.ledger import Ledger
+    from orchestrator.workflows import logs, ui
+    from orchestrator.workflows.failures import refuse
+    from orchestrator.workflows.questions import Asked, check_hold_answer
+    from orchestrator.workflows.waiting import wait_with_timers
+
+_UNANSWERED = "if nobody decides until then, all that stands is rolled back"
+
+
+def question_before_rollback(
+    hold: Hold, ledger: Ledger, *, question_id: str, mission_id: str, limit: timedelta
+) -> Question | None:
+    """Return the question about a failure; None if nothing stands, or a window closes too soon."""
+    now = workflow.now()
+    expires_at = rolls_back_at(ledger, now, limit)
+    if not ledger.live() or expires_at <= now:
+        return None
+    hold = hold.model_copy(update={"standing": standing_of(ledger)})
+    return Question(
+        question_id=question_id,
+        mission_id=mission_id,
+        leg_id=hold.leg_id,
+        question=hold_question(hold),
+        fields=answer_fields(hold),
+        expires_at=expires_at,
+        why="it failed, and it was started with on_failure ask",
+        otherwise=_UNANSWERED,
+        asked_at=now,
+        hold=hold,
+    )
+
+
+def record_of(question: Question, answer: AnswerInput | None) -> HoldRecord:
+    """Return the record of a hold that is over; without an answer it has expired."""
+    values: JsonObject = {} if answer is None else answer.values
+    changes = values.get(ARGUMENTS)
+    return HoldRecord.model_validate(
+        {
+            "id": question.question_id,
+            "error": question.hold.error if question.hold is not None else "",
+            "decision": values.get(DECISION, "expired"),
+            "by": "" if answer is None else answer.answered_by,
+            "at": workflow.now(),
+            "hint": values.get(HINT) or "",
+            "arguments": changes or None,
+            "limit": values.get(LIMIT) or "",
+        }
+    )
+
+
+class MissionHold:
+    """The holds of one mission, one after the other."""
+
+    def __init__(self, question: Question | None, records: tuple[HoldRecord, ...]) -> None:
+        """Take the open hold and the earlier ones of the previous run."""
+        self._asked = None if question is None else Asked(question)
+        self.records = records
+
+    @property
+    def question(self) -> Question | None:
+        """Return the question that waits for an answer."""
+        return None if self._asked is None or self._asked.is_over() else self._asked.question
+
+    def open(self, question: Question) -> None:
+        """Begin a hold; `until_over` waits for its end."""
+        self._asked = Asked(question)
+        logs.waits("answer", question.question_id)
+
+    async def until_over(self, is_interrupted: Callable[[], bool]) -> HoldRecord | None:
+        """Return the end of the hold that is open; None: a new run has to go on with it.
+
+        Raises:
+            asyncio.CancelledError: a cancel request arrived, which ends the hold.
+        """
+        asked = self._asked
+        if asked is None:
+            raise RuntimeError("no hold is open")
+        expiry = asyncio.create_task(asked.expire(asked.question.expires_at, ui.HOLD_EXPIRES))
+        try:
+            await wait_with_timers([expiry], lambda: asked.is_over() or is_interrupted())
+        except asyncio.CancelledError:
+            asked.ends("withdrawn")
+            raise
+        if not asked.is_over():
+            return None
+        record = record_of(asked.question, asked.answer)
+        self._asked, self.records = None, (*self.records, record)
+        return record
+
+    def check(self, answer: AnswerInput) -> None:
+        """Refuse an answer to another question, and one that the hold does not take.
+
+        Raises:
+            ApplicationError: typed QuestionUnknown or AnswerInvalid.
+        """
+        question, wanted = self.question, answer.question_id
+        if question is None or question.question_id != wanted:
+            over = next((str(one) for one in self.records if one.id == wanted), "")
+            why = f"it is closed: {over}" if over else "no such question is open in this mission"
+            raise refuse(QuestionError(wanted, why, code="QuestionUnknown"))
+        check_hold_answer(question, answer)
+
+    async def take(self, answer: AnswerInput) -> None:
+        """Take an answer that `check` accepted.
+
+        A replay may deliver the answer before the event that opens its question.
+        """
+        await workflow.wait_condition(lambda: self._holds(answer.question_id))
+        if self._asked is not None and not self._asked.is_over():
+            self._asked.answer = answer
+            self._asked.ends("answered")
+
+    def _holds(self, question_id: str) -> bool:
+        is_asked = self._asked is not None and self._asked.question.question_id == question_id
+        return is_asked or any(one.id == question_id for one in self.records)
+
+
+# -- what a repair changes ------------------------------------------------------------------------
+
+
+def failure_of(result: LegResult | None, leg: LegInput | None, error: str, refusal: str) -> Hold:
+    """Return the subject of a hold after a leg, or the whole mission, failed.
+
+    Args:
+        result: of the leg that failed; None: the mission's time is over.
+        leg: its state.
+        error: why the mission failed.
+        refusal: why it cannot be repaired; empty: it can be.
+    """
+    state = leg.state if leg is not None else None
+    if state is not None and result is not None and state.acting is not None:
+        was_sent = state.acting.sent is not None and result.limit is None
+        refusal = refusal or ("the cost of its last call is not settled" if was_sent else "")
+    unmade = state.unmade if state is not None else None
+    return Hold(
+        error=error,
+        leg_id=result.leg_id if result is not None else "",
+        failed=FailedCall(tool=unmade.tool, arguments=unmade.arguments) if unmade else None,
+        no_repair=refusal,
+    )
+
+
+def rejected_for_good(decisions: Sequence[DecisionRecord]) -> bool:
+    """Return True if a person rejected the last card and wants everything rolled back."""
+    return bool(decisions) and decisions[-1].then == "rollback"
+
+
+def repaired(leg: LegInput, hold: Hold, answer: HoldRecord) -> LegInput:
+    """Return the state from which a leg continues after a repair.
+
+    With changed arguments, or with neither these nor a hint, the failed call is made again, with
+    checks and a card as any call; else the leg's planner decides.
+    """
+    is_lost = leg.leg.leg_id == hold.leg_id and leg.state.status is LegStatus.FAILED
+    if not is_lost:
+        return leg.reopened()
+    failed, state = hold.failed, leg.state
+    answers, seen = state.answers, state.observations
+    if answer.hint and failed is not None:
+        hint = Observation(
+            step=state.step,
+            part=state.part,
+            tool=failed.tool,
+            arguments=failed.arguments,
+            outcome="refused",
+            error=f"{answer.by or 'a person'} wants it otherwise",
+            refused_by=answer.by,
+            hint=answer.hint,
+            sent_back=True,
+        )
+        seen = (*seen, hint)
+    elif answer.hint:
+        answers = {**answers, HINT: answer.hint}
+    opened = leg.reopened(answers=answers, observations=seen)
+    if failed is None or not (answer.arguments or not (answer.hint or answer.limit)):
+        return opened
+    call = CallTool(
+        tool=failed.tool,
+        arguments={**failed.arguments, **(answer.arguments or {})},
+        reason=answer.hint or "a person has the failed call made again",
+    )
+    acting = Acting(planned=PlanStepOutput(decision=call))
+    state = opened.state.model_copy(update={"acting": acting, "step": state.step + 1, "part": 0})
+    return opened.model_copy(update={"state": state})
+
+
+def raisable(hold: Hold, reached: LimitReached | None, plan: BegunPlan) -> Hold:
+    """Return the hold with the limit that a repair may raise; an agent's own is not raised here."""
+    most = {"the mission": plan.most, "each leg": plan.most_of_leg}
+    if reached is None or reached.of not in most:
+        return hold
+    return hold.model_copy(update={"limit": reached, "most": most[reached.of]})
+
+
+def raised(plan: BegunPlan, hold: Hold, text: str) -> tuple[BegunPlan, timedelta | None]:
+    """Return the plan with the limit that was reached raised, and the mission's new deadline."""
+    limit = raised_limit(hold, text)
+    changed = {n: one for n in Limits.model_fields if (one := getattr(limit, n)) is not None}
+    is_of_leg = hold.limit is not None and hold.limit.of == "each leg"
+    name, time = ("leg_limits", None) if is_of_leg else ("limits", limit.wall_clock)
+    limits: Limits = getattr(plan, name)
+    if time is None or limits.wall_clock is not None:
+        limits = limits.model_copy(update=changed)
+    return plan.model_copy(update={name: limits}), time
