@@ -14,6 +14,7 @@ USUAL_SEED = "74"
 SEED = os.environ.get("CHAOS_SEED", USUAL_SEED)
 
 
+@pytest.mark.timeout(600)  # a cancel whose probe meets a fault waits for up to five minutes
 def test_a_short_run_with_every_fault_keeps_every_invariant(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
