@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench real-model clients injection missions interop structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-store chaos-points screenshots browser bench real-model clients mcp injection missions interop structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -40,7 +40,7 @@ help: ## this list
 demo: $(STAMP) ## three missions on real parts: success, rollback, killed worker
 	$(PY) -m orchestrator demo
 
-dev: $(STAMP) ## Temporal with its UI, the sandbox and a worker, left running
+dev: $(STAMP) ## Temporal with its UI, the sandbox, a worker and the inbox, left running
 	$(PY) -m orchestrator dev
 
 # Files stay whole: the tests of one share servers that start with its first. They run in the order
@@ -72,6 +72,16 @@ screenshots: $(STAMP) ## take the pictures of docs/observing.md again, with Debi
 		--require-hashes --requirement tests/screenshots/requirements.lock
 	$(PY) -m tests.screenshots
 
+# Pictures of the inbox for the documentation: make browser BROWSER_PICTURES=docs/images
+BROWSER_PICTURES ?= build/browser
+BROWSER_CARDS ?= 500
+
+browser: $(STAMP) ## the inbox in Debian's Chromium; BROWSER_CARDS waiting cards at its end
+	$(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+		--require-hashes --requirement tests/screenshots/requirements.lock
+	BROWSER_PICTURES="$(BROWSER_PICTURES)" BROWSER_CARDS="$(BROWSER_CARDS)" \
+		$(PY) -m pytest -m browser tests/browser $(PYTEST_ARGS)
+
 bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
 	$(PY) -m tests.benchmarks $(BENCH)
 
@@ -83,11 +93,14 @@ real-model: $(STAMP) ## sixteen goals planned by a real small model; REAL_MODEL_
 CLIENTS_VENV := build/clients-venv
 CLIENTS_LOCK := tests/integration/proxy/clients.lock
 
-clients: $(STAMP) ## the proxy with LangChain and LiteLLM, its page in Debian's Chromium
+clients: $(STAMP) ## the proxy with LangChain and LiteLLM, AG-UI and MCP with their own clients from npm
 	@$(FIND_PYTHON); "$$python" -m venv --clear $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--only-binary :all: --require-hashes --requirement $(CLIENTS_LOCK)
 	CLIENTS_PYTHON="$(CURDIR)/$(CLIENTS_VENV)/bin/python" $(PY) -m pytest -m clients $(PYTEST_ARGS)
+
+mcp: $(STAMP) ## missions over the reference MCP servers, which npm brings
+	$(PY) -m pytest -m interop tests/integration/test_mcp_servers_of_others.py $(PYTEST_ARGS)
 
 # AgentDojo brings the libraries of many providers of models, which nothing here needs.
 MISSIONS_VENV := build/missions-venv
@@ -111,11 +124,14 @@ injection: $(STAMP) ## AgentDojo's attacks on a model that obeys them; INJECTION
 	INJECTION_PYTHON="$(CURDIR)/$(INJECTION_VENV)/bin/python" \
 		$(PY) -m tests.benchmarks injection $(INJECTION_ARGS)
 
-# Node.js and npm bring Prism; DOCS is filled by `python -m tests.interop bring`, or by hand.
+# Node.js and npm bring Prism; DOCS is filled by `python -m tests.interop bring`, WORKFLOWS
+# by `bring --workflows`, or by hand.
 DOCS ?= build/interop/documents
+WORKFLOWS ?= build/interop/workflows
 
-interop: $(STAMP) ## third-party documents of the folder DOCS compiled, linted and called at Prism
+interop: $(STAMP) ## third-party documents of DOCS called at Prism, workflows of WORKFLOWS run at the sandbox
 	$(PY) -m tests.interop run $(DOCS) --out build/interop/results $(INTEROP_ARGS)
+	$(PY) -m tests.interop workflows $(WORKFLOWS)
 
 structure: $(STAMP) ## rooms, arrows, duplicate names and lengths of the code, counted
 	$(PY) -m tests.structure
@@ -162,7 +178,7 @@ lock: ## rewrite requirements.lock from pyproject.toml; UPGRADE=--upgrade takes 
 	$(LOCK_VENV)/bin/python -m uv --no-config pip compile --group pyproject.toml:missions \
 		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
 		--custom-compile-command "make lock" --quiet --output-file $(MISSIONS_LOCK)
-	@rm -rf build
+	@rm -rf $(LOCK_VENV)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -9,6 +9,7 @@ from orchestrator.activities.authority import Authority, WallGuard
 from orchestrator.activities.catalog_activities import CatalogActivities, await_key
 from orchestrator.activities.fair_slots import FairSlots
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
+from orchestrator.activities.notice_activities import NoticeActivities
 from orchestrator.activities.observe_activities import ObserveActivities
 from orchestrator.activities.offer_activities import OfferActivities
 from orchestrator.activities.plan_activities import PlanActivities
@@ -57,6 +58,7 @@ def all_activities(
     observes_sagas: bool = False,
     slots: int = 100,
     check_store: Callable[[], None] = lambda: None,
+    notices: NoticeActivities | None = None,
 ) -> list[Callable[..., Any]]:
     """Return every activity that `orchestrator.messages.names` names, bound to its dependencies.
 
@@ -66,7 +68,7 @@ def all_activities(
     sagas. With `may_observe`, calls may be made without guards; with `observes_sagas`, those of
     sagas that state no mode are. Without a planner, only the activities that such workflows need
     are returned. Providers and missions share the `slots` of a task queue. `check_store` raises an
-    error if this worker cannot use its store.
+    error if this worker cannot use its store. Without `notices`, cards are announced by others.
     """
     fair = FairSlots(slots)
     guard = WallGuard(Walls(agents))
@@ -88,6 +90,7 @@ def all_activities(
         slots=fair,
         check_store=check_store,
     )
+    announcing = notices or NoticeActivities()
     of_calls: list[Callable[..., Any]] = [
         stored.pin_catalog,
         stored.await_state,
@@ -104,6 +107,9 @@ def all_activities(
         rollback.conclude_mission,
         sweep.find_stranded,
         sweep.recover_mission,
+        announcing.read_notices,
+        announcing.deliver_notice,
+        announcing.note_undelivered,
     ]
     if planner is None:
         return of_calls

@@ -1,10 +1,15 @@
 """The right to make a call: its workflow, its agent's wall, and the worker's policy and keys."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from temporalio import activity
 
+from orchestrator.activities.again_grants import (
+    check_again_grant,
+    counted_as,
+    inputs_that_differ,
+)
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.storage.protocols import StandingSpend
 from orchestrator.adapters.telemetry.instruments import (
@@ -16,11 +21,18 @@ from orchestrator.adapters.telemetry.instruments import (
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.deciders import approver_refusal
 from orchestrator.confirmation.models import Approve, Grant, call_digest
-from orchestrator.confirmation.policy import POLICY_PREFIX, is_same_person
-from orchestrator.confirmation.signatures import PublicKeys, proved_signer
+from orchestrator.confirmation.policy import POLICY_PREFIX, is_same_person, shortest
+from orchestrator.confirmation.same_again import AgainTerms, terms_of
+from orchestrator.confirmation.signatures import (
+    PublicKeys,
+    Signer,
+    proved_signer,
+    unproved_sign_in,
+)
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.errors import GrantRefused, OrchestratorError, OutsideWall, SignatureRefused
 from orchestrator.core.limits import Limits
+from orchestrator.core.record import shared_fields
 from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.mission import BegunPlan
@@ -34,7 +46,7 @@ from orchestrator.messages.mission_policy import (
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import MissionPlan
 from orchestrator.planning.walls import Walls
-from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.obligation import Obligation
 
 
 def is_from_saga(call: CallRef) -> bool:
@@ -162,10 +174,9 @@ class Authority:
         """Return a plan with its limits, marked for approval if either policy requires that."""
         wanted = mission.policy.plan_first or self.policy.plan_first
         wanted = wanted and not mission.observe
-        fields = {name: getattr(plan, name) for name in MissionPlan.model_fields}
         is_shorter = self.policy.hold_limit < mission.policy.hold_limit
         return BegunPlan(
-            **fields,
+            **shared_fields(plan, MissionPlan),
             needs_approval=wanted,
             limits=self.limits(mission.policy),
             leg_limits=mission.policy.leg_limits.intersect(self.policy.leg_limits),
@@ -191,12 +202,42 @@ class Authority:
         keys = await self._public_keys() if prepared.card is not None else None
         return governed(prepared, wanted, self.policy, keys)
 
-    async def refusal_of(self, call: ToolCall, card_type: str | None) -> str | None:
+    def again_terms(self, prepared: PreparedCall, wanted: PrepareInput, tool: Tool) -> PreparedCall:
+        """Return a prepared call whose card says what a rule for later calls may cover.
+
+        Without it, no approval of the card can make a rule, and no rule covers the call.
+        """
+        call, card = prepared.call, prepared.card
+        if call is None or card is None or prepared.cancel is not None:
+            return prepared
+        # A rule would stand for approvals without a fresh sign-in.
+        if call.amounts is None or call.approvals_needed > 1 or call.max_sign_in_age is not None:
+            return prepared
+        # They may differ where the call is the same.
+        if call.stated_cancel is not None or call.approvers:
+            return prepared
+        own, ours = wanted.policy.same_again, self.policy.same_again
+        limits = terms_of((ours, own or ours), card_type=card.card_type, tool=call.tool)
+        if limits is None:
+            return prepared
+        terms = AgainTerms(
+            max_amount=limits[0],
+            max_time=limits[1],
+            free=inputs_that_differ(tool),
+            fixed=tuple(name for name in call.arguments if name in card.personal),
+        )
+        shown = card.model_copy(update={"again": terms})
+        return prepared.model_copy(update={"card": shown})
+
+    async def refusal_of(
+        self, call: ToolCall, card_type: str | None, tool: Tool | None = None
+    ) -> str | None:
         """Return the reason to refuse the grant of a call; None if the grant is accepted.
 
         Args:
             call: with its grant; a call without a grant is not refused here.
             card_type: the card type of its tool; None: the type that the call states.
+            tool: its tool, for a grant by a person's rule; None: no rule covers it.
 
         Raises:
             ApprovalKeysUnavailable: the keys cannot be fetched now.
@@ -205,16 +246,23 @@ class Authority:
             return None
         asked_as, keys = card_type or call.card_type or "", await self._public_keys()
         try:
-            check_grant_rules(call, asked_as, self.policy, keys)
+            if call.grant.again is not None:
+                check_again_grant(call, tool, asked_as, self.policy, keys)
+            else:
+                check_grant_rules(call, asked_as, self.policy, keys)
         except (GrantRefused, SignatureRefused) as refusal:
             return str(refusal)
         return None
 
     def standing_spend(self, call: ToolCall, card_type: str | None) -> StandingSpend | None:
-        """Return the amount that a call uses of its standing approvals; None if none counts them.
+        """Return the amount that a call uses of what approves it; None if nothing counts it.
 
-        The mission's approval is part of the call; the operator's is in this worker's policy.
+        The mission's approval is part of the call; the operator's is in this worker's policy. A
+        person's rule is counted under a name of its own.
         """
+        if call.grant is not None and call.grant.again is not None:
+            counted = (counted_as(call.grant.again),)
+            return StandingSpend(counted, call.amounts[0]) if call.amounts else None
         scope = {"card_type": card_type or call.card_type or "", "tool": call.tool}
         ours = self.policy.confirmation.standing_for(**scope, amounts=call.amounts)
         rules = tuple(one for one in (call.standing, ours) if one is not None and one.counts)
@@ -244,7 +292,14 @@ def governed(
     scope = {"card_type": card.card_type, "tool": call.tool}
     own, ours = wanted.policy.confirmation, workers.confirmation
     needed = max(p.approvals_needed(**scope, amounts=call.amounts) for p in (own, ours))
-    call = call.model_copy(update={"requester": wanted.requester, "approvals_needed": needed})
+    max_age = shortest(own.max_age_of(**scope), ours.max_age_of(**scope))
+    call = call.model_copy(
+        update={
+            "requester": wanted.requester,
+            "approvals_needed": needed,
+            "max_sign_in_age": max_age,
+        }
+    )
     also = ours.approvers_of(**scope)
     shown = card.model_copy(
         update={
@@ -256,6 +311,7 @@ def governed(
             "operators_approvers": () if also == card.approvers else also,
             "approvals_needed": needed,
             "signed": keys is not None,
+            "max_sign_in_age": max_age,
             "digest": _digest(call, card.card_type, card.confirmation_id),
         }
     )
@@ -282,41 +338,51 @@ def check_grant_rules(
 
     Raises:
         GrantRefused: the worker's policy does not allow this grant.
-        SignatureRefused: an approval has no valid signature.
+        SignatureRefused: an approval has no valid signature, or no sign-in as fresh as required.
     """
     grant = call.grant
     assert grant is not None
     scope = {"card_type": card_type, "tool": call.tool}
     if is_standing(grant):
+        if call.approvers:
+            raise _refused(call, "its workflow names its approvers: no standing approval covers it")
         if workers.confirmation.standing_for(**scope, amounts=call.amounts) is None:
             raise _refused(call, f"no standing approval of this worker's policy covers {call.tool}")
         return
     _check_expiry(call, grant, workers)
-    names = _approvers(call, grant, keys)
+    max_age = shortest(call.max_sign_in_age, workers.confirmation.max_age_of(**scope))
+    signers = _approvers(grant, keys, max_age)
     patterns = workers.confirmation.approvers_of(**scope)
-    for name in names:
+    for signer in signers:
         refusal = approver_refusal(
-            name,
-            [patterns],
+            signer.subject,
+            [patterns, call.approvers],
             requester=call.requester,
             requester_may_approve=workers.confirmation.requester_may_approve,
+            groups=signer.groups,
         )
         if refusal is not None:
             raise _refused(call, refusal)
     ours = workers.confirmation.approvals_needed(**scope, amounts=call.amounts)
-    if max(call.approvals_needed, ours) > 1 and not _are_two(names):
+    if max(call.approvals_needed, ours) > 1 and not _are_two([one.subject for one in signers]):
         raise _refused(call, f"{call.tool} needs the approvals of two different people")
 
 
 def is_standing(grant: Grant) -> bool:
     """Return True if a policy, not a person, gave the grant."""
-    return not grant.approvals and grant.approver.casefold().startswith(POLICY_PREFIX)
+    return (
+        grant.again is None
+        and not grant.approvals
+        and grant.approver.casefold().startswith(POLICY_PREFIX)
+    )
 
 
-def _approvers(call: ToolCall, grant: Grant, keys: PublicKeys | None) -> list[str]:
+def _approvers(grant: Grant, keys: PublicKeys | None, max_age: timedelta | None) -> list[Signer]:
     """Return the approvers; with keys, their names come from verified signatures."""
     if keys is None:
-        return [one.approver for one in grant.of_people()]
+        if max_age is not None:
+            raise unproved_sign_in(grant.confirmation_id, max_age)
+        return [Signer("", one.approver) for one in grant.of_people()]
     return [
         proved_signer(
             Approve(
@@ -330,7 +396,8 @@ def _approvers(call: ToolCall, grant: Grant, keys: PublicKeys | None) -> list[st
             digest=grant.digest,
             opened_at=grant.opened_at,
             at=one.at,
-        ).subject
+            max_age=max_age,
+        )
         for one in grant.of_people()
     ]
 

@@ -23,7 +23,8 @@ from orchestrator.saga.cancel_arguments import (
     names_in_answers,
     probe_for,
 )
-from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.own_cancels import doubt_about, obligations_named
 
@@ -106,10 +107,10 @@ def approved_as(tool: Tool, call: ToolCall) -> str | None:
     """Return the type of the card that a call needs; None if it needs no approval."""
     if tool.effect is Effect.CANCEL and call.card_type == CANCELLATION:
         return CANCELLATION
-    # The contract requires no approval, but a person was asked because the price was unknown: the
-    # call keeps that card type.
-    is_unpriced = tool.card_type is None and call.card_type == DEFAULT_CARD
-    return DEFAULT_CARD if is_unpriced else tool.card_type
+    # The contract requires no approval, but a person was asked because the price was unknown, or
+    # because a written workflow says so: the call keeps that card type.
+    is_asked = call.card_type == DEFAULT_CARD or call.grant is not None
+    return call.card_type if tool.card_type is None and is_asked else tool.card_type
 
 
 def _about(asked: JsonObject, outcome: ToolOutcome) -> JsonObject | None:

@@ -27,7 +27,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import BodyRef, JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.step import KeptMessage, PlanStepInput
+from orchestrator.messages.step import KeptMessage
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.trimming import MOST_CHARACTERS, trim_body
@@ -97,14 +97,6 @@ class KeptMessages:
         if not isinstance(message, KeptMessage) or not message.keep_as:
             return selection
         return await asyncio.to_thread(self._keep, message, selection)
-
-    async def step(self, message: PlanStepInput | KeptMessage) -> PlanStepInput:
-        """Return the whole step; its selection is the last stored one."""
-        if isinstance(message, PlanStepInput):
-            return message
-        context = await self.context(message)
-        selection = await asyncio.to_thread(self._selection, message.of_mission, message.past)
-        return PlanStepInput(context=context, selection=selection)
 
     async def prepared(self, message: T | KeptMessage, kind: type[T]) -> T:
         """Return the whole call to prepare, with the facts that may name its arguments.

@@ -33,7 +33,7 @@ from orchestrator.messages.mission_policy import longest_call
 from orchestrator.messages.observed import ObservedCall, ObserveInput
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.cancel_arguments import draft_cancel, draft_obligation
-from orchestrator.saga.ledger import CancelCall, Obligation
+from orchestrator.saga.obligation import CancelCall, Obligation
 from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
 
 _ONCE: Final = "its worker may have sent it, and it takes no key by which it is known again"
@@ -138,7 +138,7 @@ def _entries(
 def _is_open(outcome: ToolOutcome) -> bool:
     """Return True if another attempt may succeed."""
     is_open = outcome.kind == "unknown" or is_deferred(outcome)
-    return is_open and not (outcome.is_unproved or outcome.doubted)
+    return is_open and not (outcome.is_unproved or outcome.doubted or outcome.wanted)
 
 
 def _classified(outcome: ToolOutcome, tool: Tool, call: ToolCall) -> ToolOutcome:

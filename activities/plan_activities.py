@@ -16,7 +16,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.card_content import CancelTerms
 from orchestrator.core.pii import as_written
 from orchestrator.messages import names
-from orchestrator.messages.mission import BegunPlan, MissionRequest
+from orchestrator.messages.mission import BegunPlan, MissionRequest, begin_of
 from orchestrator.messages.mission_policy import BeginInput
 from orchestrator.messages.plan_preview import (
     PlanInput,
@@ -78,17 +78,13 @@ class PlanActivities:
     async def _preview_of(self, request: MissionRequest, now: datetime) -> PlanPreview:
         # Store the catalog as at the start of a mission: a planner reads catalogs by their digests.
         await asyncio.to_thread(self._catalogs.put, self._catalog)
-        begin = BeginInput(
+        begin = begin_of(
+            request,
             mission_id=request.mission_id or _SHOWN_AS,
-            goal=request.goal,
-            inputs=request.inputs,
             now=now,
             catalog_digest=self._catalog.digest,
-            policy=request.policy,
-            requester=request.requester,
-            planner=request.planner,
-            model=request.model,
-            call=request.call,
+            read_only=False,
+            observe=False,
         )
         plan = await self._plans.split_goal(begin)
         shown = await self._preview(plan, begin, self._catalog)

@@ -45,7 +45,7 @@ from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
 from orchestrator.messages.mission import BegunPlan
 from orchestrator.messages.mission_policy import BeginInput
-from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
+from orchestrator.messages.plan_changes import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.step import (
     DiscoverInput,
     DiscoverOutput,
@@ -64,6 +64,7 @@ from orchestrator.planning.models import (
     CallTool,
     Colleague,
     Finish,
+    GiveUp,
     GoalBrief,
     LegPlan,
     MissionPlan,
@@ -89,6 +90,12 @@ from orchestrator.planning.walls import (
     handed_over_orders,
     is_inside,
     within_profiles,
+)
+from orchestrator.planning.written_steps import (
+    agent_of_goal,
+    plan_of_workflow,
+    selection_of_workflow,
+    step_of_workflow,
 )
 from orchestrator.routing.discovery import DiscoveryIndex, Match
 from orchestrator.routing.learning.trace import record_of
@@ -173,6 +180,8 @@ class PlanningActivities:
         No mission is lost because a model was unavailable at its start: there are no effects yet,
         and a goal that the rules cannot split becomes one leg, which waits visibly for its model.
         """
+        if brief.workflow is not None:
+            return plan_of_workflow(brief.workflow, brief, catalog, self._agents)
         if brief.call is not None:
             return plan_of_call(brief.call, brief, catalog, self._agents)
         try:
@@ -185,21 +194,31 @@ class PlanningActivities:
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
         """Return the tools of a leg's first step, without recording them."""
-        walls = self._guard.walls.around(context.agent.wall)
-        async with self._turn:
-            selection = await asyncio.to_thread(self._route, context, catalog, walls)
+        return await self._chosen(context, catalog, self._guard.walls.around(context.agent.wall))
+
+    async def _chosen(
+        self, context: StepContext, catalog: Catalog, walls: Sequence[Wall]
+    ) -> Selection:
+        if context.written is not None:
+            written = context.written
+            selection = await asyncio.to_thread(selection_of_workflow, written, context, catalog)
+        elif context.call is not None:
+            selection = selection_of_call(context.call, catalog)
+        else:
+            # In a thread: a catalog's first request builds its router, and the embedder may block.
+            # One at a time: threads share the interpreter, so several at once would only slow each
+            # other down.
+            async with self._turn:
+                selection = await asyncio.to_thread(self._route, context, catalog, walls)
         return _inside(selection, catalog, walls)
 
     async def selected(self, context: StepContext, wanted: StepContext | KeptMessage) -> Selection:
-        """Return the tools of a step, traced and stored with its message."""
+        """Return the tools of a step, stored with its message; a router's choice is traced."""
         catalog = await catalog_of(self._catalogs, context.catalog_digest)
         walls = self._guard.walls.around(context.agent.wall)
-        # In a thread: a catalog's first request builds its router, and the embedder may block. One
-        # at a time: threads share the interpreter, so several at once would only slow each other
-        # down.
-        async with self._turn:
-            selection = await asyncio.to_thread(self._route, context, catalog, walls)
-        selection = _inside(selection, catalog, walls)
+        selection = await self._chosen(context, catalog, walls)
+        if not context.is_routed:
+            return await self._kept.keep(wanted, selection)
         count_selection(self._telemetry, selection)
         await asyncio.to_thread(
             self._traces.record,
@@ -214,11 +233,10 @@ class PlanningActivities:
         selection = _with_discovered(selection, context, catalog, walls)
         return await self._kept.keep(wanted, selection)
 
-    async def plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
+    async def plan_step(self, step: PlanStepInput) -> PlanStepOutput:
         """Return the next decision, checked against the forwarded tools."""
         async with metered(self._telemetry) as meter:
             with translated_errors(), translated_troubles():
-                step = await self._kept.step(wanted)
                 catalog = await catalog_of(self._catalogs, step.context.catalog_digest)
                 walls = self._guard.walls
                 colleagues = colleagues_of(step.context.agent, self._agents)
@@ -239,6 +257,9 @@ class PlanningActivities:
                     self._guard.count("decision")
                     return _refused(within_size(planned)[0], str(error))
                 except (DecisionInvalid, ToolNotFound) as error:
+                    if isinstance(decision, Finish) and planned.usage is None:
+                        # Not of a model: the next try would end in the same way.
+                        return PlanStepOutput(decision=GiveUp(reason=str(error)))
                     return spent_on(error, planned.usage)
                 planned, too_large = within_size(planned)
                 if too_large is not None:
@@ -251,7 +272,7 @@ class PlanningActivities:
 
     async def _note_called(self, decision: StepDecision, context: StepContext) -> None:
         """Record the first call of a decision with the selection that it was chosen from."""
-        for call in calls_of(decision)[:1]:
+        for call in calls_of(decision)[:1] if context.is_routed else ():
             await asyncio.to_thread(
                 self._traces.called,
                 mission_id=context.mission_id,
@@ -261,6 +282,8 @@ class PlanningActivities:
             )
 
     async def _decide(self, step: PlanStepInput, catalog: Catalog) -> PlannedStep | StepDecision:
+        if step.context.written is not None:
+            return await asyncio.to_thread(step_of_workflow, step.context.written, step.context)
         if step.context.call is not None:
             return step_of_call(step.context.call, step.context, catalog)
         return await _awaited(self._planner.plan_step(step.context, step.selection, catalog))
@@ -277,8 +300,6 @@ class PlanningActivities:
         )
 
     def _route(self, context: StepContext, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
-        if context.call is not None:
-            return selection_of_call(context.call, catalog)
         try:
             router = self._routers(catalog)
         except Exception as error:  # without an index, the whole catalog is forwarded
@@ -447,19 +468,19 @@ class HandOverActivities:
     def planned(self, wanted: HandOverInput) -> HandOverPlan:
         """Return the plan of the hand-over, computed in the calling thread."""
         asked, asking = wanted.asked, wanted.asking
-        allowed = {one.name for one in colleagues_of(asking.agent, self._agents)}
-        if asked.agent not in allowed:
-            may = ", ".join(sorted(allowed)) or "nobody"
-            return HandOverPlan(
-                refusal=f"{asking.agent.name} may hand over to {may}, not to {asked.agent}"
-            )
-        agent = next(one for one in self._agents if one.name == asked.agent)
-        own = {"planner": asking.agent.planner, "model": asking.agent.model}
-        if agent.planner is None and agent.model is None:
-            agent = agent.model_copy(update=own)
         with translated_errors():
             catalog = self._catalogs.get(wanted.catalog_digest)
         orders = [one for one in asked.orders if one.is_part_of(asking.orders)]
+        if asking.written is not None:
+            agent, refusal = self._agent_of_goal(asked, asking, catalog)
+            orders = [one.model_copy(update={"when": ""}) for one in orders]  # the step is reached
+        else:
+            agent, refusal = self._colleague(asked, asking)
+        if agent is None:
+            return HandOverPlan(refusal=refusal)
+        own = {"planner": asking.agent.planner, "model": asking.agent.model}
+        if agent.planner is None and agent.model is None:
+            agent = agent.model_copy(update=own)
         leg = LegPlan(
             leg_id=wanted.new_leg_id,
             goal=asked.goal,
@@ -467,9 +488,30 @@ class HandOverActivities:
             depends_on=asking.depends_on,
             orders=handed_over_orders(orders, agent, catalog),
             handed_over_by=asking.leg_id,
-            planned_by=who_decides(agent) or asking.planned_by,
+            inputs=asked.inputs,
+            gives=asked.gives,
+            planned_by=who_decides(agent) or ("" if asking.written else asking.planned_by),
         )
         return HandOverPlan(leg=leg)
+
+    def _colleague(self, asked: HandOverAsked, asking: LegPlan) -> tuple[AgentProfile | None, str]:
+        """Return the agent that a leg hands over to, or the reason for refusing it."""
+        allowed = {one.name for one in colleagues_of(asking.agent, self._agents)}
+        if asked.agent in allowed:
+            return next(one for one in self._agents if one.name == asked.agent), ""
+        may = ", ".join(sorted(allowed)) or "nobody"
+        return None, f"{asking.agent.name} may hand over to {may}, not to {asked.agent}"
+
+    def _agent_of_goal(
+        self, asked: HandOverAsked, asking: LegPlan, catalog: Catalog
+    ) -> tuple[AgentProfile | None, str]:
+        """Return the agent for the goal of a workflow's step, that of the workflow first."""
+        known = [one for one in self._agents if one.name == asking.agent.name]
+        others = [one for one in self._agents if one not in known]
+        tools = [catalog.tool(name) for order in asked.orders for name in order.tools]
+        agents = [*(known or [AgentProfile(name=asking.agent.name)]), *others]
+        agent = agent_of_goal(asked.agent, tools, agents)
+        return agent, f"no agent {asked.agent} may do it".replace("  ", " ")
 
 
 _TRACED: Final[dict[str, Any]] = {"frame": IntentFrame(), "scores": {}, "chances": ()}
@@ -562,9 +604,12 @@ class ThinkingActivities:
         if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
             return None
         if isinstance(message, PrepareInput):
-            decided = {"tool": call.tool, "arguments": call.arguments, "reason": call.reason}
+            fields = ("tool", "arguments", "reason", "call_terms")
+            decided = {name: getattr(call, name) for name in fields}
             return await self._preparing.prepare_forward(message.model_copy(update=decided))
-        decided = call.model_dump(mode="json", include={"tool", "arguments", "reason"})
+        decided = call.model_dump(
+            mode="json", include={"tool", "arguments", "reason", "call_terms"}
+        )
         changes = {**message.changes, **decided}
         return await self._preparing.prepare_forward(
             message.model_copy(update={"changes": changes})

@@ -1,6 +1,7 @@
 """Prepare calls: complete and check a call, and create its card and its ledger entry."""
 
 import asyncio
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -32,12 +33,17 @@ from orchestrator.confirmation.build import (
     build_card,
     call_price,
     doubts_about_price,
-    quoted_items,
 )
+from orchestrator.confirmation.card_content import CardLine
 from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
-from orchestrator.confirmation.named_things import EarlierAnswer, find_things, main_first
+from orchestrator.confirmation.named_things import (
+    EarlierAnswer,
+    FoundThing,
+    find_things,
+    main_first,
+)
 from orchestrator.confirmation.overcharge import overcharge_card
-from orchestrator.confirmation.policy import StandingApproval
+from orchestrator.confirmation.policy import StandingApproval, is_narrower
 from orchestrator.core.budget import Money, rest_text
 from orchestrator.core.errors import DocumentInvalid, EgressRefused, PiiGone
 from orchestrator.core.pii import Handle, as_written, handle_of
@@ -49,10 +55,10 @@ from orchestrator.messages.mission_policy import SpendingPolicy
 from orchestrator.messages.step import KeptMessage
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.effects import READ_ONLY, is_covered, longest_list, why_unordered
-from orchestrator.planning.models import Fact, Observation
+from orchestrator.planning.models import CallTerms, Fact, Observation
 from orchestrator.saga.agreed_days import agreed_days
-from orchestrator.saga.cancel_arguments import draft_cancel, draft_obligation
-from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.cancel_arguments import cancelled_by, draft_cancel, draft_obligation
+from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.orders import Order
 
 
@@ -155,6 +161,8 @@ def limited(prepared: PreparedCall, wanted: PrepareInput, rules: SpendingPolicy)
 
 _LARGEST: Final = 500_000
 """Limit in characters of a prepared call, as its leg's ledger and other messages repeat it."""
+_LONGEST_CANCEL: Final = 4_000
+"""Limit in characters of what a card shows of the cancel that a written workflow states."""
 
 
 class PrepareActivities:
@@ -200,9 +208,15 @@ class PrepareActivities:
             if is_of_saga:
                 self._authority.check_saga(wanted)
             catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
-            tool = catalog.tool(wanted.tool)
-            if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
-                return PreparedCall(problems=(refusal,))
+            terms = _applicable(wanted.call_terms, catalog.tool(wanted.tool))
+            wanted = wanted.model_copy(update={"call_terms": terms})
+            tool = on_terms(catalog.tool(wanted.tool), terms)
+            cancel = catalog.tool(terms.cancel.tool) if terms.cancel is not None else None
+            for one in (tool, cancel):
+                if one is not None and (
+                    refusal := self._guard.refusal(wanted.agent, one, at="preparation")
+                ):
+                    return PreparedCall(problems=(refusal,))
             prepared = await self._checked(wanted, catalog, tool)
             return _fitted(_owned(prepared) if is_of_saga else prepared)
 
@@ -223,7 +237,10 @@ class PrepareActivities:
             return await self._authority.over(_asking(wanted, tool, catalog), wanted)
 
     async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
-        """Check and complete a call, and find out who has to approve it."""
+        """Check and complete a call, and find out who has to approve it.
+
+        The terms of its workflow come first, since the digest of its card covers them.
+        """
         arguments = dict(wanted.arguments)
         for name in tool.reference_inputs:
             arguments.setdefault(name, wanted.key)
@@ -240,7 +257,10 @@ class PrepareActivities:
         prepared = await asyncio.to_thread(
             drafted, wanted, catalog, tool, rules, asked=asked, files=pinned.files
         )
+        prepared = _under_terms(prepared, wanted.call_terms, catalog)
         prepared = await self._with_room(await self._authority.over(prepared, wanted))
+        if not is_from_saga(wanted):
+            prepared = self._authority.again_terms(prepared, wanted, tool)
         return limited(prepared, wanted, rules)
 
     async def _with_room(self, prepared: PreparedCall) -> PreparedCall:
@@ -256,6 +276,60 @@ class PrepareActivities:
             return prepared
         warned = card.model_copy(update={"warnings": (*card.warnings, full)})
         return prepared.model_copy(update={"standing_approver": None, "card": warned})
+
+
+def _applicable(terms: CallTerms, tool: Tool) -> CallTerms:
+    """Return the terms without a cancel, if the tool's document states how it is cancelled."""
+    is_free = tool.effect is Effect.WRITE and not tool.irreversible
+    return terms if is_free else terms.model_copy(update={"cancel": None})
+
+
+def on_terms(tool: Tool, terms: CallTerms) -> Tool:
+    """Return the tool with the terms of a written workflow, where its document has none."""
+    if terms.card_type and not tool.needs_confirmation:
+        tool = tool.model_copy(update={"card_type": terms.card_type})
+    return cancelled_by(tool, terms.cancel) if terms.cancel is not None else tool
+
+
+def _under_terms(prepared: PreparedCall, terms: CallTerms, catalog: Catalog) -> PreparedCall:
+    """Return the call with its workflow's approvers on the card, and its cancel in the ledger.
+
+    A person reads what the stated cancel sends. No standing approval covers a cancel that its
+    document has people asked about.
+    """
+    changes: dict[str, object] = {}
+    call, card = prepared.call, prepared.card
+    if terms.cancel is not None:
+        cancel = catalog.tool(terms.cancel.tool)
+        if prepared.obligation is not None:
+            noted = {"contract": terms.cancel}
+            changes["obligation"] = prepared.obligation.model_copy(update=noted)
+        if card is None and cancel.needs_confirmation:
+            return PreparedCall(problems=(f"people are asked about {cancel.name}, its cancel",))
+        if card is not None:
+            sends = json.dumps(terms.cancel.arguments, ensure_ascii=False)
+            if len(sends) > _LONGEST_CANCEL:
+                most = f"more than {_LONGEST_CANCEL:,} characters"
+                return PreparedCall(problems=(f"the inputs of its cancel have {most}",))
+            line = CardLine(label="Cancel sends", value=f"{cancel.name} {sends}")
+            card = card.model_copy(update={"other_inputs": (*card.other_inputs, line)})
+            changes["card"] = card
+            if cancel.needs_confirmation:
+                changes["standing_approver"] = None
+    if terms.timeout_s is not None and call is not None:
+        limit = {"timeout_s": min(call.timeout_s, terms.timeout_s)}
+        changes["call"] = call = call.model_copy(update=limit)
+    if terms.approvers and card is not None and call is not None:
+        among = [one for one in terms.approvers if is_narrower((one,), card.approvers)]
+        if not among:
+            allowed = ", ".join(card.approvers)
+            said = f"its workflow names {', '.join(terms.approvers)} as approvers"
+            return PreparedCall(problems=(f"{said}, and the policy {allowed}",))
+        changes["card"] = card.model_copy(update={"approvers": tuple(among)})
+        changes["call"] = call.model_copy(update={"approvers": tuple(among)})
+        if prepared.standing_approver is not None:
+            changes["standing_approver"] = None  # only these people decide
+    return prepared.model_copy(update=changes) if changes else prepared
 
 
 def drafted(
@@ -280,8 +354,8 @@ def drafted(
         )
         tool = UnpricedCall.asking(tool) if unordered else tool
     answers = answers_of(wanted, catalog)
-    quoted = _quoted(wanted, answers, asked)
     things = main_first(find_things(arguments, answers, tool.input_schema))
+    quoted = asked.found if asked is not None else [item for one in things for item in one.items]
     price = call_price(tool, arguments, quoted, things)
     certain = None if doubts_about_price(tool, arguments, things) else price
     unpriced = unpriced_call(wanted, tool, price, rules)
@@ -295,6 +369,7 @@ def drafted(
         tool=tool,
         quoted=quoted,
         answers=answers,
+        things=things,
         asked=asked,
         unpriced=unpriced,
         price=price,
@@ -344,15 +419,6 @@ def _fitted(prepared: PreparedCall) -> PreparedCall:
     return PreparedCall(problems=(f"the call and its card are {size / 1000:,.0f} kB, {most}",))
 
 
-def _quoted(
-    wanted: PrepareInput, answers: Sequence[EarlierAnswer], asked: AskedCancel | None
-) -> tuple[JsonObject, ...]:
-    """Return the items about the call's object from earlier answers or a probe, newest first."""
-    if asked is not None:
-        return asked.found
-    return tuple(quoted_items(wanted.arguments, [answer.body for answer in answers]))
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Draft:
     """A call whose arguments are complete and valid, with all that its card shows."""
@@ -362,6 +428,8 @@ class _Draft:
     tool: Tool
     quoted: Sequence[JsonObject]
     answers: tuple[EarlierAnswer, ...]
+    things: Sequence[FoundThing]
+    """The things that the ids among the arguments name, the main one first."""
     asked: AskedCancel | None
     unpriced: UnpricedCall | None
     price: Money | None
@@ -382,6 +450,7 @@ class _Draft:
             agent=wanted.agent,
             arguments=wanted.arguments,
             card_type=tool.card_type,
+            stated_cancel=wanted.call_terms.cancel,
             timeout_s=wanted.policy.call_timeout.total_seconds(),
             amounts=self.amounts if tool.needs_confirmation else None,
             price=card.price if card is not None else None,
@@ -436,9 +505,8 @@ class _Draft:
     def _agreed(self) -> JsonObject:
         """Return the dates of the call: its own, and those of searches that found its things."""
         arguments = self.wanted.arguments
-        things = main_first(find_things(arguments, self.answers, self.tool.input_schema))
         found = [
-            (held.item, answer.arguments) for one in things for held, answer in one.sources[:1]
+            (held.item, answer.arguments) for one in self.things for held, answer in one.sources[:1]
         ]
         return agreed_days(as_written(arguments), reversed(found))
 

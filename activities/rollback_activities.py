@@ -61,16 +61,16 @@ from orchestrator.messages.rollback import (
     CollectLedgerOutput,
     CompensateInput,
     ConcludeInput,
-    ConcludeOutput,
     FindStrandedInput,
     FindStrandedOutput,
-    ReadRollbackInput,
+    MissionRef,
     ReadRollbackOutput,
-    RecoverInput,
     Recovery,
 )
+from orchestrator.saga.cancel_arguments import tool_of
 from orchestrator.saga.compensation import CompensationCall, Settled, compensation
-from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 
 
@@ -194,7 +194,7 @@ class RollbackActivities:
         return before is None or not await self._is_asked_by_mission(wanted.mission_id, before)
 
     @activity.defn(name=names.READ_ROLLBACK)
-    async def read_rollback(self, wanted: ReadRollbackInput) -> ReadRollbackOutput:
+    async def read_rollback(self, wanted: MissionRef) -> ReadRollbackOutput:
         """Return the report of the mission's rollback, once that has tried everything.
 
         Anybody who reaches the server can send a signal. The report is read from the history of the
@@ -204,12 +204,13 @@ class RollbackActivities:
             return await read_begun_rollback(self._client, wanted.mission_id)
 
     @activity.defn(name=names.CONCLUDE_MISSION)
-    async def conclude_mission(self, wanted: ConcludeInput) -> ConcludeOutput:
+    async def conclude_mission(self, wanted: ConcludeInput) -> Ledger:
         """Note that a mission ends well, so that its effects stand even if it is deleted later.
 
-        Obligations unknown to the mission were left by a branch that a reset abandoned; they stay
-        noted and are rolled back. A mission ends even if the store fails; a sweep notes the end
-        later. The end of a saga is recorded only by this note, so a failure is retried.
+        It returns the obligations that are unknown to the mission: a branch that a reset abandoned
+        left them; they stay noted and are rolled back. A mission ends even if the store fails; a
+        sweep notes the end later. The end of a saga is recorded only by this note, so a failure is
+        retried.
         """
         try:
             return await asyncio.to_thread(self._conclude, wanted)
@@ -218,9 +219,9 @@ class RollbackActivities:
                 with translated_errors():
                     raise
             activity.logger.warning("%s ends without a note of it: %s", wanted.mission_id, error)
-            return ConcludeOutput()
+            return Ledger()
 
-    def _conclude(self, wanted: ConcludeInput) -> ConcludeOutput:
+    def _conclude(self, wanted: ConcludeInput) -> Ledger:
         noted = noted_of(self._grants, wanted.mission_id, wanted.origin).live()
         abandoned = tuple(o for o in noted if o.obligation_id not in wanted.known)
         self._grants.conclude(
@@ -228,7 +229,7 @@ class RollbackActivities:
             but=tuple(obligation.key for obligation in abandoned),
             durable=wanted.is_saga,
         )
-        return ConcludeOutput(abandoned=Ledger(obligations=abandoned))
+        return Ledger(obligations=abandoned)
 
     async def _check_known(self, mission_id: str) -> None:
         """Refuse to roll back a mission that never existed: a later one may get its id.
@@ -272,7 +273,7 @@ class RollbackActivities:
                 check_compensation(obligation, serves_sagas=self._serves_sagas)
                 until = store_deadline()
                 catalog = await catalog_of(self._catalogs, obligation.catalog_digest, until)
-                tool = catalog.tool(obligation.tool)
+                tool = tool_of(catalog, obligation)
             with translated_errors(), self._slots.taken(provider_of(tool), obligation.mission_id):
                 owner = await from_store(until, self._grants.owner_of, obligation)
                 settled = await self._settled(catalog, tool, obligation, owner)
@@ -458,7 +459,7 @@ class SweepActivities:
         return FindStrandedOutput(mission_ids=tuple(over), page_token=token)
 
     @activity.defn(name=names.RECOVER_MISSION)
-    async def recover_mission(self, wanted: RecoverInput) -> Recovery:
+    async def recover_mission(self, wanted: MissionRef) -> Recovery:
         """Start the rollback of a mission that needs one; repeating it is safe.
 
         Search results may be outdated: every decision uses the server's description of each

@@ -53,10 +53,11 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.trimming import trim_body
-from orchestrator.saga.cancel_arguments import answered_inputs, cancel_arguments
+from orchestrator.saga.cancel_arguments import answered_inputs, cancel_arguments, tool_of
 from orchestrator.saga.follow_ups import follow_ups
-from orchestrator.saga.ledger import Ledger, ObligationState
-from orchestrator.saga.outcome import ToolOutcome, is_not_worked_on
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
+from orchestrator.saga.outcome import InputWanted, ToolOutcome, is_not_worked_on
 
 _TAKEN_BACK: Final = "not sent: a rollback has begun to take this call back"
 _ONCE: Final = "its worker may have sent it, and it takes no key by which it is known again"
@@ -76,6 +77,10 @@ _NOTED_S: Final = 1.0
 
 LONGEST_VALUE: Final = 4_096
 """Largest size in bytes, as JSON, of one value that a ledger takes from an answer."""
+
+MOST_ROUNDS: Final = 10
+"""The questions that a server may ask during one call; the library of the protocol has this limit.
+"""
 
 _BREACHED_ATTEMPTS: Final = 3
 """Attempts for an answer that follows its contract.
@@ -130,6 +135,8 @@ class ToolActivities:
                 check_sender(call, serves_sagas=self._authority.serves_sagas)
                 catalog = await catalog_of(self._catalogs, call.catalog_digest, until)
                 tool = catalog.tool(call.tool)
+                if call.obligation is not None:
+                    tool = tool_of(catalog, call.obligation)
             with postponed(call), self._slots.taken(provider_of(tool), call.mission_id):
                 return await self._invoked(catalog, tool, call, until, clock)
 
@@ -138,7 +145,11 @@ class ToolActivities:
     ) -> ToolOutcome:
         with translated_errors(), postponed(call):
             refusal = self._guard.refusal(call.agent, tool, at="sending")
-            refusal = refusal or await self._authority.refusal_of(call, approved_as(tool, call))
+            if call.obligation is not None and call.obligation.contract != call.stated_cancel:
+                refusal = f"{call.call_id}: its ledger entry has another cancel than its card"
+            refusal = refusal or await self._authority.refusal_of(
+                call, approved_as(tool, call), tool
+            )
             if refusal is not None:
                 return _refused(refusal, earlier_attempts=earlier_may_have_arrived(call))
             check_grant(tool, call)
@@ -169,6 +180,10 @@ class ToolActivities:
                 raise
         if outcome.answered_at is not None:  # rollback depends on the order of these times
             outcome = outcome.model_copy(update={"answered_at": clock.now()})
+        if outcome.asks is not None:
+            return outcome
+        if tool.is_side_effect and not outcome.deferred:
+            outcome = outcome.after_input(call.given)
         await self._note(call, outcome)
         return await self._kept.shortened(outcome, call)
 
@@ -187,6 +202,8 @@ class ToolActivities:
                 idempotency_key=tool.key_of(call.key),
                 timeout_s=within_s,
                 mission_id=call.mission_id,
+                headers=call.headers,
+                given=call.given,
             )
         except StateMissing:  # personal values are missing; the request was not sent
             raise
@@ -197,6 +214,8 @@ class ToolActivities:
                 return ToolOutcome(kind="rejected", reason=str(error))
             note_arrival(call, may_have_arrived=error.may_have_arrived)
             raise ApplicationError(str(error), type=type(error).__name__) from error
+        if outcome.wanted is not None:
+            return kept_outcome(_asked(outcome, outcome.wanted, call))
         answered = AnsweredCall(self._tools, catalog, tool, call, until)
         outcome = with_cancel_arguments(catalog, tool, call, outcome)
         outcome = with_follow_ups(catalog, tool, call, outcome)
@@ -239,18 +258,17 @@ class ToolActivities:
 
         Raises:
             GrantUsed: something else has used the grant, or sent a call of this id.
-            GrantRefused: other calls have used up its standing approval.
+            GrantRefused: other calls have used up its standing approval, or the rule of a person.
         """
         needs_grant = approved_as(tool, call) is not None
         ledger = Ledger().sending(call.obligation, call.cancels)
         if not needs_grant and ledger == Ledger():
             return
-        info = activity.info()
-        user = f"{info.workflow_id} {info.workflow_run_id} {info.activity_id}"
+        user = f"{_run()}{activity.info().activity_id}"
         grant = call.grant if needs_grant else None
         grants = (grant.digest,) if grant is not None else ()
         spend = None
-        if grant is not None and is_standing(grant):
+        if grant is not None and (is_standing(grant) or grant.again is not None):
             spend = self._authority.standing_spend(call, approved_as(tool, call))
         sent = SentCall(call.key, call.mission_id, user, grants, ledger, spend)
         claim = await from_store(until, self._grants.send, sent)
@@ -269,9 +287,10 @@ class ToolActivities:
 
     async def _was_sent_later(self, call: ToolCall, sent: SentCall, until: float) -> bool:
         """Return True if something else has already sent the call after this many postponements."""
-        if not (sent.grants and call.postponed):
+        if not call.postponed or not (sent.grants or call.given):
             return False
-        nth = hashlib.sha256(f"{sent.grants[0]} {call.postponed}".encode()).hexdigest()
+        first = next(iter(sent.grants), call.key)
+        nth = hashlib.sha256(f"{first} {call.postponed}".encode()).hexdigest()
         later = sent._replace(grants=(nth,), ledger=Ledger())
         claim = await from_store(until, self._grants.send, later)
         return any(_is_anothers(one, sent.user) for one in claim.used_by)
@@ -296,13 +315,14 @@ class ToolActivities:
 def _is_used(claim: Claim, call: ToolCall, user: str) -> bool:
     """Return True if something else has used the grant of a call.
 
-    A postponed call still has its grant if its own run used it, which knows that nothing was sent,
-    or if a note says so. Each later sending can be used once, like the first.
+    A postponed call still has its grant if its own run used it, which knows that nothing was sent
+    or that the server asked for input, or if a note says so. Each later sending can be used once,
+    like the first.
     """
     before = next(iter(claim.used_by), None)
     if not call.postponed:
         return _is_anothers(before, user)
-    return before is not None and not (_is_of_this_run(before) or _was_not_sent(claim))
+    return before is not None and not (_is_of_this_call(before, call) or _was_not_sent(claim))
 
 
 def _was_sent(claim: Claim, tool: Tool, call: ToolCall, user: str) -> bool:
@@ -310,7 +330,7 @@ def _was_sent(claim: Claim, tool: Tool, call: ToolCall, user: str) -> bool:
     before = claim.sent_by
     if before is None or not _is_anothers(before, user):
         return False
-    if call.postponed and (_is_of_this_run(before) or _was_not_sent(claim)):
+    if call.postponed and (_is_of_this_call(before, call) or _was_not_sent(claim)):
         return False
     sent = [(o.tool, o.arguments) for o in claim.ledger.obligations]
     sent += [(c.tool, c.arguments) for c in claim.ledger.cancels]
@@ -325,9 +345,35 @@ def _was_not_sent(claim: Claim) -> bool:
     return came == {False}
 
 
-def _is_of_this_run(user: str) -> bool:
+def _run() -> str:
+    """Return the beginning of the names of all executions in this run, which use up grants."""
     info = activity.info()
-    return user.startswith(f"{info.workflow_id} {info.workflow_run_id} ")
+    return f"{info.workflow_id} {info.workflow_run_id} "
+
+
+def _is_of_this_call(user: str, call: ToolCall) -> bool:
+    """Return True if this run sent the call before, or the run that it continues."""
+    began = call.given.sent_by if call.given is not None else _run()
+    return user.startswith((_run(), began))
+
+
+def _asked(outcome: ToolOutcome, wanted: InputWanted, call: ToolCall) -> ToolOutcome:
+    """Return the outcome of a call whose server asks for input, as it goes on from there."""
+    given = call.given
+    number = 1 if given is None else given.round + 1
+    refused = wanted.refused
+    if number > MOST_ROUNDS:
+        refused = refused or f"has asked {MOST_ROUNDS} times, and asks again"
+    changes = {
+        "round": number,
+        "sending": call.postponed,
+        "sent_by": _run() if given is None else given.sent_by,
+        "may_have_arrived": earlier_may_have_arrived(call),
+        "refused": refused,
+    }
+    wanted = wanted.model_copy(update=changes)
+    reason = wanted.why_refused or outcome.reason
+    return outcome.model_copy(update={"wanted": wanted, "reason": reason})
 
 
 def _is_anothers(before: str | None, user: str) -> bool:

@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from orchestrator.settings import Settings as Settings
     from orchestrator.temporal.orchestrator_plugin import OrchestratorPlugin as OrchestratorPlugin
     from orchestrator.temporal.read_tools import ReadTools as ReadTools
+    from orchestrator.workflows.guarded_call import ToolCallFailed as ToolCallFailed
     from orchestrator.workflows.tool_saga import SagaState as SagaState
-    from orchestrator.workflows.tool_saga import ToolCallFailed as ToolCallFailed
     from orchestrator.workflows.tool_saga import ToolSaga as ToolSaga
 
 _HOMES = {
@@ -104,7 +104,8 @@ _HOMES = {
     "settings": ("Settings",),
     "temporal.orchestrator_plugin": ("OrchestratorPlugin",),
     "temporal.read_tools": ("ReadTools",),
-    "workflows.tool_saga": ("SagaState", "ToolCallFailed", "ToolSaga"),
+    "workflows.guarded_call": ("ToolCallFailed",),
+    "workflows.tool_saga": ("SagaState", "ToolSaga"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

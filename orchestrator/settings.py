@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     BeforeValidator,
@@ -21,6 +21,10 @@ from orchestrator.core.errors import DocumentUnreadable, UsageError
 from orchestrator.messages.mission_policy import MissionPolicy, wait_fault
 from orchestrator.planning.models import AgentProfile
 from orchestrator.routing.profile import STEP_LIMIT_S, STEP_VECTORS_S, RoutingProfile
+
+if TYPE_CHECKING:  # most processes announce nothing, and call no MCP server
+    from orchestrator.adapters.mcp.servers import McpServer
+    from orchestrator.adapters.notices.notice_rules import NoticeRules
 
 T = TypeVar("T")
 
@@ -65,137 +69,123 @@ class Settings(BaseSettings):
 
     specs: _Paths = Field(default_factory=lambda: (bundled_specs(),))
     """Files and folders of OpenAPI documents, separated by the system's path separator; unset, the
-    example documents of the package."""
+    example documents."""
     overlays: _Paths = ()
-    """OpenAPI Overlay files, separated likewise and applied in this order."""
+    """OpenAPI Overlay files, separated likewise, in order."""
+    mcp: Path | None = None
+    """A YAML file with the MCP servers whose tools are called (docs/mcp.md)."""
     state_dir: Path = Field(default_factory=lambda: _own_folder())
-    """The folder for the state of one machine: the store (unless it is elsewhere), logs of
-    `dev`."""
+    """The folder for the state of one machine: the store, logs of `dev`."""
     store: SecretStr | None = None
-    """URL of the PostgreSQL database that all workers share; unset, a SQLite file in the state
-    directory, for one machine."""
+    """URL of the PostgreSQL database that all workers share; unset, a SQLite file for one
+    machine."""
     store_file: Path | None = None
-    """A file with this URL, so that no environment shows the password."""
+    """A file with this URL."""
     task_queue: str = "orchestrator"
-    """The Temporal task queue of clients and workers: one per installation, or per tenant that has
-    its own workers."""
+    """The Temporal task queue: one per installation, or per tenant with workers of its own."""
     deployment: str | None = Field(default=None, max_length=200)
-    """The name of Temporal's worker deployment, the same for all workers of a task queue;
-    unset, the name of the task queue."""
+    """The name of Temporal's worker deployment; unset, the name of the task queue."""
     build_id: str | None = Field(default=None, max_length=200)
-    """The build of this worker's code, for rolling upgrades: a mission stays with the build on
-    which it started, and new ones go to the current build. Unset, workers take any task."""
+    """The build of this worker's code, for rolling upgrades; unset, workers take any task."""
     server_variables: Annotated[dict[str, dict[str, str]], NoDecode] = Field(
         default_factory=dict, repr=False
     )
     """A JSON object with values for the variables of server URLs, by document."""
     agents: Path | None = None
-    """A YAML or JSON file with a list of agent profiles; unset, every agent may use every tool."""
+    """A YAML or JSON file with agent profiles; unset, every agent may use every tool."""
     agent_queues: _Names = ()
-    """Task queues of agents, separated by commas, that this worker serves in addition to its own,
-    or none; unset, those of all agents in its file of profiles."""
+    """Task queues of agents, separated by commas, that this worker also serves, or none; unset,
+    those of all agents."""
     mission_policy: Path | None = None
     """A YAML or JSON file. On a client: the policy of missions that bring none. On a worker: the
     policy that missions may only tighten."""
     approval_keys: str | None = Field(default=None, repr=False)
-    """A JWK set, as a file or an https URL: every decision has to be signed by one of its keys."""
+    """A JWK set, as a file or an https URL, that must sign every decision."""
+    serve: Path | None = None
+    """A YAML file of `orchestrator serve` (docs/serve.md)."""
     observe: bool = False
-    """Let missions and sagas that ask for it run observed and not guarded: nobody is asked, no
-    budget stops a call, and nothing is rolled back. Unset, a worker refuses them."""
+    """Let missions and sagas run observed and not guarded, if they ask for it."""
+    notices: Path | None = None
+    """A YAML or JSON file with channels and routes of notices; unset, nothing is announced."""
     planner: str | None = None
-    """Who plans: chaining (by rules), llm (a model), an entry point, or module:factory of your own;
-    unset, a model where one is set, else the rules."""
+    """The planner: chaining (by rules), llm (a model), an entry point, or module:factory; unset, a
+    model if one is set, else the rules."""
     planner_model: str | None = None
-    """provider:model, for agents that name none; its key is read as its provider reads it; unset,
-    no model plans."""
+    """provider:model, for agents that name none."""
     split_by: Literal["model", "none"] = "model"
-    """Who splits goals into legs where a model plans; none: one leg without orders has it all."""
+    """`model` splits goals into legs, or none: one leg without orders."""
     planner_timeout_s: float = Field(default=90.0, gt=0, le=280)
-    """How long one request to a model may take, all in all; a step asks at most twice."""
+    """Time for one request to a model; a step makes at most two."""
     planner_temperature: float | None = Field(default=None, ge=0)
-    """Of a model's answers; unset, as its provider has it."""
+    """The temperature of a model's answers; unset, the provider's."""
     planner_max_tokens: int = Field(default=16_000, ge=1)
-    """Of one answer of a model; more than it writes in the time of a request."""
+    """The most tokens of one answer of a model."""
     planner_thinking: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
-    """How much a model reasons before it answers, where it can; None: as its provider has it."""
+    """How much a model reasons before it answers; unset, as its provider has it."""
     allowed_private_hosts: _Hosts = ()
-    """Hosts of tools, separated by commas and as in their URLs, that may be called at addresses
-    which are not public."""
+    """Hosts, separated by commas, that may be called at addresses which are not public."""
     only_hosts: _Hosts = ()
-    """Hosts, with or without a port, to which calls are limited; unset, all that are declared."""
+    """Hosts, with or without a port, to which calls are limited; unset, all declared ones."""
     proxy: SecretStr | None = None
-    """An HTTP proxy for all tool calls; HTTP_PROXY is ignored, because a proxy sees every call."""
+    """An HTTP proxy for all tool calls; HTTP_PROXY is ignored."""
     max_file_bytes: int = Field(default=10_000_000, ge=0, le=100_000_000)
-    """The largest file of an answer that is stored; larger ones are only described. 0: store
-    none."""
+    """The largest file of an answer that is stored; larger ones are described. 0: none."""
     send_trace: bool = True
-    """Send the `traceparent` header with traced calls, so that providers can join the trace."""
+    """Send the `traceparent` header with traced calls."""
     log_format: Literal["text", "json"] = "text"
-    """The format of the worker's log on standard error: lines of text, or one JSON object per
-    line."""
+    """The worker's log on standard error: lines of text, or JSON objects."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """The lowest level that is logged; INFO has a line for each step."""
     sweep_interval: timedelta = Field(default=timedelta(minutes=5), ge=timedelta(0))
-    """Seconds or ISO 8601: the interval of the sweep for missions that were stopped from
-    outside; 0: no sweep."""
+    """Seconds or ISO 8601: the interval of the sweep; 0: no sweep."""
     pii_key: SecretStr | None = None
     """The key of the vault of personal values; unset, a file next to the vault."""
     pii_key_file: Path | None = None
     """A file with this key."""
     pii_retention: timedelta = Field(default=timedelta(days=30), gt=timedelta(0))
-    """Seconds or ISO 8601: how long personal values and observations of a mission are kept
-    after its end."""
-    keep_results: timedelta = Field(default=timedelta(days=90), ge=timedelta(0))
-    """Seconds or ISO 8601: how long results stay in the store after the end of their missions,
-    independent of Temporal's retention; 0: they are not stored."""
+    """Seconds or ISO 8601: how long personal values, observations and files outlive their
+    mission."""
     payload_keys: SecretStr | None = None
-    """ID:KEY pairs: the first key encrypts everything that Temporal records, each decrypts. Unset,
+    """ID:KEY pairs: the first encrypts everything that Temporal records, each decrypts; unset,
     nothing is encrypted."""
     payload_keys_file: Path | None = None
     """A file with these keys."""
     payload_store: str | None = Field(default=None, repr=False)
-    """The place of payloads larger than PAYLOAD_STORE_OVER: `store` (the workers' store), a folder
-    that all workers and clients share, or module:factory of an SDK storage driver. With several,
-    separated by commas, the first is written and all are read. Unset, Temporal records them."""
+    """The place of large payloads: `store`, a shared folder, or module:factory of a storage
+    driver. Of several, separated by commas, the first is written and all are read; unset, Temporal
+    records them."""
     payload_store_over: int = Field(default=262_144, ge=1_000)
-    """The size in bytes above which a payload goes to the payload store; the server's limit is
-    2 MB."""
+    """The size in bytes above which a payload is large; the server's limit is 2 MB."""
     routing_profile: Path | None = None
     """A file written by `orchestrator route calibrate`; unset, the fitted defaults."""
     routing_timeout_ms: float = Field(default=STEP_LIMIT_S * 1000, gt=0)
-    """The time that a step waits for its routing; after it all tools are forwarded."""
+    """Time for the routing of a step; after it all tools are forwarded."""
     embedder: str | None = Field(default=None, repr=False)
-    """The router's vectors: local:MODEL, https://HOST/v1#MODEL, module:factory, or none; unset, the
-    built-in ones."""
+    """The router's vectors: local:MODEL, https://HOST/v1#MODEL, module:factory, or none; unset,
+    built-in."""
     embedder_timeout_ms: float = Field(default=STEP_VECTORS_S * 1000, gt=0)
-    """The time that routing waits for a configured embedder; after it vectors are left out."""
+    """Time for a configured embedder; after it vectors are left out."""
     health: str | None = None
-    """HOST:PORT where a worker serves /healthz, /readyz and /metrics, without a password. In a
-    container 0.0.0.0:8080, unpublished. Unset, nowhere."""
+    """HOST:PORT of a worker's /healthz, /readyz and /metrics, without a password; unset,
+    nowhere."""
     drain: timedelta = Field(default=timedelta(seconds=60), ge=timedelta(0))
-    """Seconds or ISO 8601: the time that a stopping worker gives to running activities. A call
-    takes up to 20 s unless a policy says otherwise, and the outcome of a call that is cut is
-    unknown. The platform's grace period (stop_grace_period, terminationGracePeriodSeconds) must
-    be longer."""
+    """Seconds or ISO 8601: the time that a stopping worker gives to running activities. The
+    platform's grace period must be longer."""
     max_activities: int = Field(default=100, ge=1)
-    """Concurrent activities of a worker process per task queue. They mostly wait for providers and
-    models: raise it where these are slow, lower it where memory is short (an answer may be
-    1 MB)."""
+    """Concurrent activities of a worker process per task queue. Raise it where providers are slow,
+    lower it where memory is short."""
     max_workflow_tasks: int = Field(default=100, ge=2)
-    """Concurrent workflow tasks of a worker process per task queue; each computes for
-    milliseconds."""
+    """Concurrent workflow tasks of a worker process per task queue."""
     max_cached_workflows: int = Field(default=1000, ge=1)
-    """Workflows that a worker process keeps in memory; others are replayed from their history when
-    they continue."""
+    """Workflows that a worker process keeps in memory."""
     pollers: Annotated[int, Field(ge=2)] | Literal["auto"] = 5
-    """Open poll requests of a worker process per kind of task and task queue; `auto`: as many
-    as the server's backlog suggests. Raise it where the server is far away (one round trip per
-    task)."""
+    """Open poll requests of a worker process per kind of task and task queue; `auto`: by the
+    server's backlog. Raise it where the server is far away."""
     activities_per_s: float | None = Field(default=None, gt=0)
-    """The most activities that one worker process starts per second; unset, no limit."""
+    """The most activities that a worker process starts per second; unset, no limit."""
     queue_activities_per_s: float | None = Field(default=None, gt=0)
-    """The most activities that all workers of a task queue start per second, enforced by the
-    server: for providers with a rate limit per account."""
+    """The most activities that all workers of a task queue start per second: for providers with a
+    rate limit per account."""
 
     @property
     def encrypts(self) -> bool:
@@ -208,7 +198,7 @@ class Settings(BaseSettings):
         """An empty text is none: a manifest names the variable, and leaves it open."""
         return value or None
 
-    @field_validator("sweep_interval", "pii_retention", "keep_results", "drain", mode="before")
+    @field_validator("sweep_interval", "pii_retention", "drain", mode="before")
     @classmethod
     def _read_seconds(cls, value: Any) -> Any:
         """A plain number is seconds, as it is in tool contracts."""
@@ -301,6 +291,39 @@ def load_policy(path: Path | None) -> MissionPolicy | None:
     if fault:
         raise DocumentUnreadable(str(path), fault)
     return policy
+
+
+def load_notice_rules(path: Path | None) -> "NoticeRules | None":
+    """The channels and routes of notices in a YAML or JSON file; None when there is no file.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or is no configuration of notices.
+    """
+    if path is None:
+        return None
+    from orchestrator.adapters.notices.notice_rules import NoticeRules
+
+    return _read(path, TypeAdapter(NoticeRules), "a configuration of notices")
+
+
+def load_mcp_servers(path: Path | None) -> "tuple[McpServer, ...]":
+    """The MCP servers of a YAML or JSON file; none when there is no file to read.
+
+    Overlays are found from the folder of the file.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or is no list of servers.
+    """
+    if path is None:
+        return ()
+    from orchestrator.adapters.mcp.servers import McpServer
+
+    servers = _read(path, TypeAdapter(tuple[McpServer, ...]), "a list of MCP servers")
+    folder = path.absolute().parent
+    return tuple(
+        one.model_copy(update={"overlay": folder / one.overlay}) if one.overlay else one
+        for one in servers
+    )
 
 
 def load_routing_profile(path: Path | None) -> RoutingProfile | None:

@@ -33,7 +33,7 @@ class Ran:
 async def run_apart(
     *arguments: str,
     environment: Mapping[str, str],
-    timeout_s: float = 60.0,
+    timeout_s: float = 120.0,
     folder: Path | None = None,
 ) -> Ran:
     """Run `orchestrator ...` to its end, with this environment and no other, in that folder.

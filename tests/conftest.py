@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +24,8 @@ from temporalio.testing import WorkflowEnvironment
 
 from orchestrator.adapters.storage.store import Store
 from orchestrator.runtime.registration import INDEXED
+from orchestrator.testing.installation import running_temporal
 from orchestrator.testing.postgres import PostgresServer
-from orchestrator.testing.temporal_server import running_temporal
 from tests.distribution import FilesByKind, in_order
 
 _TESTS: Final = Path(__file__).parent
@@ -43,6 +44,9 @@ _OF_PROVIDERS: Final = ("_API_KEY", "_BASE_URL")
 # process (temporalio/sdk-python issue 300). Time in seconds for the last call to be over.
 _CORE_SETTLES_S: Final = 0.1
 _LEFTOVERS_END_S: Final = 10
+
+# `make browser` brings what drives the browser, which no other target installs.
+collect_ignore = [] if find_spec("playwright") else ["browser"]
 
 
 # All that collecting makes stays: looking for garbage meanwhile takes a third of its time, and each

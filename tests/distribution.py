@@ -9,10 +9,13 @@ from xdist.workermanage import WorkerController
 _WAITING: Final = ("tests/integration/", "tests/chaos/")
 _LONG: Final = (
     "tests/chaos/test_chaos_run.py",
+    "tests/integration/test_guarded_agents.py",
+    "tests/integration/test_sessions.py",
     "tests/integration/test_own_documents.py",
-    "tests/integration/test_unproved_answers.py",
     "tests/integration/test_without_a_worker.py",
     "tests/chaos/test_worker_death.py",
+    "tests/integration/test_mcp_missions.py",
+    "tests/integration/test_guarded_worker.py",
     "tests/integration/test_catalog_change.py",
     "tests/integration/test_cli_mission.py",
     "tests/integration/test_rollback.py",

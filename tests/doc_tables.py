@@ -67,7 +67,7 @@ def event_type_table() -> str:
 
 
 TABLES: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
-    "settings": ("settings.md", settings_table),
+    "settings": ("operations.md", settings_table),
     "telemetry": ("observing.md", telemetry_table),
     "event types": ("observing.md", event_type_table),
 }

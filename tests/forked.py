@@ -11,6 +11,7 @@ import contextlib
 import functools
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,12 +19,14 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from multiprocessing.forkserver import ensure_running
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from orchestrator.adapters.storage.files import PRIVATE_UMASK
-from orchestrator.runtime.devserver import PartProcess, Stack, ourselves
+from orchestrator.runtime.devserver import Stack
 
 _IMPORTED: Final = "tests.imported_commands"
+_WORKERS: Final = ("tests.agent_worker", "tests.deadly_function_worker", "worker.py")
+"""Programs that are run like commands of ours: modules, and a file of the examples."""
 _OF_CONSOLES: Final = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
 """What a console is told by when it is made, which is before a command has its environment."""
 
@@ -60,6 +63,8 @@ class Command:
     """Files that it writes at the end of."""
     folder: Path | None = None
     umask: int | None = None
+    program: str = "orchestrator"
+    """The module or the file that is run."""
 
     def run(self) -> None:
         """Become that command, in a process that was forked for it."""
@@ -74,17 +79,26 @@ class Command:
             with file.open("ab") as opened:
                 os.dup2(opened.fileno(), number)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        sys.argv = ["orchestrator", *self.arguments]
+        sys.argv = [self.program, *self.arguments]
         assert _IMPORTED in sys.modules  # an import that fails before the fork is not told
-        from orchestrator.cli import main
-
         try:
-            main()
+            self._run_program()
         except Exception:  # as an interpreter ends: told by our hook, and exit code 1
             sys.excepthook(*sys.exc_info())
             sys.exit(1)
         finally:
             atexit._run_exitfuncs()
+
+    def _run_program(self) -> None:
+        if self.program == "orchestrator":
+            from orchestrator.cli import main
+
+            main()
+        elif self.program.endswith(".py"):
+            sys.path.insert(0, str(Path(self.program).parent))
+            runpy.run_path(self.program, run_name="__main__")
+        else:
+            runpy.run_module(self.program, run_name="__main__", alter_sys=True)
 
 
 class Forked:
@@ -144,12 +158,15 @@ class ForkedStack(Stack):
 
     async def start_process(
         self, command: Sequence[str], environment: Mapping[str, str], log: Path
-    ) -> PartProcess:
-        """Fork what is a command of ours, and start what is another program."""
-        words = ourselves()
-        if list(command[: len(words)]) != words:
+    ) -> asyncio.subprocess.Process:
+        """Fork what is a command or a worker of ours, and start what is another program."""
+        python, *words = command
+        while words[:1] in (["-P"], ["-m"]):
+            del words[0]
+        program, *arguments = words
+        if python != sys.executable or not program.endswith(("orchestrator", *_WORKERS)):
             return await super().start_process(command, environment, log)
-        arguments = command[len(words) :]
-        return Forked.start(
-            Command(arguments, environment, stdout=log, stderr=log, umask=PRIVATE_UMASK)
+        started = Forked.start(
+            Command(arguments, environment, log, log, umask=PRIVATE_UMASK, program=program)
         )
+        return cast(asyncio.subprocess.Process, started)

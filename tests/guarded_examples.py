@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,12 +11,23 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from temporalio.api.nexus.v1 import EndpointSpec, EndpointTarget
+from temporalio.api.operatorservice.v1 import (
+    CreateNexusEndpointRequest,
+    DeleteNexusEndpointRequest,
+)
 
 from orchestrator.testing import eventually
 
 if TYPE_CHECKING:
+    from temporalio.client import Client
+
     from orchestrator.client.mission_client import MissionClient
     from orchestrator.confirmation.models import ConfirmationCard
+    from orchestrator.runtime.devserver import Stack
+    from orchestrator.sandbox import SandboxClient
 
 EXAMPLES: Final = Path(__file__).parents[1] / "docs/examples/guarded"
 APPROVER: Final = "bob@example.com"
@@ -26,6 +38,45 @@ def example(name: str) -> ModuleType:
     if str(EXAMPLES) not in sys.path:
         sys.path.append(str(EXAMPLES))
     return import_module(name)
+
+
+@asynccontextmanager
+async def worker_process(stack: Stack, name: str) -> AsyncIterator[None]:
+    """The worker of the examples, as a program of its own; its queue is `trips`."""
+    command = [sys.executable, str(EXAMPLES / "worker.py")]
+    await stack.start_worker(name, command=command, variables={"PYTHONPATH": os.getcwd()})
+    try:
+        yield
+    finally:
+        if stack.runs(name):
+            await stack.kill(name)
+
+
+@asynccontextmanager
+async def nexus_endpoint(temporal: Client, queue: str) -> AsyncIterator[str]:
+    """Yield the name of an endpoint that leads to this task queue."""
+    name = f"sessions-{uuid4().hex[:8]}"
+    target = EndpointTarget(
+        worker=EndpointTarget.Worker(namespace=temporal.namespace, task_queue=queue)
+    )
+    made = await temporal.operator_service.create_nexus_endpoint(
+        CreateNexusEndpointRequest(spec=EndpointSpec(name=name, target=target))
+    )
+    try:
+        yield name
+    finally:
+        await temporal.operator_service.delete_nexus_endpoint(
+            DeleteNexusEndpointRequest(id=made.endpoint.id, version=made.endpoint.version)
+        )
+
+
+async def until_sent(sandbox: SandboxClient, saga: str, operation: str) -> None:
+    """Return when a request of that saga has reached the operation."""
+
+    async def is_sent() -> bool:
+        return any(one["operation"] == operation for one in await sandbox.requests(saga))
+
+    await eventually(is_sent)
 
 
 async def card_of(client: MissionClient, saga: str, tool: str) -> ConfirmationCard:
@@ -56,18 +107,23 @@ def saga_of(card: ConfirmationCard) -> str:
 
 @asynccontextmanager
 async def all_approved(client: MissionClient, saga: str) -> AsyncIterator[list[ConfirmationCard]]:
-    """Approve every card of the sagas of that name meanwhile; the list has them."""
+    """Approve every card of the sagas of that name meanwhile; the list has them.
+
+    It rests as long as a look took: on a busy machine the workers have to get on with their work.
+    """
     asked: list[ConfirmationCard] = []
     seen: set[str] = set()
+    clock = asyncio.get_running_loop().time
 
     async def approve() -> None:
         while True:
+            began = clock()
             for card in await client.confirmations():
                 if card.confirmation_id.startswith(f"{saga}-") and card.confirmation_id not in seen:
                     seen.add(card.confirmation_id)
                     asked.append(card)
                     await client.approve(card.confirmation_id, card.digest, approver=APPROVER)
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(max(0.1, clock() - began))
 
     approving = asyncio.create_task(approve())
     try:

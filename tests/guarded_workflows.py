@@ -164,3 +164,21 @@ class Beginner:
         except NexusOperationError as failed:
             return str(failed.cause)
         return ""
+
+
+@workflow.defn
+class Sender:
+    """Sends messages to a Nexus service as they are, one after another."""
+
+    @workflow.run
+    async def run(self, endpoint: str, messages: list[list[Any]]) -> list[Any]:
+        """Return the answers; ids in later messages are those of the answers before."""
+        sessions = workflow.create_nexus_client(service="OrchestratorSessions", endpoint=endpoint)
+        answers: list[Any] = []
+        ids: dict[str, Any] = {}
+        for operation, message in messages:
+            sent = {**message, **{name: ids[name] for name in message.keys() & ids.keys()}}
+            answer = await sessions.execute_operation(operation, sent, output_type=dict)
+            ids |= {name: answer[name] for name in ("session_id", "call_id") if name in answer}
+            answers.append(answer)
+        return answers

@@ -19,6 +19,8 @@ class SeenSpan:
 
     name: str
     service: str
+    scope: str
+    """The library that made it."""
     trace_id: str
     span_id: str
     parent_id: str
@@ -90,11 +92,14 @@ class OtlpReceiver:
     def _take_spans(self, request: ExportTraceServiceRequest) -> None:
         for group in request.resource_spans:
             service = str(_attributes(group.resource.attributes)["service.name"])
-            for span in (span for scope in group.scope_spans for span in scope.spans):
+            for scope, span in (
+                (one.scope.name, s) for one in group.scope_spans for s in one.spans
+            ):
                 self.spans.append(
                     SeenSpan(
                         name=span.name,
                         service=service,
+                        scope=scope,
                         trace_id=span.trace_id.hex(),
                         span_id=span.span_id.hex(),
                         parent_id=span.parent_span_id.hex(),

@@ -1,4 +1,4 @@
-"""Obtain the decision on a call: a standing approval, or people asked as the policy says."""
+"""Obtain the decision on a call: a standing approval, a person's rule, or people who are asked."""
 
 from temporalio import workflow
 
@@ -6,24 +6,23 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, Fate
     from orchestrator.confirmation.deciders import as_named
     from orchestrator.confirmation.models import (
-        PAST,
         Amend,
         Approve,
         ConfirmationCard,
         Decision,
         DecisionReceipt,
-        DecisionRecord,
         Grant,
         Reject,
         Respond,
         Verdict,
+        expiry_of,
         record_of,
     )
     from orchestrator.core.errors import ConfirmationError, PiiMissing
-    from orchestrator.messages import names
     from orchestrator.messages.leg import LegStatus, OpenCard
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from orchestrator.workflows import calls
+    from orchestrator.workflows.again_rules import SameAgainRules
     from orchestrator.workflows.confirmation import gate_of
     from orchestrator.workflows.failures import LegLost, refuse
     from orchestrator.workflows.progress import Progress
@@ -36,13 +35,17 @@ class NotConfirmed(LegLost):
 class Approvals:
     """Obtains the decision on one call at a time, and accepts decisions from people."""
 
-    def __init__(self, progress: Progress) -> None:
-        """Take the leg that makes the calls; decisions of the previous run stay valid."""
+    def __init__(self, progress: Progress, rules: SameAgainRules | None = None) -> None:
+        """Take the leg that makes the calls; decisions of the previous run stay valid.
+
+        Args:
+            progress: of the leg.
+            rules: of its mission, for later calls; None: approvals make no rules here.
+        """
         self._progress = progress
+        self._rules = rules or SameAgainRules((), lambda: None)
         self._policy = progress.leg.policy.confirmation
-        self.gate = gate_of(
-            progress.state.decisions, on_reminder=self._remind, on_change=self._keep
-        )
+        self.gate = gate_of(progress.state.decisions, on_change=self._keep)
         self._call: PreparedCall | None = None
         self._reason = ""
         self._meanings: tuple[str, ...] = ()
@@ -81,7 +84,7 @@ class Approvals:
             return verdict, self._asked_about()
         self._reason = reason
         self._call, self._meanings, self._amended_inputs = call, (call.meaning,), ()
-        if (standing := self._standing(call)) is not None:
+        if (standing := self._standing(call) or self._by_rule(call)) is not None:
             return standing, call
         verdict = await self._by_people(call)
         self._note(verdict)
@@ -137,6 +140,27 @@ class Approvals:
             opened_at=call.card.opened_at,
         )
 
+    def _by_rule(self, call: PreparedCall) -> Grant | None:
+        """Return the grant of a rule that a person made with an earlier approval, recorded."""
+        now = workflow.now()
+        grant = self._rules.grant_for(call, now)
+        if grant is None or grant.again is None or call.card is None:
+            return None
+        rule = grant.again
+        by_rule = Approve(
+            confirmation_id=grant.confirmation_id,
+            digest=grant.digest,
+            approver=rule.approver,
+            issuer=rule.issuer,
+        )
+        record = record_of(by_rule, call.card, now).model_copy(update={"rule": rule.rule_id})
+        self._progress.remember(record)
+        return grant
+
+    def stands(self, grant: Grant | None) -> bool:
+        """Return False if a grant is by a rule that was revoked, or has ended, meanwhile."""
+        return self._rules.stands(grant, workflow.now())
+
     async def _by_people(self, call: PreparedCall) -> Grant | Verdict:
         first = 1 if self.resumed is None else self.resumed.card.round
         for asked in range(first, self._policy.rounds + 1):
@@ -161,15 +185,7 @@ class Approvals:
         verdict = await self.gate.wait(self._policy.reminders)
         self._progress.show(LegStatus.RUNNING)
         if verdict is None:
-            self._progress.remember(
-                DecisionRecord(
-                    confirmation_id=card.confirmation_id,
-                    kind="expired",
-                    approver="",
-                    at=workflow.now(),
-                    digest=card.digest,
-                )
-            )
+            self._progress.remember(expiry_of(card, workflow.now()))
         return verdict
 
     async def _again(self, asked: int) -> PreparedCall:
@@ -202,24 +218,32 @@ class Approvals:
 
     # -- decisions --------------------------------------------------------------------------------
 
+    def check(self, decision: Decision) -> None:
+        """Refuse a decision that is not on the open card, or would make one rule too many.
+
+        Raises:
+            ApplicationError: as `ConfirmationGate.check`.
+        """
+        self.gate.check(decision)
+        self._rules.check(decision)
+
     async def take(self, decision: Decision) -> DecisionReceipt:
-        """Apply a decision that the gate's `check` accepted."""
+        """Apply a decision that `check` accepted."""
         await self.gate.is_open(decision.confirmation_id)
         amended = await self._amended(decision) if isinstance(decision, Amend) else None
+        call, decided = self._call, self.gate.card
         record = self.gate.decide(decision, workflow.now())
         self._progress.remember(record)
+        if isinstance(decision, Approve) and decided is not None and call is not None:
+            named = as_named(decision, call.approval_keys)
+            if isinstance(named, Approve):
+                self._rules.make(named, decided, call, record.at)
         if amended is not None and amended.card is not None:
             self._call = amended
             self._meanings += (amended.meaning,)
             self._amended_inputs = _with_names(self._amended_inputs, decision)
             self.gate.open(amended.card, amended.approval_keys)
-        card = self.gate.card
-        return DecisionReceipt(
-            confirmation_id=decision.confirmation_id,
-            accepted=PAST[decision.kind],
-            at=record.at,
-            card=card,
-        )
+        return self.gate.receipt(decision, record.at)
 
     async def _amended(self, amend: Amend) -> PreparedCall:
         """Return the call with the amendment applied.
@@ -250,16 +274,6 @@ class Approvals:
             problem = "it was amended while this amendment was being checked"
             raise refuse(ConfirmationError(amend.confirmation_id, problem, code="CardDecided"))
         return prepared
-
-    def _remind(self) -> None:
-        """Remind people of an open card: in the Temporal UI, the log and a metric."""
-        card = self.gate.card
-        if card is None:
-            return
-        workflow.logger.warning("confirmation %s still waits", card.confirmation_id)
-        workflow.metric_meter().create_counter(
-            names.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
-        ).add(1, {"card_type": card.card_type})
 
 
 def fate_of(verdict: Grant | Verdict) -> tuple[Fate, str]:

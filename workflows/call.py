@@ -57,7 +57,7 @@ class Caller:
         """
         acting = self._progress.state.acting
         if acting is not None and acting.sent is not None:
-            await self._overcharges.settle(acting.sent)
+            await self._continue(wanted, acting.sent)
             return
         if not self._is_resumed:
             await self._limits.check_call()
@@ -84,8 +84,8 @@ class Caller:
                     self._progress.act_further(done=(*self._done(), part))
             return
         if acting is not None and acting.sent is not None:
-            await self._overcharges.settle(acting.sent)
             part = self._progress.state.part
+            await self._continue(wanted[part], acting.sent)
             self._progress.act_further(done=(*acting.done, part), sent=None)
         if acting is None or not (acting.done or acting.parts):
             await self._read_first(wanted)
@@ -103,9 +103,9 @@ class Caller:
             if _asks_nobody(one) and (not reads or await self._has_call_left()):
                 self._progress.count_call(wanted[part].tool, part)
                 reads[part] = one
-        await read_at_once(reads, self._progress)
-        left = {part: one for part, one in parts.items() if part not in reads}
-        self._progress.act_further(done=tuple(reads), parts=left)
+        done = await read_at_once(reads, self._progress)
+        left = {part: one for part, one in parts.items() if part not in done}
+        self._progress.act_further(done=done, parts=left)
 
     def _done(self) -> tuple[int, ...]:
         """Return the parts of the step that this run or a previous run has carried out."""
@@ -171,7 +171,18 @@ class Caller:
             raise
         # A leg that is cancelled meanwhile, and repaired, goes on after this call.
         self._progress.act_further(sent=permitted)
-        outcome = await send(permitted, self._progress)
+        await self._send(wanted, permitted)
+
+    async def _continue(self, wanted: CallTool, sent: PreparedCall) -> None:
+        """Continue a call that a previous run sent, whose end a person decides on."""
+        acting = self._progress.state.acting
+        if acting is not None and acting.wanted is not None:
+            await self._send(wanted, sent)
+        else:
+            await self._overcharges.settle(sent)
+
+    async def _send(self, wanted: CallTool, permitted: PreparedCall) -> None:
+        outcome = await send(permitted, self._progress, self._questions)
         self._asked.settle(permitted, outcome)
         why = outcome.reason or outcome.contract_breach
         self._progress.record(f"call {wanted.tool}", outcome.kind, why, at=outcome.answered_at)
@@ -212,12 +223,15 @@ class Caller:
             CallRefused: the call may not be made.
             NotConfirmed: nobody decided in time.
         """
-        permitted = await self._confirmed(prepared, reason)
-        budget, leg = self._progress.budget, self._progress.leg
-        refusal = await budget.once_free(leg, permitted)
-        if refusal is not None:
-            raise CallRefused(refusal)
-        return permitted
+        while True:
+            permitted = await self._confirmed(prepared, reason)
+            budget, leg = self._progress.budget, self._progress.leg
+            refusal = await budget.once_free(leg, permitted)
+            if refusal is not None:
+                raise CallRefused(refusal)
+            grant = permitted.call.grant if permitted.call is not None else None
+            if self._approvals.stands(grant):
+                return permitted
 
     async def _confirmed(self, prepared: PreparedCall, reason: str) -> PreparedCall:
         if prepared.card is None:

@@ -1,6 +1,6 @@
-"""Call activities from workflows: one typed function each, with timeouts and retry policy."""
+"""Call the activities of missions and sagas: one typed function each, with timeouts and retries."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final, TypeVar, Unpack
 
 from temporalio import workflow
@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Spend
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
     from orchestrator.core.errors import ToolNotFound
-    from orchestrator.core.record import JsonObject, Record
+    from orchestrator.core.record import JsonObject, Record, shared_fields
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import MOST_WORKERS, ModelCheck
@@ -21,24 +21,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
     from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
-    from orchestrator.messages.plan_preview import (
-        PlanInput,
-        PlanPreview,
-        PlanReview,
-        PlanReviewInput,
-    )
     from orchestrator.messages.rollback import (
-        CollectLedgerInput,
-        CollectLedgerOutput,
         CompensateInput,
-        ConcludeInput,
-        ConcludeOutput,
-        FindStrandedInput,
-        FindStrandedOutput,
-        ReadRollbackInput,
-        ReadRollbackOutput,
-        RecoverInput,
-        Recovery,
     )
     from orchestrator.messages.step import (
         DiscoverInput,
@@ -55,8 +39,8 @@ with workflow.unsafe.imports_passed_through():
         PrepareInput,
         ToolCall,
     )
-    from orchestrator.planning.models import StepContext
-    from orchestrator.saga.ledger import Ledger, Obligation
+    from orchestrator.planning.models import NO_TERMS, StepContext
+    from orchestrator.saga.obligation import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, OutcomeKind, ToolOutcome
     from orchestrator.saga.own_cancels import cancellable
     from orchestrator.workflows import running, ui
@@ -64,49 +48,18 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.leg_view import effects_of_leg
     from orchestrator.workflows.missing_state import (
         Postponed,
-        local_then_remote,
         missing_state_for_call,
-        retry_until_available,
         why_of,
     )
     from orchestrator.workflows.payload_refs import of_observations
     from orchestrator.workflows.progress import Progress
-    from orchestrator.workflows.scope import task_queue
 
 T = TypeVar("T")
 
 
-_HEARTBEAT = timedelta(seconds=3.5)
-"""Heartbeat timeout: after it, the worker is taken for dead and another worker takes over.
-
-A worker sends a heartbeat each second.
-"""
-_COLLECTED: Final = 8
-"""Attempts to read a ledger, over half a minute, before its rollback shows that it cannot begin."""
-_RETRY = RetryPolicy(
-    initial_interval=timedelta(milliseconds=200),
-    maximum_interval=timedelta(seconds=10),
-    maximum_attempts=12,
-)
-_LOCAL: Final[running.Limits] = {
-    "start_to_close_timeout": timedelta(seconds=15),
-    "retry_policy": _RETRY,
-}
-"""For work inside a worker, without a provider.
-
-The limits are generous, and short enough that a dead worker is noticed soon.
-"""
-_PLANNER: Final[running.Limits] = {
-    "start_to_close_timeout": timedelta(seconds=120),
-    "heartbeat_timeout": _HEARTBEAT,
-    "retry_policy": _RETRY,
-}
-"""For planners: a model may need minutes."""
-_SPLITTING: Final[running.Limits] = {**_PLANNER, "start_to_close_timeout": timedelta(minutes=15)}
-"""For splitting a goal: a model is asked up to three times."""
 _THINKING: Final[running.Limits] = {
     "start_to_close_timeout": timedelta(minutes=10),
-    "heartbeat_timeout": _HEARTBEAT,
+    "heartbeat_timeout": running.HEARTBEAT,
     "retry_policy": RetryPolicy(
         initial_interval=timedelta(milliseconds=500),
         maximum_interval=timedelta(seconds=10),
@@ -118,17 +71,13 @@ _ELSEWHERE: Final = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_attempts=MOST_WORKERS
 )
 """Retries on other workers after one worker was missing something."""
-_AS_OFTEN_AS_IT_TAKES: Final = RetryPolicy(
-    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
-)
-_SERVER_TIMEOUT = timedelta(seconds=30)
-"""For requests to the Temporal server."""
 
 
-async def pin_catalog(*, here: bool = False) -> CatalogPin:
+async def pin_catalog() -> CatalogPin:
     """Return the catalog of the worker that answers; the mission uses this catalog to its end."""
-    run = running.run_locally if here else running.run
-    return await run(names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **_LOCAL)
+    return await running.run_locally(
+        names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **running.LOCAL
+    )
 
 
 async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
@@ -138,27 +87,9 @@ async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
         mission: the mission whose goal is split.
         here: True if splitting takes no model, and can run as a local activity.
     """
-    if here:
-        return await running.run_locally(
-            names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_SPLITTING
-        )
-    return await running.run(
-        names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_SPLITTING
-    )
-
-
-async def preview_plan(wanted: PlanInput) -> PlanPreview:
-    """Return a preview of a mission without running it; a client waits for the answer."""
-    return await running.once(
-        names.PREVIEW_PLAN, wanted, gives=PlanPreview, summary=ui.PREVIEW_PLAN, **_SPLITTING
-    )
-
-
-async def review_plan(wanted: PlanReviewInput) -> PlanReview:
-    """Return the card of a mission's plan; given a grant, check the approval."""
-    summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
-    return await running.run(
-        names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **_PLANNER
+    run = running.run_locally if here else running.run
+    return await run(
+        names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **running.SPLITTING
     )
 
 
@@ -166,7 +97,7 @@ async def plan_hand_over(wanted: HandOverInput) -> HandOverPlan:
     """Return the leg for a handed-over part of another leg, by the worker's profiles."""
     summary = ui.summary(ui.PLAN_HAND_OVER, agent=wanted.asked.agent, goal=wanted.asked.goal)
     return await running.run(
-        names.PLAN_HAND_OVER, wanted, gives=HandOverPlan, summary=summary, **_LOCAL
+        names.PLAN_HAND_OVER, wanted, gives=HandOverPlan, summary=summary, **running.LOCAL
     )
 
 
@@ -242,7 +173,7 @@ async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
     wanted = DiscoverInput(query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall)
     summary = ui.summary(ui.DISCOVER_TOOLS, query=query)
     found = await running.run(
-        names.DISCOVER_TOOLS, wanted, gives=DiscoverOutput, summary=summary, **_LOCAL
+        names.DISCOVER_TOOLS, wanted, gives=DiscoverOutput, summary=summary, **running.LOCAL
     )
     return found.tools
 
@@ -250,7 +181,7 @@ async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
 async def offer_tools(wanted: OfferInput) -> tuple[OfferedTool, ...]:
     """Return the tools to offer to an agent outside this project."""
     offered = await running.run_locally(
-        names.OFFER_TOOLS, wanted, gives=OfferOutput, summary=ui.OFFER_TOOLS, **_LOCAL
+        names.OFFER_TOOLS, wanted, gives=OfferOutput, summary=ui.OFFER_TOOLS, **running.LOCAL
     )
     return offered.tools
 
@@ -278,37 +209,27 @@ async def prepare_call(
         before: the previous card of this same call, amended or expired a moment ago.
         changed_by_people: the arguments that a person amended.
     """
-    wanted = _wanted(
-        progress,
-        tool,
-        arguments,
-        ledger=cancellable(progress.mission_ledger()),
-        asked=asked,
-        decided_by_people=decided_by_people,
-        reason=reason,
-        before=before,
-        changed_by_people=changed_by_people,
+    state = progress.state
+    earlier = state.asked if before is None else (*state.asked, before)
+    wanted = _wanted(progress, tool, arguments).model_copy(
+        update={
+            "ledger": cancellable(progress.mission_ledger()),
+            "round": asked,
+            "decided_by_people": decided_by_people,
+            "reason": reason,
+            "asked": last_asked(earlier),
+            "changed_by_people": changed_by_people,
+        }
     )
     return await _prepared(
         progress, names.PREPARE_CALL, wanted, ui.summary(ui.PREPARE_CALL, tool=tool)
     )
 
 
-def _wanted(
-    progress: Progress,
-    tool: str,
-    arguments: JsonObject,
-    *,
-    ledger: Ledger | None = None,
-    asked: int = 1,
-    decided_by_people: bool = False,
-    reason: str = "",
-    before: AskedCall | None = None,
-    changed_by_people: tuple[str, ...] = (),
-) -> PrepareInput:
-    """Return the input for preparing a call of a leg's step; a cancel needs the ledger."""
+def _wanted(progress: Progress, tool: str, arguments: JsonObject) -> PrepareInput:
+    """Return the input for preparing a call of a leg's step, apart from the ledger for a cancel."""
     leg, state = progress.leg, progress.state
-    earlier = state.asked if before is None else (*state.asked, before)
+    written = progress.written_call
     return PrepareInput(
         **leg.call_of(tool).ref,
         arguments=arguments,
@@ -317,13 +238,11 @@ def _wanted(
         policy=leg.policy,
         requester=leg.requester,
         now=workflow.now(),
-        round=asked,
         brought=leg.brought,
-        decided_by_people=decided_by_people,
         facts=leg.facts,
         goal=leg.mission_goal,
         clause=leg.leg.goal,
-        reason=reason,
+        call_terms=written.call_terms if written is not None else NO_TERMS,
         said_at=None if leg.leg.is_planned_by_rules else leg.started_at,
         given={**leg.inputs, **state.answers},
         orders=leg.leg.orders,
@@ -332,12 +251,10 @@ def _wanted(
         read_only=leg.read_only,
         most_each=leg.leg.agent.max_items,
         budget_left=progress.budget_left,
-        asked=last_asked(earlier),
+        asked=last_asked(state.asked),
         proposals=unsuccessful_in_a_row(state.asked) + 1,
-        changed_by_people=changed_by_people,
         budget=leg.budget,
         spent=progress.taken,
-        ledger=ledger or Ledger(),
     )
 
 
@@ -357,7 +274,7 @@ async def observe_call(wanted: ObserveInput) -> ObservedCall:
             summary=ui.summary(ui.OBSERVE_CALL, tool=wanted.tool),
             start_to_close_timeout=call_limits.longest_attempt(timeout),
             schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
-            heartbeat_timeout=_HEARTBEAT,
+            heartbeat_timeout=running.HEARTBEAT,
             retry_policy=RetryPolicy(
                 initial_interval=call_limits.FIRST_PAUSE,
                 maximum_interval=call_limits.LONGEST_PAUSE,
@@ -387,25 +304,17 @@ async def prepare_overcharge(
     leg = progress.leg
     others = leg.state.ledger.without(obligation.obligation_id)
     spent = Spend.total([others.spent, others.set_aside])
+    call = _wanted(progress, obligation.tool, obligation.arguments)
     wanted = OverchargeInput(
-        **leg.call_of(obligation.tool).ref,
-        arguments=obligation.arguments,
-        agent=leg.leg.agent.wall,
-        policy=leg.policy,
-        requester=leg.requester,
-        now=workflow.now(),
-        round=asked,
-        observations=leg.state.observations[:-1],
-        facts=leg.facts,
-        goal=leg.mission_goal,
-        clause=leg.leg.goal,
-        orders=leg.leg.orders,
-        covered=leg.covered,
-        read_only=leg.read_only,
-        budget=leg.budget,
-        budget_left=progress.budget.left(leg.leg.leg_id, spent),
-        spent=spent,
+        **shared_fields(call, PrepareInput),
         obligation=obligation,
+    ).model_copy(
+        update={
+            "observations": call.observations[:-1],
+            "round": asked,
+            "budget_left": progress.budget.left(leg.leg.leg_id, spent),
+            "spent": spent,
+        }
     )
     summary = ui.summary(ui.PREPARE_OVERCHARGE, tool=obligation.tool)
     return await _prepared(progress, names.PREPARE_OVERCHARGE, wanted, summary)
@@ -421,7 +330,7 @@ async def _prepared(
             wanted, of_mission=wanted.mission_id, past=progress.state.past
         )
     return await _from_store(
-        progress, activity, message, gives=PreparedCall, summary=summary, here=here, **_LOCAL
+        progress, activity, message, gives=PreparedCall, summary=summary, here=here, **running.LOCAL
     )
 
 
@@ -440,18 +349,17 @@ async def _from_store(
 
     An unavailable disk is no failure of the leg: the leg waits, shows why, and can be cancelled.
     """
-    is_here = here and task_queue() in (None, workflow.info().task_queue)
-
-    async def elsewhere() -> T:
-        return await running.once(activity, message, gives=gives, summary=summary, **limits)
-
-    async def in_task() -> T:
-        return await running.in_task(activity, message, gives=gives, summary=summary)
-
+    run = running.run_locally if here else running.run
     while True:
-        attempt = local_then_remote(in_task, elsewhere) if is_here else elsewhere
         try:
-            answer = await retry_until_available(attempt, except_for=of_observations)
+            answer = await run(
+                activity,
+                message,
+                gives=gives,
+                summary=summary,
+                except_for=of_observations,
+                **limits,
+            )
         except ActivityError as error:
             if not of_observations(error):
                 if not isinstance(error.cause, ApplicationError):
@@ -462,7 +370,7 @@ async def _from_store(
             progress.stall(why_of(error))
             await _read_kept(reads or message)
             # Other workers may have the payload by now, and this worker may still not.
-            is_here = False
+            run = running.run
             progress.stall("")
         else:
             return answer
@@ -503,7 +411,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
             summary=_invocation(call),
             start_to_close_timeout=call_limits.longest_attempt(timeout),
             schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
-            heartbeat_timeout=_HEARTBEAT,
+            heartbeat_timeout=running.HEARTBEAT,
             retry_policy=RetryPolicy(
                 initial_interval=call_limits.FIRST_PAUSE,
                 maximum_interval=call_limits.LONGEST_PAUSE,
@@ -520,88 +428,11 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
 
 
 def _invocation(call: ToolCall) -> str:
-    """Return the summary of a call: its tool, and who approved it."""
+    """Return the summary of a call: its step and tool, and who approved it."""
+    tool = f"{call.step_id}: {call.tool}" if call.step_id else call.tool
     if call.grant is None:
-        return ui.summary(ui.INVOKE_TOOL, tool=call.tool)
-    return ui.summary(ui.INVOKE_APPROVED, tool=call.tool, approver=call.grant.approver)
-
-
-async def collect_ledger(wanted: CollectLedgerInput) -> CollectLedgerOutput:
-    """Return the ledger of a mission that is over or waits for its rollback.
-
-    Raises:
-        ActivityError: the ledger could not be read for half a minute.
-    """
-    return await running.run(
-        names.COLLECT_LEDGER,
-        wanted,
-        gives=CollectLedgerOutput,
-        summary=ui.COLLECT_LEDGER,
-        start_to_close_timeout=timedelta(seconds=60),
-        heartbeat_timeout=_HEARTBEAT,
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=200),
-            maximum_interval=timedelta(seconds=10),
-            maximum_attempts=_COLLECTED,
-        ),
-    )
-
-
-async def conclude_mission(mission_id: str, ledger: Ledger, *, is_saga: bool = False) -> Ledger:
-    """Note in the store that a mission's effects stand; return those it forgot in a reset."""
-    try:
-        concluded = await running.run_locally(
-            names.CONCLUDE_MISSION,
-            _concluded(mission_id, ledger, is_saga=is_saga),
-            gives=ConcludeOutput,
-            summary=ui.CONCLUDE_MISSION,
-            **_LOCAL,
-        )
-    except ActivityError as error:
-        if is_saga:  # no sweep looks for a saga that had ended well before a reset
-            return await conclude_saga(mission_id, ledger)
-        # The sweep finds that the mission has ended, and notes it then.
-        workflow.logger.warning("that the mission ended is not noted: %s", first_words(error))
-        return Ledger()
-    return concluded.abandoned
-
-
-async def conclude_saga(mission_id: str, ledger: Ledger) -> Ledger:
-    """Note in the store that a saga's effects stand; only this note prevents a sweep's rollback.
-
-    Returns:
-        The effects that a reset made the saga forget, which are to be rolled back.
-    """
-    concluded = await running.run_locally(
-        names.CONCLUDE_MISSION,
-        _concluded(mission_id, ledger, is_saga=True),
-        gives=ConcludeOutput,
-        summary=ui.CONCLUDE_MISSION,
-        start_to_close_timeout=_LOCAL["start_to_close_timeout"],
-        retry_policy=_AS_OFTEN_AS_IT_TAKES,
-    )
-    return concluded.abandoned
-
-
-def _concluded(mission_id: str, ledger: Ledger, *, is_saga: bool = False) -> ConcludeInput:
-    origin = workflow.info().first_execution_run_id
-    return ConcludeInput(
-        mission_id=mission_id, origin=origin, is_saga=is_saga, known=ledger.call_ids
-    )
-
-
-async def read_rollback(mission_id: str) -> ReadRollbackOutput:
-    """Return the server's record of the mission's rollback."""
-    return await running.run(
-        names.READ_ROLLBACK,
-        ReadRollbackInput(mission_id=mission_id),
-        gives=ReadRollbackOutput,
-        summary=ui.READ_ROLLBACK,
-        start_to_close_timeout=_SERVER_TIMEOUT,
-        heartbeat_timeout=_HEARTBEAT,
-        # The mission cannot conclude without this record.
-        retry_policy=_AS_OFTEN_AS_IT_TAKES,
-    )
+        return ui.summary(ui.INVOKE_TOOL, tool=tool)
+    return ui.summary(ui.INVOKE_APPROVED, tool=tool, approver=call.grant.approver)
 
 
 async def compensate(obligation: Obligation, *, on_any_worker: bool = False) -> CompensationOutcome:
@@ -630,36 +461,7 @@ async def compensate(obligation: Obligation, *, on_any_worker: bool = False) -> 
         queue=obligation.task_queue,
         start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout
         + call_limits.WIRE_MARGIN,
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=running.HEARTBEAT,
         # The rollback counts the attempts, where they can be read and replayed.
         retry_policy=_ELSEWHERE if on_any_worker else RetryPolicy(maximum_attempts=1),
-    )
-
-
-async def find_stranded(closed_after: datetime | None, page_token: str) -> FindStrandedOutput:
-    """Return one page of missions that were stopped from outside, or whose rollback was lost."""
-    return await running.run(
-        names.FIND_STRANDED,
-        FindStrandedInput(closed_after=closed_after, page_token=page_token),
-        gives=FindStrandedOutput,
-        summary=ui.FIND_STRANDED,
-        start_to_close_timeout=_SERVER_TIMEOUT,
-        retry_policy=_RETRY,
-    )
-
-
-async def recover_mission(mission_id: str) -> Recovery:
-    """Start the rollback of one mission that was stopped, if it needs one.
-
-    Raises:
-        ActivityError: the mission could not be examined, for instance because no worker knows it.
-    """
-    return await running.run(
-        names.RECOVER_MISSION,
-        RecoverInput(mission_id=mission_id),
-        gives=Recovery,
-        summary=ui.summary(ui.RECOVER_MISSION, mission_id=mission_id),
-        start_to_close_timeout=_SERVER_TIMEOUT,
-        heartbeat_timeout=_HEARTBEAT,
-        retry_policy=RetryPolicy(maximum_attempts=3),
     )

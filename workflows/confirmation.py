@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.catalog.card_types import OVERCHARGE, PLAN
     from orchestrator.confirmation.deciders import as_named, check_decider
     from orchestrator.confirmation.models import (
         PAST,
@@ -16,6 +17,7 @@ with workflow.unsafe.imports_passed_through():
         Approve,
         ConfirmationCard,
         Decision,
+        DecisionReceipt,
         DecisionRecord,
         Grant,
         Reject,
@@ -24,10 +26,11 @@ with workflow.unsafe.imports_passed_through():
         grant_of,
         record_of,
     )
+    from orchestrator.confirmation.same_again import refusal_of_rule
     from orchestrator.confirmation.signatures import PublicKeys
     from orchestrator.core.errors import CardUnknown, ConfirmationError
+    from orchestrator.core.pii import bare_personal, handle_for
     from orchestrator.workflows import logs, ui
-    from orchestrator.workflows.amendments import check_amendment
     from orchestrator.workflows.failures import refuse
     from orchestrator.workflows.waiting import Pending, until, wait_with_timers
 
@@ -67,15 +70,15 @@ class ConfirmationGate:
         self,
         closed: Mapping[str, str],
         *,
-        on_reminder: Callable[[], None],
         on_change: Callable[[], None] = lambda: None,
+        on_reminder: Callable[[], None] = lambda: None,
     ) -> None:
         """Make a gate with no card open.
 
         Args:
             closed: confirmation id to outcome, for the cards that are closed already.
-            on_reminder: called after a reminder was counted.
-            on_change: called after a card was opened, approved by somebody, or closed.
+            on_change: called after a card was opened, reminded of, approved by somebody, or closed.
+            on_reminder: called after a reminder.
         """
         self._open: _Open | None = None
         self._closed = dict(closed)
@@ -134,7 +137,8 @@ class ConfirmationGate:
 
         Raises:
             ApplicationError: typed CardUnknown, CardDecided, CardExpired, SignatureRefused,
-                ApproverRefused, AmendmentInvalid, PersonalValueSent or DigestMismatch.
+                ApproverRefused, AmendmentInvalid, PersonalValueSent, DigestMismatch or
+                SameAgainRefused.
         """
         wanted = decision.confirmation_id
         shown = self.decidable(wanted)
@@ -154,6 +158,16 @@ class ConfirmationGate:
                     code="DigestMismatch",
                 )
             )
+        if isinstance(decision, Approve) and decision.again is not None:
+            problem = refusal_of_rule(
+                decision.again,
+                card.again,
+                arguments=card.arguments,
+                tool=card.tool,
+                at=workflow.now(),
+            )
+            if problem is not None:
+                raise refuse(ConfirmationError(wanted, problem, code="SameAgainRefused"))
 
     def decidable(self, wanted: str) -> _Open:
         """Return the card of this id if it is open for a decision.
@@ -215,6 +229,15 @@ class ConfirmationGate:
         self._on_change()
         return record_of(named, shown.card, at)
 
+    def receipt(self, decision: Decision, at: datetime) -> DecisionReceipt:
+        """Return the receipt of a decision that was applied, with the card that is open now."""
+        return DecisionReceipt(
+            confirmation_id=decision.confirmation_id,
+            accepted=PAST[decision.kind],
+            at=at,
+            card=self.card,
+        )
+
     async def wait(self, reminders: Sequence[timedelta] = ()) -> Grant | Verdict | None:
         """Return the decision on the open card; None if nobody decided before it expired.
 
@@ -263,6 +286,7 @@ class ConfirmationGate:
         await workflow.sleep(after, summary=summary)
         if shown.end is None:
             shown.reminded = number
+            logs.card_reminded(shown.card)
             self._on_change()
             self._on_reminder()
 
@@ -282,12 +306,11 @@ class ConfirmationGate:
 def gate_of(
     decisions: Iterable[DecisionRecord],
     *,
-    on_reminder: Callable[[], None] = lambda: None,
     on_change: Callable[[], None] = lambda: None,
 ) -> ConfirmationGate:
     """Return a gate with these decided cards, and with no card open."""
     closed = {d.confirmation_id: d.kind for d in decisions if d.kind != "amended"}
-    return ConfirmationGate(closed, on_reminder=on_reminder, on_change=on_change)
+    return ConfirmationGate(closed, on_change=on_change)
 
 
 def _before(shown: _Open, reminders: Sequence[timedelta]) -> list[timedelta]:
@@ -295,3 +318,62 @@ def _before(shown: _Open, reminders: Sequence[timedelta]) -> list[timedelta]:
     ends = shown.card.expires_at
     left = None if ends is None else ends - shown.opened_at
     return [after for after in reminders if left is None or timedelta(0) < after < left]
+
+
+# -- amendments -----------------------------------------------------------------------------------
+
+
+def check_amendment(amend: Amend, card: ConfirmationCard) -> None:
+    """Refuse an input that the tool does not take, and a personal value where a handle belongs.
+
+    An activity checks the amended call, but after the history holds the amendment, for ever.
+
+    Raises:
+        ApplicationError: typed AmendmentInvalid or PersonalValueSent; neither quotes a value.
+    """
+    if card.card_type == OVERCHARGE:
+        problem = "what was done and charged cannot be amended: approve keeps it, reject cancels it"
+        raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
+    if card.card_type == PLAN:
+        problem = (
+            "a plan is not amended: say the whole goal otherwise (orchestrator confirm respond "
+            f"{amend.confirmation_id} --text ...)"
+        )
+        raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
+    _check_names(amend, card)
+    bare = bare_personal(amend.changes, card.personal)
+    if bare:
+        raise refuse(
+            ConfirmationError(
+                amend.confirmation_id,
+                f"{', '.join(bare)} is personal and must not be sent as it is; store it "
+                f"(orchestrator pii set {bare[0]}) and amend with {bare[0]}={handle_for(bare[0])}",
+                code="PersonalValueSent",
+            )
+        )
+
+
+def _check_names(amend: Amend, card: ConfirmationCard) -> None:
+    if card.inputs is not None:
+        strange = [name for name in amend.changes if name not in card.inputs]
+        if strange:
+            problem = f"{card.tool} takes no {', '.join(strange)}; it takes {_listed(card.inputs)}"
+            raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
+        return
+    for name in sorted(amend.changes.keys() - card.arguments.keys() - set(card.personal)):
+        with workflow.unsafe.imports_passed_through():  # loads phone number tables, rarely needed
+            from orchestrator.core.personal_look import personal_look
+        look = personal_look(amend.changes[name])
+        if look is not None:
+            raise refuse(
+                ConfirmationError(
+                    amend.confirmation_id,
+                    f"{name} is no declared input of {card.tool}, and its value looks like {look}: "
+                    "it would be kept in the open",
+                    code="PersonalValueSent",
+                )
+            )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "no input"

@@ -15,10 +15,12 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.plan_changes import (
         HandedOver,
         HandOverAsked,
+        HandOverInput,
         HandOverPlan,
         has_consequence,
     )
     from orchestrator.planning.models import MissionPlan
+    from orchestrator.workflows import calls
     from orchestrator.workflows.failures import LOST, first_words
 
 MOST_DEPTH: Final = 3
@@ -34,22 +36,22 @@ class HandOvers:
 
     def __init__(
         self,
+        mission_id: str,
         *,
         most: int,
-        plan: Callable[[HandOverAsked, str], Awaitable[HandOverPlan]],
         results: Callable[[], Mapping[str, LegResult]],
         handed: Mapping[str, str],
     ) -> None:
         """Take the settings that all hand-overs of the mission share.
 
         Args:
+            mission_id: of the mission.
             most: the greatest number of hand-overs.
-            plan: makes a leg of a hand-over, under the id of the new leg.
             results: of the legs that have ended, by leg id.
             handed: the hand-overs that previous runs made legs of.
         """
         self._most = most
-        self._plan = plan
+        self._mission_id = mission_id
         self._results = results
         self.legs = dict(handed)
         self.is_planning = 0
@@ -58,24 +60,34 @@ class HandOvers:
         """Hand-overs that are planned, and not yet legs of the mission's plan."""
 
     async def hand_over(
-        self, asked: HandOverAsked, plan: MissionPlan, *, approved: bool
+        self, asked: HandOverAsked, plan: MissionPlan, catalog_digest: str, *, approved: bool
     ) -> HandedOver:
         """Make a leg of a hand-over and wait for its end, or return the reason for a refusal.
 
         Args:
             asked: the request of the leg, under the id of its step.
             plan: the mission's current plan.
+            catalog_digest: of the mission's catalog.
             approved: True if somebody has approved exactly that plan.
         """
         leg_id = self.legs.get(asked.hand_over_id)
         if leg_id is None:
-            if refusal := _APPROVED if approved else self._refusal(asked, plan):
+            refusal = _APPROVED if approved else self._refusal(asked, plan)
+            if refusal and asked.gives is None:  # the goal of a workflow's step is in its plan
                 return _refused(asked, refusal)
             leg_id = f"h{len(self.legs) + 1}-{asked.leg_id}"[:64]
             self.legs[asked.hand_over_id] = leg_id
             self.is_planning += 1
             try:
-                planned = await self._plan(asked, leg_id)
+                planned = await calls.plan_hand_over(
+                    HandOverInput(
+                        mission_id=self._mission_id,
+                        asked=asked,
+                        asking=next(leg for leg in plan.legs if leg.leg_id == asked.leg_id),
+                        new_leg_id=leg_id,
+                        catalog_digest=catalog_digest,
+                    )
+                )
             except LOST as error:
                 if not isinstance(error, ActivityError) or is_cancelled_exception(error):
                     del self.legs[asked.hand_over_id]
@@ -97,6 +109,7 @@ class HandOvers:
             summary=result.summary,
             why=result.error or "",
             facts=result.facts,
+            outputs=result.outputs,
         )
 
     def _refusal(self, asked: HandOverAsked, plan: MissionPlan) -> str:

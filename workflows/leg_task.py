@@ -7,6 +7,7 @@ carries out a decision (with its open card or question), pauses for its model, o
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
@@ -14,7 +15,7 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import Acting, LegInput, LegResult, LegStatus
-    from orchestrator.messages.plan_changes import HandOverAsked
+    from orchestrator.messages.plan_changes import HandedOver, HandOverAsked
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import (
@@ -28,10 +29,12 @@ with workflow.unsafe.imports_passed_through():
         Finish,
         GiveUp,
         HandOver,
+        StepGoal,
     )
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import left_to_do
-    from orchestrator.workflows import calls
+    from orchestrator.workflows import calls, ui
+    from orchestrator.workflows.again_rules import SameAgainRules
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
     from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
@@ -59,6 +62,8 @@ class SharedByLegs:
     """Returns the ledgers of all legs, merged."""
     changed: Callable[[], None]
     """Publishes the mission's state again."""
+    rules: SameAgainRules
+    """Rules that people made with approvals, for later calls of any leg."""
     is_winding_down: Callable[[], bool]
     """True if no leg may begin a step, because the mission is about to continue as a new run."""
 
@@ -70,7 +75,7 @@ class Leg:
         """Take the leg's terms, and the state of the previous run, if there was one."""
         self._shared = shared
         self.progress = Progress(leg, shared.changed, shared.budget, shared.ledger)
-        self.approvals = Approvals(self.progress)
+        self.approvals = Approvals(self.progress, shared.rules)
         self.questions = Questions(self.progress)
         self.limits = LegLimits(self.progress, shared.limits)
         self.pauses = ModelPauses(self.progress)
@@ -192,7 +197,8 @@ class Leg:
                 self.progress.observe(wanted, outcome="refused", error=planned.refusal)
                 self.progress.record(f"call {wanted.tool}", "refused", planned.refusal)
             case CallTool() as wanted:
-                await self._caller.call(wanted, prepared)
+                waited = await self._until_due(wanted)
+                await self._caller.call(wanted, None if waited else prepared)
             case CallTools(calls=several):
                 await self._caller.call_all(several)
             case DiscoverTools(query=query):
@@ -201,11 +207,14 @@ class Leg:
                 await self.questions.ask(wanted)
             case HandOver() as wanted_of_another:
                 await self._hand_over(wanted_of_another)
+            case StepGoal() as goal:
+                await self._until_due(goal)
+                await self._reach_step_goal(goal)
             case Finish(summary=said) if planned.refusal is not None:
                 claimed = CallTool(tool=FINISH, arguments={"summary": said})
                 self.progress.observe(claimed, outcome="refused", error=planned.refusal)
                 self.progress.record(FINISH, "refused", planned.refusal)
-            case Finish(summary=summary, table=table, conditions=conditions):
+            case Finish(summary=summary, table=table, conditions=conditions, outputs=outputs):
                 self.progress.record(FINISH, "done")
                 self.progress.end(
                     LegStatus.SUCCEEDED,
@@ -215,9 +224,31 @@ class Leg:
                     unheld=planned.unheld,
                     follow_ups=planned.follow_ups,
                     conditions=conditions,
+                    outputs=outputs,
                 )
             case GiveUp(reason=reason):
                 self._give_up(reason)
+
+    async def _until_due(self, wanted: CallTool | StepGoal) -> bool:
+        """Wait as long as a written workflow wants before a call; return True if it wanted to.
+
+        A new run of the mission continues the wait.
+        """
+        if not wanted.after_s:
+            return False
+        acting = self.progress.state.acting
+        due = acting.due if acting is not None else None
+        if due is None:
+            due = workflow.now() + timedelta(seconds=wanted.after_s)
+            self.progress.act_further(due=due, prepared=None)
+        if (left := due - workflow.now()) > timedelta():
+            self.progress.record(f"wait before {wanted.step_id}", f"until {due:%Y-%m-%d %H:%M:%S}")
+            self._is_between_steps = True
+            try:
+                await workflow.sleep(left, summary=ui.summary(ui.UNTIL_DUE, step=wanted.step_id))
+            finally:
+                self._is_between_steps = False
+        return True
 
     def _drop(self, dropped: Sequence[Dropped]) -> None:
         """Report the dropped parts of an answer to the planner of a leg that continues."""
@@ -251,24 +282,49 @@ class Leg:
     async def _hand_over(self, wanted: HandOver) -> None:
         """Hand a part to another agent, and record its result for the next step."""
         leg = self.progress.leg
-        asked = HandOverAsked(
-            hand_over_id=leg.call_id,
-            leg_id=self.leg_id,
-            agent=wanted.agent,
-            goal=wanted.goal,
-            orders=left_to_do(leg.leg.orders, effects_of_leg(leg)),
+        answer, call = await self._handed_over(
+            HandOverAsked(
+                hand_over_id=leg.call_id,
+                leg_id=self.leg_id,
+                agent=wanted.agent,
+                goal=wanted.goal,
+                orders=left_to_do(leg.leg.orders, effects_of_leg(leg)),
+            )
         )
-        self._is_handing_over = True
-        answer = await self._shared.hand_over(asked)
-        self._is_handing_over = False
-        shown: JsonObject = {"agent": wanted.agent, "goal": wanted.goal, "leg": answer.leg_id}
-        call = CallTool(tool=HAND_OVER, arguments=shown)
         did = f"hand over to {wanted.agent}"
-        if answer.outcome == "ended":
-            self.progress.learn_facts(answer.leg_id, answer.facts)
         if answer.status is LegStatus.SUCCEEDED:
             self.progress.observe(call, outcome="handed_over", body={"summary": answer.summary})
             self.progress.record(did, "done")
             return
         self.progress.observe(call, outcome="refused", error=answer.why)
         self.progress.record(did, "refused", answer.why)
+
+    async def _reach_step_goal(self, goal: StepGoal) -> None:
+        """Have a leg reach the goal of a workflow's step; the step gives the leg's outputs."""
+        answer, call = await self._handed_over(
+            HandOverAsked(
+                hand_over_id=self.progress.leg.call_id,
+                leg_id=self.leg_id,
+                agent=goal.agent,
+                goal=goal.goal,
+                orders=goal.orders,
+                gives=goal.gives,
+                inputs=goal.inputs,
+            )
+        )
+        outcome = "handed_over" if answer.status is LegStatus.SUCCEEDED else "refused"
+        if answer.status is LegStatus.FAILED:
+            outcome = "rejected"  # it left no effect, so that the workflow may try it again
+        error = answer.why or None
+        self.progress.observe(call, outcome=outcome, error=error, body=answer.outputs)
+        self.progress.record("reach the goal", outcome.replace("_", " "), error)
+
+    async def _handed_over(self, asked: HandOverAsked) -> tuple[HandedOver, CallTool]:
+        """Have another leg do a part; return its answer, and the hand-over as a call."""
+        self._is_handing_over = True
+        answer = await self._shared.hand_over(asked)
+        self._is_handing_over = False
+        if answer.outcome == "ended":
+            self.progress.learn_facts(answer.leg_id, answer.facts)
+        shown: JsonObject = {"agent": asked.agent, "goal": asked.goal, "leg": answer.leg_id}
+        return answer, CallTool(tool=HAND_OVER, arguments=shown)

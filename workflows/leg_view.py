@@ -12,10 +12,11 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.call_ref import step_label
     from orchestrator.core.limits import Allowance, left_of_limits
     from orchestrator.core.pii import as_written
+    from orchestrator.core.record import shared_fields
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegInput, LegResult, LegState, LegWaiting
+    from orchestrator.messages.leg import LegAccount, LegInput, LegResult, LegState, LegWaiting
     from orchestrator.planning.models import AgentProfile, Fact, StepContext
-    from orchestrator.saga.ledger import ObligationState
+    from orchestrator.saga.obligation import ObligationState
     from orchestrator.saga.orders import Effect, effects_of, unserved
 
 
@@ -36,6 +37,9 @@ def step_context(leg: LegInput, budget_left: Money | None) -> StepContext:
         orders=leg.leg.orders,
         read_only=leg.read_only,
         call=leg.leg.call,
+        written=leg.leg.written,
+        gives=leg.leg.gives,
+        outputs_of=leg.outputs_of,
         budget_left=budget_left,
         allowance=allowance_of(leg),
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
@@ -77,32 +81,14 @@ def leg_result(leg: LegInput) -> LegResult:
     """Return the result document of the leg's current state."""
     state = leg.state
     return LegResult(
+        **{**shared_fields(state, LegAccount), "facts": facts_of(leg)},
         leg_id=leg.leg.leg_id,
         agent=leg.leg.agent.name,
         goal=leg.leg.goal,
         status=state.status,
-        summary=state.summary,
         unproved_why=state.unproved,
-        unheld=state.unheld,
-        follow_ups=state.follow_ups,
-        conditions=state.conditions,
         planned_by=leg.leg.planned_by,
-        table=state.table,
-        error=state.error,
-        steps=state.steps,
-        steps_before=state.steps_before,
-        called=state.called,
-        facts=facts_of(leg),
-        facts_before=state.facts_before,
-        stalled=state.stalled,
-        ledger=state.ledger,
-        spend=state.spend,
-        usage=state.usage,
-        tool_calls=state.tool_calls,
         steps_taken=state.step,
-        limit=state.limit,
-        decisions=state.decisions,
-        discovered=state.discovered,
         model_changes=state.model.changes,
         pause=state.pause,
     )

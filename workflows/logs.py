@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.step import StepRecord
-    from orchestrator.saga.ledger import Obligation
+    from orchestrator.saga.obligation import Obligation
 
 _log = workflow.LoggerAdapter(logging.getLogger("orchestrator.missions"), None)
 _log.workflow_info_on_message = False
@@ -79,9 +79,10 @@ def leg_ended(leg: LegInput, status: str) -> None:
     _write("the leg %s ended %s after %.1f s", leg_id, status, seconds, **named)
 
 
-def waits(for_what: str, about: str) -> None:
-    """Log that a leg begins to wait for somebody."""
-    _write("waits for %s: %s", for_what, about, waits_for=for_what, about=about)
+def waits(for_what: str, about: str, reason: str = "") -> None:
+    """Log that a leg begins to wait for somebody, and why."""
+    why = f" ({reason})" if reason else ""
+    _write("waits for %s: %s%s", for_what, about, why, waits_for=for_what, about=about)
 
 
 # -- cards --------------------------------------------------------------------------------------
@@ -90,6 +91,14 @@ def waits(for_what: str, about: str) -> None:
 def card_opened(card: ConfirmationCard) -> None:
     """Log that a card waits for a decision."""
     waits("confirmation", card.confirmation_id)
+
+
+def card_reminded(card: ConfirmationCard) -> None:
+    """Log and count a reminder of a card."""
+    workflow.logger.warning("confirmation %s still waits", card.confirmation_id)
+    workflow.metric_meter().create_counter(
+        names.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
+    ).add(1, {"card_type": card.card_type})
 
 
 def card_decided(card: ConfirmationCard, decision: Decision) -> None:

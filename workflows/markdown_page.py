@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.receipts import reference_of
     from orchestrator.planning.models import AnswerTable
-    from orchestrator.saga.ledger import Obligation, ObligationState
+    from orchestrator.saga.obligation import Obligation, ObligationState
 
 _LONGEST_PAGE = 60_000
 """Characters of a page; the UI sends it to its renderer in a URL, where a megabyte is too long."""

@@ -20,28 +20,19 @@ class MissionBudget:
     def __init__(self, limit: Money | None) -> None:
         """Take the limit; None: unlimited."""
         self._limit = limit
-        self._taken: dict[str, Spend] = {}
-        self._overcharges: dict[str, str] = {}
+        self.taken: dict[str, Spend] = {}
+        """Amounts that each leg has spent or reserved, by leg id."""
+        self.overcharges: dict[str, str] = {}
         """By leg, the call whose overcharge awaits a decision."""
 
     def resume(self, taken: Mapping[str, Spend], overcharges: Mapping[str, str]) -> None:
         """Restore the reservations and open overcharges of the previous run."""
-        self._taken.update(taken)
-        self._overcharges.update(overcharges)
-
-    @property
-    def taken(self) -> dict[str, Spend]:
-        """Return the amounts that each leg has spent or reserved, by leg id."""
-        return dict(self._taken)
-
-    @property
-    def overcharges(self) -> dict[str, str]:
-        """Return the calls whose overcharges await a decision, by leg id."""
-        return dict(self._overcharges)
+        self.taken.update(taken)
+        self.overcharges.update(overcharges)
 
     def settle(self, leg_id: str, taken: Spend) -> None:
         """Replace a leg's reservations by its actual spending."""
-        self._taken[leg_id] = taken
+        self.taken[leg_id] = taken
 
     def left(self, leg_id: str, taken: Spend) -> Money | None:
         """Return the budget left for a leg that has taken this amount; None: no limit."""
@@ -63,7 +54,7 @@ class MissionBudget:
         price = prepared.price if prepared.spends else None
         taken = leg.state.taken
         refusal = over_budget_with_fee(self._limit, self._all(leg_id, taken), price, prepared.fee)
-        self._taken[leg_id] = taken if refusal else taken.plus(price).plus(prepared.fee)
+        self.taken[leg_id] = taken if refusal else taken.plus(price).plus(prepared.fee)
         return refusal
 
     async def once_free(self, leg: LegInput, prepared: PreparedCall) -> str | None:
@@ -77,21 +68,21 @@ class MissionBudget:
 
     def hold(self, leg_id: str, call_id: str) -> None:
         """Let no other leg spend until the overcharge of this call is decided."""
-        self._overcharges[leg_id] = call_id
+        self.overcharges[leg_id] = call_id
 
     def release(self, leg_id: str) -> None:
         """Let the other legs spend again."""
-        self._overcharges.pop(leg_id, None)
+        self.overcharges.pop(leg_id, None)
 
     def _is_held(self, leg_id: str) -> bool:
-        return any(other != leg_id for other in self._overcharges)
+        return any(other != leg_id for other in self.overcharges)
 
     async def _until_free(self, leg_id: str) -> None:
         if self._is_held(leg_id):
             await workflow.wait_condition(lambda: not self._is_held(leg_id))
 
     def _all(self, leg_id: str, taken: Spend) -> Spend:
-        others = [spend for other, spend in self._taken.items() if other != leg_id]
+        others = [spend for other, spend in self.taken.items() if other != leg_id]
         return Spend.total([*others, taken])
 
 

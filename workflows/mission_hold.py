@@ -4,7 +4,6 @@ Invariant: a hold ends by an answer, or at the latest when the rollback has to b
 effect is cancelled within its window. A cancel request ends it at once.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -12,7 +11,6 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionRecord
-    from orchestrator.core.errors import QuestionError
     from orchestrator.core.limits import LimitReached, Limits
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.hold import (
@@ -41,10 +39,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.planning.models import CallTool, Observation
     from orchestrator.saga.ledger import Ledger
-    from orchestrator.workflows import logs, ui
-    from orchestrator.workflows.failures import refuse
-    from orchestrator.workflows.questions import Asked, check_hold_answer
-    from orchestrator.workflows.waiting import wait_with_timers
+    from orchestrator.workflows import ui
+    from orchestrator.workflows.questions import QuestionDesk
 
 _UNANSWERED = "if nobody decides until then, all that stands is rolled back"
 
@@ -95,18 +91,13 @@ class MissionHold:
 
     def __init__(self, question: Question | None, records: tuple[HoldRecord, ...]) -> None:
         """Take the open hold and the earlier ones of the previous run."""
-        self._asked = None if question is None else Asked(question)
+        self.desk = QuestionDesk("mission", question, {one.id: str(one) for one in records})
         self.records = records
 
     @property
     def question(self) -> Question | None:
         """Return the question that waits for an answer."""
-        return None if self._asked is None or self._asked.is_over() else self._asked.question
-
-    def open(self, question: Question) -> None:
-        """Begin a hold; `until_over` waits for its end."""
-        self._asked = Asked(question)
-        logs.waits("answer", question.question_id)
+        return self.desk.question
 
     async def until_over(self, is_interrupted: Callable[[], bool]) -> HoldRecord | None:
         """Return the end of the hold that is open; None: a new run has to go on with it.
@@ -114,47 +105,15 @@ class MissionHold:
         Raises:
             asyncio.CancelledError: a cancel request arrived, which ends the hold.
         """
-        asked = self._asked
-        if asked is None:
+        if self.desk.asked is None:
             raise RuntimeError("no hold is open")
-        expiry = asyncio.create_task(asked.expire(asked.question.expires_at, ui.HOLD_EXPIRES))
-        try:
-            await wait_with_timers([expiry], lambda: asked.is_over() or is_interrupted())
-        except asyncio.CancelledError:
-            asked.ends("withdrawn")
-            raise
-        if not asked.is_over():
+        question = self.desk.asked.question
+        if not await self.desk.until_over(question.expires_at, ui.HOLD_EXPIRES, is_interrupted):
             return None
-        record = record_of(asked.question, asked.answer)
-        self._asked, self.records = None, (*self.records, record)
+        record = record_of(question, self.desk.close())
+        self.desk.closed[record.id] = str(record)
+        self.records = (*self.records, record)
         return record
-
-    def check(self, answer: AnswerInput) -> None:
-        """Refuse an answer to another question, and one that the hold does not take.
-
-        Raises:
-            ApplicationError: typed QuestionUnknown or AnswerInvalid.
-        """
-        question, wanted = self.question, answer.question_id
-        if question is None or question.question_id != wanted:
-            over = next((str(one) for one in self.records if one.id == wanted), "")
-            why = f"it is closed: {over}" if over else "no such question is open in this mission"
-            raise refuse(QuestionError(wanted, why, code="QuestionUnknown"))
-        check_hold_answer(question, answer)
-
-    async def take(self, answer: AnswerInput) -> None:
-        """Take an answer that `check` accepted.
-
-        A replay may deliver the answer before the event that opens its question.
-        """
-        await workflow.wait_condition(lambda: self._holds(answer.question_id))
-        if self._asked is not None and not self._asked.is_over():
-            self._asked.answer = answer
-            self._asked.ends("answered")
-
-    def _holds(self, question_id: str) -> bool:
-        is_asked = self._asked is not None and self._asked.question.question_id == question_id
-        return is_asked or any(one.id == question_id for one in self.records)
 
 
 # -- what a repair changes ------------------------------------------------------------------------
@@ -191,14 +150,18 @@ def repaired(leg: LegInput, hold: Hold, answer: HoldRecord) -> LegInput:
     """Return the state from which a leg continues after a repair.
 
     With changed arguments, or with neither these nor a hint, the failed call is made again, with
-    checks and a card as any call; else the leg's planner decides.
+    checks and a card as any call; else the leg's planner decides. A written workflow decides
+    nothing: its failed call is always made again.
     """
     is_lost = leg.leg.leg_id == hold.leg_id and leg.state.status is LegStatus.FAILED
     if not is_lost:
         return leg.reopened()
     failed, state = hold.failed, leg.state
     answers, seen = state.answers, state.observations
-    if answer.hint and failed is not None:
+    written = state.unmade if leg.leg.written is not None else None
+    if written is not None and failed is not None:
+        pass  # nobody reads a hint
+    elif answer.hint and failed is not None:
         hint = Observation(
             step=state.step,
             part=state.part,
@@ -214,13 +177,22 @@ def repaired(leg: LegInput, hold: Hold, answer: HoldRecord) -> LegInput:
     elif answer.hint:
         answers = {**answers, HINT: answer.hint}
     opened = leg.reopened(answers=answers, observations=seen)
-    if failed is None or not (answer.arguments or not (answer.hint or answer.limit)):
+    is_remade = bool(written or answer.arguments) or not (answer.hint or answer.limit)
+    if failed is None or not is_remade:
         return opened
     call = CallTool(
         tool=failed.tool,
         arguments={**failed.arguments, **(answer.arguments or {})},
         reason=answer.hint or "a person has the failed call made again",
     )
+    if written is not None:
+        stated = {
+            "step_id": written.step_id,
+            "headers": written.headers,
+            "call_terms": written.call_terms,
+            "replaces": True,
+        }
+        call = call.model_copy(update=stated)
     acting = Acting(planned=PlanStepOutput(decision=call))
     state = opened.state.model_copy(update={"acting": acting, "step": state.step + 1, "part": 0})
     return opened.model_copy(update={"state": state})

@@ -23,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
         out_of_time,
         reached,
     )
-    from orchestrator.messages.leg import LegResult, LegShare
+    from orchestrator.messages.leg import LegShare
     from orchestrator.workflows import ui
     from orchestrator.workflows.failures import LegLost
     from orchestrator.workflows.progress import Progress
@@ -46,44 +46,16 @@ class MissionLimits:
     ) -> None:
         """Take the legs under way, by id, and the usage before they began."""
         self._legs = legs
-        self._shares = LimitShares(Limits(), before=planning or Used())
-
-    @property
-    def limits(self) -> Limits:
-        """Return the limits of the whole mission."""
-        return self._shares.limits
-
-    @property
-    def planning(self) -> Used:
-        """Return the usage before the legs began."""
-        return self._shares.before
-
-    @property
-    def total(self) -> Used:
-        """Return the usage of planning and all legs."""
-        return self._shares.total
-
-    @property
-    def is_limited(self) -> bool:
-        """True if legs have to ask for shares."""
-        return self._shares.is_limited
+        self.shares = LimitShares(Limits(), before=planning or Used())
 
     def take_plan(self, limits: Limits, used: Used) -> None:
         """Set the limits of a plan, and add the usage of making it."""
-        self._shares.limits = limits
-        self._shares.before = self._shares.before.plus(used)
+        self.shares.limits = limits
+        self.shares.before = self.shares.before.plus(used)
 
     def count(self, usage: Usage | None) -> None:
         """Add the usage of planning that ended without a plan."""
-        self._shares.before = self._shares.before.plus(Used(usage=usage or Usage()))
-
-    def settle(self, result: LegResult) -> None:
-        """Record the usage of a leg that has ended."""
-        self._shares.record(result.leg_id, result.used)
-
-    def record(self, leg_id: str, used: Used) -> None:
-        """Record the usage of a leg; its share is free again."""
-        self._shares.record(leg_id, used)
+        self.shares.before = self.shares.before.plus(Used(usage=usage or Usage()))
 
     async def share(self, leg_id: str, progress: Progress, *, calls: bool) -> Allowance:
         """Grant a leg a share for its next step, or its next call.
@@ -93,7 +65,7 @@ class MissionLimits:
         """
         while True:
             used, legs = progress.state.used, self._legs()
-            share = self._shares.ask(leg_id, used, running=len(legs), calls=calls)
+            share = self.shares.ask(leg_id, used, running=len(legs), calls=calls)
             if share.refusal is not None:
                 raise LimitSpent(share.refusal)
             if share.allowance is not None:
@@ -102,11 +74,11 @@ class MissionLimits:
                 if other in legs:
                     legs[other].give_back()
                 else:
-                    self._shares.granted.pop(other, None)
+                    self.shares.granted.pop(other, None)
             await self._given_back(share.call_back)
 
     async def _given_back(self, legs: Sequence[str]) -> None:
-        held = self._shares.granted
+        held = self.shares.granted
         await workflow.wait_condition(lambda: not any(leg_id in held for leg_id in legs))
 
 
@@ -145,7 +117,7 @@ class LegLimits:
         spent = own or reached(leg.limits, used, of="each leg", calls=calls) or self.out_of_time()
         if spent is not None:
             raise LimitSpent(spent)
-        if self._shared.is_limited and self._has_to_ask(calls=calls):
+        if self._shared.shares.is_limited and self._has_to_ask(calls=calls):
             self._progress.share_limits(LegShare())
             allowance = await self._shared.share(leg.leg.leg_id, self._progress, calls=calls)
             share = LegShare(allowance=allowance, since=self._progress.state.used)
@@ -173,7 +145,7 @@ class LegLimits:
         self._is_called_back = self._thinks
         if not self._thinks:
             self._progress.share_limits(LegShare())
-            self._shared.record(self._progress.leg.leg.leg_id, self._progress.state.used)
+            self._shared.shares.record(self._progress.leg.leg.leg_id, self._progress.state.used)
 
     # -- time -------------------------------------------------------------------------------------
 

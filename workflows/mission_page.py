@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.open_waits import LegWait, WaitKind, wait_of
     from orchestrator.messages.receipts import Cancelled
     from orchestrator.messages.step import StepRecord
-    from orchestrator.saga.ledger import Obligation, ObligationState
+    from orchestrator.saga.obligation import Obligation, ObligationState
     from orchestrator.workflows import markdown_page as md
 
 
@@ -113,6 +113,7 @@ def _markdown(page: MissionPage) -> str:
         lines.append(f"**Plan** {md.text(mission.plan_made_by.sentence)}")
     lines += [f"**Again** {md.text(one.sentence)}" for one in mission.replanned]
     lines += [f"**Hold** {md.text(str(one))}" for one in mission.holds]
+    lines += [f"**Rule** {md.text(one.sentence)}" for one in mission.again]
     if mission.error is not None:
         lines.append(f"**First error** {md.text(mission.error)}")
     if mission.summary:
@@ -243,7 +244,8 @@ def _step(step: StepRecord) -> str:
     if step.usage is not None and step.usage.requests:
         tools = f"{tools}; {step.usage}"
     why = f": {md.text(step.error)}" if step.error else ""
-    return f"{step.label}. {md.text(step.did)} → **{md.text(step.outcome)}**{why} ({tools})"
+    did = f"{step.step_id}: {step.did}" if step.step_id else step.did
+    return f"{step.label}. {md.text(did)} → **{md.text(step.outcome)}**{why} ({tools})"
 
 
 def _change(change: ModelChange) -> str:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final, TypeVar
 
 from temporalio import workflow
+from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import ModelUnusable, QuestionError
@@ -66,7 +67,7 @@ class ModelPauses:
             LegLost: the policy's deadline has passed, or a person gave up.
         """
         pause = self._set(self._following(trouble, before))
-        logs.waits("model", pause.pause_id)
+        logs.waits("model", pause.pause_id, trouble.sentence)
         self._progress.show(LegStatus.AWAITING_MODEL)
         await self._until_due(pause)
 
@@ -169,19 +170,13 @@ class ModelPauses:
             await workflow.wait_condition(lambda: self._holds(wanted.pause_id))
         taken = self._pause
         if taken is None:
-            raise refuse(
-                QuestionError(wanted.pause_id, "the leg has gone on meanwhile", code="PauseUnknown")
-            )
+            raise _unknown(wanted.pause_id, "the leg has gone on meanwhile")
         if wanted.action == "give_up":
             self._given_up_by = wanted.by
         if wanted.action == "change_model":
             await self._check_model(wanted.model)
             if not self._holds(wanted.pause_id):
-                raise refuse(
-                    QuestionError(
-                        wanted.pause_id, "the leg has gone on meanwhile", code="PauseUnknown"
-                    )
-                )
+                raise _unknown(wanted.pause_id, "the leg has gone on meanwhile")
             self._progress.change_model(wanted.model, why=taken.reason, by=wanted.by or "a person")
         self._rounds = 0
         self._pending.ends("resumed")
@@ -202,15 +197,14 @@ class ModelPauses:
             ApplicationError: typed PauseUnknown or ModelUnusable.
         """
         if not self._holds(wanted.pause_id):
-            raise refuse(
-                QuestionError(
-                    wanted.pause_id,
-                    "this leg does not wait for its model under that id",
-                    code="PauseUnknown",
-                )
-            )
+            why = "this leg does not wait for its model under that id"
+            raise _unknown(wanted.pause_id, why)
         if (wanted.action == "change_model") is not bool(wanted.model.strip()):
             raise refuse(ModelUnusable(wanted.model, "name it exactly when it is to be changed"))
+
+
+def _unknown(pause_id: str, why: str) -> ApplicationError:
+    return refuse(QuestionError(pause_id, why, code="PauseUnknown"))
 
 
 def _wait_of(rounds: int, whole: timedelta, asked: timedelta | None) -> timedelta:

@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
 
     from orchestrator.messages.step import OfferedTool
     from orchestrator.workflows.agent_tools import AgentTools, ToolSource, as_text
-    from orchestrator.workflows.tool_saga import ToolCallFailed
+    from orchestrator.workflows.guarded_call import ToolCallFailed
 
 
 async def function_tools(

@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import Grant, Reject, Respond, Then, Verdict
     from orchestrator.core.spending_limit import OnOvercharge
     from orchestrator.messages.tool_call import PreparedCall
-    from orchestrator.saga.ledger import Obligation, RollbackOrder
+    from orchestrator.saga.obligation import Obligation, RollbackOrder
     from orchestrator.saga.outcome import CompensationFailure
     from orchestrator.saga.retry_policy import CompensationRetries
     from orchestrator.workflows import calls, ui

@@ -5,14 +5,22 @@ from datetime import timedelta
 from typing import Final
 
 from temporalio import workflow
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.exceptions import ActivityError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal.search_attributes import search_attributes
     from orchestrator.messages import names
-    from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
+    from orchestrator.messages.rollback import (
+        ConcludeInput,
+        MissionRef,
+        ReadRollbackOutput,
+        RollbackInput,
+        RollbackReport,
+        RollbackStatus,
+    )
     from orchestrator.saga.ledger import Ledger
-    from orchestrator.workflows import calls, ui
+    from orchestrator.workflows import running, ui
+    from orchestrator.workflows.failures import first_words
 
 _FIRST_PAUSE: Final = timedelta(seconds=1)
 _LONGEST_PAUSE: Final = timedelta(minutes=5)
@@ -35,12 +43,55 @@ class OwnRollback:
         """
         self._news += 1
 
-    async def run_abandoned(self, ledger: Ledger) -> RollbackReport:
-        """Roll back calls that a reset made the mission forget, and nothing else."""
-        reason = "a reset abandoned the branch that had made it"
-        return await self.run(reason, ledger, abandoned=True)
+    async def let_stand(self, ledger: Ledger) -> None:
+        """Note that the effects stand; roll back those that a reset made the mission forget."""
+        abandoned = await self._conclude(ledger)
+        if abandoned.live():
+            reason = "a reset abandoned the branch that had made it"
+            await self._run(reason, abandoned, abandoned=True)
 
-    async def run(self, reason: str, ledger: Ledger, *, abandoned: bool = False) -> RollbackReport:
+    async def run(self, reason: str, ledger: Ledger) -> Ledger:
+        """Roll back all effects, and those that a reset made the mission forget.
+
+        Returns:
+            The ledger after every effect was tried; the rest is parked.
+        """
+        if not ledger.live():
+            ledger = Ledger.united([ledger, await self._conclude(ledger)])
+        if not ledger.live():
+            return ledger
+        return (await self._run(reason, ledger)).ledger
+
+    async def _conclude(self, ledger: Ledger) -> Ledger:
+        """Note in the store that a mission's effects stand; return those it forgot in a reset.
+
+        A sweep finds by itself that a mission has ended; only this note keeps it from rolling back
+        a saga, so it is made as often as it takes.
+        """
+        wanted = ConcludeInput(
+            mission_id=self._mission_id,
+            origin=workflow.info().first_execution_run_id,
+            is_saga=bool(self._workflow_id),
+            known=ledger.call_ids,
+        )
+        limits = running.Limits(**running.LOCAL)
+        if wanted.is_saga:
+            limits["retry_policy"] = running.AS_OFTEN_AS_IT_TAKES
+        try:
+            return await running.run_locally(
+                names.CONCLUDE_MISSION,
+                wanted,
+                gives=Ledger,
+                summary=ui.CONCLUDE_MISSION,
+                **limits,
+            )
+        except ActivityError as error:
+            if wanted.is_saga:
+                raise
+            workflow.logger.warning("that the mission ended is not noted: %s", first_words(error))
+            return Ledger()
+
+    async def _run(self, reason: str, ledger: Ledger, *, abandoned: bool = False) -> RollbackReport:
         """Start the rollback, and wait until it has tried everything.
 
         A rollback that somebody else started earlier counts as well, unless the server refuses it
@@ -97,7 +148,7 @@ class OwnRollback:
         pause = _FIRST_PAUSE
         while True:
             self._news = 0
-            read = await calls.read_rollback(self._mission_id)
+            read = await self._read()
             if read.settled is not None or read.refused:
                 return read.settled
             # The signal came too early, or the read too late: wait for another signal or a growing
@@ -108,3 +159,15 @@ class OwnRollback:
 
     def _has_news(self) -> bool:
         return self._news > 0
+
+    async def _read(self) -> ReadRollbackOutput:
+        """Return the server's record of the rollback, without which the mission cannot conclude."""
+        return await running.run(
+            names.READ_ROLLBACK,
+            MissionRef(mission_id=self._mission_id),
+            gives=ReadRollbackOutput,
+            summary=ui.READ_ROLLBACK,
+            start_to_close_timeout=timedelta(seconds=30),
+            heartbeat_timeout=running.HEARTBEAT,
+            retry_policy=running.AS_OFTEN_AS_IT_TAKES,
+        )

@@ -4,9 +4,7 @@ Invariant: no leg of a mission is started while its plan waits for a person, and
 has stopped it or nobody answered.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 
 from temporalio import workflow
@@ -14,17 +12,16 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import (
-        PAST,
         Decision,
         DecisionReceipt,
         DecisionRecord,
         Grant,
         Reject,
         Respond,
+        expiry_of,
     )
-    from orchestrator.core.errors import QuestionError
     from orchestrator.messages import names
-    from orchestrator.messages.leg import AnswerInput, LegWaiting, Question
+    from orchestrator.messages.leg import LegWaiting, Question
     from orchestrator.messages.mission import (
         BegunPlan,
         Came,
@@ -44,26 +41,15 @@ with workflow.unsafe.imports_passed_through():
         asks_first,
         plan_question,
         what_it_means,
-        why_asked,
     )
-    from orchestrator.messages.question_field import answer_problems
-    from orchestrator.workflows import calls, logs, ui
+    from orchestrator.workflows import running, ui
     from orchestrator.workflows.confirmation import ConfirmationGate
-    from orchestrator.workflows.failures import first_words, refuse
-    from orchestrator.workflows.waiting import Pending, wait_with_timers
+    from orchestrator.workflows.failures import first_words
+    from orchestrator.workflows.questions import QuestionDesk
 
 
 class PlanStopped(Exception):
     """The mission ends before it has any effect; the message is a sentence."""
-
-
-@dataclass
-class _Asked(Pending):
-    """A question about the plan, until it is answered or expired."""
-
-    question: Question
-    text: str = ""
-    by: str = ""
 
 
 Plan = Callable[[str], Awaitable[BegunPlan]]
@@ -95,9 +81,8 @@ class PlanTalk:
         self._request = request
         self._mission_id = workflow.info().workflow_id
         self._show, self._draw = show, draw
-        self.gate = ConfirmationGate({}, on_reminder=self._remind)
-        self._asked: _Asked | None = None
-        self._closed: dict[str, Came] = {}
+        self.gate = ConfirmationGate({}, on_reminder=draw)
+        self.questions = QuestionDesk("mission")
         self.goal = request.goal if carried is None else carried.goal
         """The goal as last restated."""
         self.said_at = began if carried is None else carried.said_at
@@ -108,9 +93,7 @@ class PlanTalk:
     @property
     def waiting(self) -> LegWaiting:
         """Return the card or question of the mission itself that waits for a person."""
-        asked = self._asked
-        question = None if asked is None or asked.is_over() else asked.question
-        return LegWaiting(card=self.gate.card, question=question)
+        return LegWaiting(card=self.gate.card, question=self.questions.question)
 
     @property
     def is_approved(self) -> bool:
@@ -180,76 +163,27 @@ class PlanTalk:
     # -- a question -------------------------------------------------------------------------------
 
     async def _answered(self, plan: BegunPlan, problem: str) -> tuple[Came, str, str, str]:
-        number = len(self.answers) + 1
-        expires_at = min(workflow.now() + self._request.policy.answer_expiry, self._ends_at())
-        asked = self._asked = _Asked(
-            Question(
-                question_id=names.plan_question_id(self._mission_id, number),
-                mission_id=self._mission_id,
-                leg_id="",
-                question=plan_question(plan, problem),
-                fields=answer_fields(plan),
-                expires_at=expires_at,
-                why=why_asked(plan),
-                otherwise=UNANSWERED,
-                asked_at=workflow.now(),
-            )
+        question = Question(
+            question_id=names.plan_question_id(self._mission_id, len(self.answers) + 1),
+            mission_id=self._mission_id,
+            leg_id="",
+            question=plan_question(plan, problem),
+            fields=answer_fields(plan),
+            expires_at=min(workflow.now() + self._request.policy.answer_expiry, self._ends_at()),
+            why="a part of its goal is not carried out as it stands",
+            otherwise=UNANSWERED,
+            asked_at=workflow.now(),
         )
-        logs.waits("answer", asked.question.question_id)
+        self.questions.open(question)
         self._show(MissionStatus.AWAITING_ANSWER)
-        summary = ui.summary(ui.QUESTION_EXPIRES, question=asked.question.question)
-        expiry = asyncio.create_task(asked.expire(expires_at, summary))
-        try:
-            await wait_with_timers([expiry], asked.is_over)
-        except asyncio.CancelledError:
-            asked.ends("withdrawn: the mission was cancelled")
-            raise
-        came: Came = "expired" if asked.end == "expired" else what_it_means(asked.text)
-        self._closed[asked.question.question_id] = came
-        text = asked.text.strip() if came == "said otherwise" else ""
-        return came, text, asked.by, asked.question.question_id
-
-    def check_answer(self, answer: AnswerInput) -> None:
-        """Refuse an answer to another question, or an empty one.
-
-        Raises:
-            ApplicationError: typed QuestionUnknown or AnswerInvalid.
-        """
-        wanted, asked = answer.question_id, self._asked
-        if wanted in self._closed:
-            raise refuse(
-                QuestionError(
-                    wanted, f"it is closed: {_CLOSED[self._closed[wanted]]}", code="QuestionUnknown"
-                )
-            )
-        if asked is None or asked.question.question_id != wanted:
-            raise refuse(
-                QuestionError(
-                    wanted, "no such question is open in this mission", code="QuestionUnknown"
-                )
-            )
-        if asked.is_over():
-            raise refuse(
-                QuestionError(wanted, f"it has just been {asked.end}", code="QuestionUnknown")
-            )
-        problems = answer_problems(asked.question.fields, answer.values)
-        if problems:
-            raise refuse(QuestionError(wanted, "; ".join(problems), code="AnswerInvalid"))
-
-    async def answer(self, answer: AnswerInput) -> None:
-        """Take an answer that `check_answer` accepted.
-
-        A replay may deliver the answer before the event that opens its question.
-        """
-        if not self._holds(answer.question_id):
-            await workflow.wait_condition(lambda: self._holds(answer.question_id))
-        if self._asked is not None:
-            self._asked.text = str(answer.values[ANSWER])
-            self._asked.by = answer.answered_by
-            self._asked.ends("answered")
-
-    def _holds(self, question_id: str) -> bool:
-        return self._asked is not None and self._asked.question.question_id == question_id
+        summary = ui.summary(ui.QUESTION_EXPIRES, question=question.question)
+        await self.questions.until_over(question.expires_at, summary)
+        answer = self.questions.close()
+        said = "" if answer is None else str(answer.values[ANSWER])
+        came: Came = "expired" if answer is None else what_it_means(said)
+        self.questions.closed[question.question_id] = _CLOSED[came]
+        text = said.strip() if came == "said otherwise" else ""
+        return came, text, "" if answer is None else answer.answered_by, question.question_id
 
     # -- an approval ------------------------------------------------------------------------------
 
@@ -260,7 +194,7 @@ class PlanTalk:
         for asked in range(1, self._request.policy.confirmation.rounds + 1):
             named = names.plan_card_id(self._mission_id, len(self._cards()) + 1)
             wanted = self._review(plan, catalog, named, asked, problem)
-            review = await calls.review_plan(wanted)
+            review = await _reviewed(wanted)
             if review.card is None:
                 raise PlanStopped(f"its plan cannot be approved: {review.refusal}; {_NOTHING_DONE}")
             verdict = await self._decided(review)
@@ -309,13 +243,7 @@ class PlanTalk:
         self._show(MissionStatus.AWAITING_CONFIRMATION)
         verdict = await self.gate.wait(self._request.policy.confirmation.reminders)
         if verdict is None:
-            expired = DecisionRecord(
-                confirmation_id=review.card.confirmation_id,
-                kind="expired",
-                approver="",
-                at=workflow.now(),
-                digest=review.card.digest,
-            )
+            expired = expiry_of(review.card, workflow.now())
             self.decisions = (*self.decisions, expired)
         return verdict
 
@@ -326,7 +254,7 @@ class PlanTalk:
             PlanStopped: the approval is not valid.
         """
         given = {"grant": grant, "shown": review.shown, "now": workflow.now()}
-        checked = await calls.review_plan(wanted.model_copy(update=given))
+        checked = await _reviewed(wanted.model_copy(update=given))
         if checked.refusal is not None:
             raise PlanStopped(
                 f"the approval of its plan does not hold: {checked.refusal}; {_NOTHING_DONE}"
@@ -337,26 +265,17 @@ class PlanTalk:
         await self.gate.is_open(decision.confirmation_id)
         record = self.gate.decide(decision, workflow.now())
         self.decisions = (*self.decisions, record)
-        card = self.gate.card
-        if card is not None:
+        if self.gate.card is not None:
             self._draw()
-        return DecisionReceipt(
-            confirmation_id=decision.confirmation_id,
-            accepted=PAST[decision.kind],
-            at=record.at,
-            card=card,
-        )
+        return self.gate.receipt(decision, record.at)
 
-    def _remind(self) -> None:
-        """Remind people of an open card: in the Temporal UI, the log and a metric."""
-        card = self.gate.card
-        if card is None:
-            return
-        workflow.logger.warning("the plan %s still waits", card.confirmation_id)
-        workflow.metric_meter().create_counter(
-            names.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
-        ).add(1, {"card_type": card.card_type})
-        self._draw()
+
+async def _reviewed(wanted: PlanReviewInput) -> PlanReview:
+    """Return the card of a mission's plan; given a grant, check the approval."""
+    summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
+    return await running.run(
+        names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **running.PLANNER
+    )
 
 
 _NOTHING_DONE = "nothing was done"

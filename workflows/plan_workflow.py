@@ -5,7 +5,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.plan_preview import PlanInput, PlanPreview, PlanTaken
-    from orchestrator.workflows import calls
+    from orchestrator.workflows import running, ui
 
 
 @workflow.defn(name=names.PLAN_WORKFLOW)
@@ -20,7 +20,13 @@ class PlanWorkflow:
             ActivityError: the request cannot be planned; the cause has the reason.
         """
         now = workflow.info().start_time
-        return await calls.preview_plan(wanted.model_copy(update={"now": now}))
+        return await running.once(
+            names.PREVIEW_PLAN,
+            wanted.model_copy(update={"now": now}),
+            gives=PlanPreview,
+            summary=ui.PREVIEW_PLAN,
+            **running.SPLITTING,
+        )
 
     @workflow.update(name=names.TAKE_ON_UPDATE)
     def take_on(self, wanted: PlanInput) -> PlanTaken:

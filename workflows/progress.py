@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Money, Spend, Usage
     from orchestrator.core.limits import LimitReached
-    from orchestrator.core.record import JsonObject
+    from orchestrator.core.record import JsonObject, shared_fields
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import ModelChange, ModelPause, ModelState
     from orchestrator.messages.leg import (
@@ -34,6 +34,7 @@ with workflow.unsafe.imports_passed_through():
         CallTool,
         Fact,
         Observation,
+        StepGoal,
     )
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
@@ -119,6 +120,11 @@ class Progress:
         return self._leg.state
 
     @property
+    def is_suspended(self) -> bool:
+        """True if a new run continues from the state."""
+        return self._is_suspended
+
+    @property
     def is_short(self) -> bool:
         """True if all observations fit into one message: none of them is in the store."""
         return not self.state.past and self._seen <= _SHORT
@@ -175,8 +181,19 @@ class Progress:
         if conversation:
             self._update(conversation=conversation)
 
+    @property
+    def written_call(self) -> CallTool | None:
+        """The call of a written workflow that is being carried out, if one is."""
+        acting = self.state.acting
+        decision = None if acting is None else acting.planned.decision
+        if isinstance(decision, StepGoal):
+            return CallTool(tool="", step_id=decision.step_id)
+        return decision if isinstance(decision, CallTool) and decision.step_id else None
+
     def observe(self, call: CallTool, *, outcome: str, **seen: object) -> None:
         """Store the step's observation, for the planner of the next step."""
+        if (written := self.written_call) is not None:
+            seen = {"step_id": written.step_id, "replaces": written.replaces, **seen}
         observation = Observation.model_validate(
             {
                 "step": self.state.step,
@@ -187,9 +204,11 @@ class Progress:
                 **seen,
             }
         )
-        most = self.leg.leg.agent.max_repeats
-        repeats, reported = self.state.repeats.after(observation, most=most)
-        observation = observation.model_copy(update={"repeated": reported})
+        repeats = self.state.repeats
+        if written is None:  # a written workflow limits its own repetitions
+            most = self.leg.leg.agent.max_repeats
+            repeats, reported = repeats.after(observation, most=most)
+            observation = observation.model_copy(update={"repeated": reported})
         if (sent := self._calls.get(self.leg.call_id)) is not None:
             came = {"outcome": outcome, "error": observation.error}
             self._calls[sent.call_id] = sent.model_copy(update=came)
@@ -204,7 +223,7 @@ class Progress:
 
     def try_again(self) -> None:
         """Let people be asked about a call again that they or its provider refused."""
-        self._update(asked=(), told=())
+        self._update(asked=(), noted=())
 
     def attempt(self, call: CallTool, *, side_effect: bool) -> None:
         """Store a call until it succeeds; a read does not replace a failed call with an effect."""
@@ -272,9 +291,10 @@ class Progress:
         self, did: str, outcome: str, error: str | None = None, *, at: datetime | None = None
     ) -> None:
         """Store a record of the step's action, for people to read."""
-        selected = self._selection
+        selected, written = self._selection, self.written_call
         record = StepRecord(
             step=self.state.step,
+            step_id=written.step_id if written is not None else "",
             part=self.state.part,
             tools_forwarded=selected.tools if selected else (),
             catalog_size=selected.catalog_size if selected else 0,
@@ -407,20 +427,13 @@ class Progress:
 
     def as_watched(self) -> LegProgress:
         """Return the leg's progress as watchers see it."""
-        state = self.state
         return LegProgress(
+            **shared_fields(self.state, LegProgress),
             agent=self.leg.leg.agent.name,
             goal=self.leg.leg.goal,
-            status=state.status,
             selection=self._selected,
             calls=tuple(self._calls.values()),
-            steps=state.steps,
-            steps_before=state.steps_before,
-            decisions=state.decisions,
-            ledger=state.ledger,
             waiting=self.waiting,
-            summary=state.summary,
-            error=state.error,
         )
 
     def as_left_off(self) -> LegInput:
@@ -445,6 +458,7 @@ class Progress:
         unheld: tuple[str, ...] = (),
         follow_ups: tuple[FollowUp, ...] = (),
         conditions: tuple[WhenRead, ...] = (),
+        outputs: JsonObject | None = None,
     ) -> None:
         """Store the leg's end."""
         changes: dict[str, object] = {
@@ -452,6 +466,7 @@ class Progress:
             "unheld": unheld,
             "follow_ups": follow_ups,
             "conditions": conditions,
+            "outputs": outputs or {},
             "stalled": "",
         }
         changes |= {"acting": None, "card": None, "question": None, "pause": None}

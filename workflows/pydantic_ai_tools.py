@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from pydantic_core import SchemaValidator, core_schema
 
     from orchestrator.workflows.agent_tools import AgentTools, ToolSource
-    from orchestrator.workflows.tool_saga import ToolCallFailed
+    from orchestrator.workflows.guarded_call import ToolCallFailed
 
 _OBJECT: Final = SchemaValidator(
     core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())

@@ -1,7 +1,7 @@
-"""Ask a leg's questions to the person who started the mission, until answer or expiry."""
+"""Ask questions of a leg, a plan or a hold to people, one at a time, until answer or expiry."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -11,11 +11,18 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import QuestionError
     from orchestrator.core.record import JsonObject
+    from orchestrator.messages import names
     from orchestrator.messages.hold import ARGUMENTS, Hold, hold_problems
     from orchestrator.messages.leg import AnswerInput, LegStatus, Question
-    from orchestrator.messages.question_field import answer_problems
+    from orchestrator.messages.question_field import (
+        DECLINE,
+        DECLINED,
+        answer_problems,
+        input_problems,
+    )
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import AskUser
+    from orchestrator.saga.outcome import InputWanted
     from orchestrator.workflows import logs, ui
     from orchestrator.workflows.failures import LegLost, refuse
     from orchestrator.workflows.progress import Progress
@@ -26,6 +33,10 @@ UNANSWERED: Final = (
     "if nobody answers until then, this part of the mission fails, nothing more is done, and what "
     "the mission has done is rolled back"
 )
+DECLINED_FOR: Final = (
+    f"if nobody answers until then, or with {DECLINE}, it is declined, and the call ends as "
+    "{server} then answers"
+)
 
 
 @dataclass
@@ -34,30 +45,108 @@ class Asked(Pending):
 
     question: Question
     answer: AnswerInput | None = None
-    is_learned: bool = True
-    """True if its values become inputs of the leg."""
+
+
+class QuestionDesk:
+    """Holds the one open question of a leg, a plan or a hold, and takes its answer."""
+
+    def __init__(
+        self, where: str, question: Question | None = None, closed: Mapping[str, str] = {}
+    ) -> None:
+        """Begin with the open question of the previous run, and with the ends of closed ones."""
+        self._where = where
+        self.asked = None if question is None else Asked(question)
+        self.closed = dict(closed)
+        """How questions ended, in words, by their ids."""
+
+    @property
+    def question(self) -> Question | None:
+        """The question that waits for an answer."""
+        return None if self.asked is None or self.asked.is_over() else self.asked.question
+
+    def open(self, question: Question) -> None:
+        """Ask a question; `until_over` waits for its end."""
+        self.asked = Asked(question)
+        logs.waits("answer", question.question_id)
+
+    async def until_over(
+        self,
+        moment: datetime | None,
+        summary: str,
+        is_interrupted: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Wait for the answer or the expiry; return False if the wait was interrupted before.
+
+        Raises:
+            asyncio.CancelledError: a cancel request arrived, which withdraws the question.
+        """
+        asked = self.asked
+        if asked is None:
+            raise RuntimeError("no question is open")
+        expiry = asyncio.create_task(asked.expire(moment, summary))
+        try:
+            await wait_with_timers([expiry], lambda: asked.is_over() or is_interrupted())
+        except asyncio.CancelledError:
+            asked.ends("withdrawn")
+            raise
+        return asked.is_over()
+
+    def close(self) -> AnswerInput | None:
+        """Close the question, and return its answer; None: nobody answered in time."""
+        asked, self.asked = self.asked, None
+        return None if asked is None else asked.answer
+
+    def check(self, answer: AnswerInput) -> None:
+        """Refuse an answer to another question, or with values that were not asked for.
+
+        Raises:
+            ApplicationError: typed QuestionUnknown or AnswerInvalid.
+        """
+        question, wanted = self.question, answer.question_id
+        if question is None or question.question_id != wanted:
+            why = f"no such question is open in this {self._where}"
+            if wanted in self.closed:
+                why = f"it is closed: {self.closed[wanted]}"
+            raise refuse(QuestionError(wanted, why, code="QuestionUnknown"))
+        if question.hold is not None:
+            _check_hold_answer(question, answer)
+        elif problem := _problem(question, answer.values):
+            raise refuse(QuestionError(wanted, problem, code="AnswerInvalid"))
+
+    async def take(self, answer: AnswerInput) -> bool:
+        """Take an answer that `check` accepted; return False if its question is over.
+
+        As with `ConfirmationGate.is_open`, a replay may deliver the answer before the event that
+        opens its question.
+        """
+        if not self._knows(answer.question_id):
+            await workflow.wait_condition(lambda: self._knows(answer.question_id))
+        asked = self.asked
+        if asked is None or asked.is_over():
+            return False
+        asked.answer = answer
+        asked.ends("answered")
+        return True
+
+    def _knows(self, question_id: str) -> bool:
+        asked = self.asked
+        is_asked = asked is not None and asked.question.question_id == question_id
+        return is_asked or question_id in self.closed
 
 
 class Questions:
     """Asks the questions of a leg, one at a time, and takes the answers."""
 
     def __init__(self, progress: Progress) -> None:
-        """Take the leg that asks; a question of the previous run is open at once."""
         self._progress = progress
-        self._asked: Asked | None = None
-        question = progress.state.question
-        if question is not None:
-            is_learned = question.question_id == progress.leg.call_id
-            self._asked = Asked(question, is_learned=is_learned)
-        self.resumed = question
+        self._desk = QuestionDesk("leg", progress.state.question)
+        self.resumed = progress.state.question
         """The question of the previous run, until the leg waits for it again."""
 
     @property
     def question(self) -> Question | None:
         """Return the question that waits for an answer."""
-        if self._asked is None or self._asked.is_over():
-            return None
-        return self._asked.question
+        return self._desk.question
 
     async def ask_to_provide(self, tool: str, prepared: PreparedCall) -> None:
         """Wait until a person reports that a call's missing prerequisites are provided.
@@ -75,7 +164,7 @@ class Questions:
         Raises:
             LegLost: nobody answered in time.
         """
-        await self._until_answered(self._asking(wanted, personal=personal))
+        await self._required(self._asking(wanted, personal=personal))
 
     async def ask_about(self, wanted: AskUser, *, question_id: str) -> AnswerInput:
         """Wait for an answer about a call, which is no input of the leg.
@@ -83,15 +172,38 @@ class Questions:
         Raises:
             LegLost: nobody answered in time.
         """
-        return await self._until_answered(self._asking(wanted, question_id=question_id))
+        return await self._required(self._asking(wanted, question_id=question_id))
+
+    async def ask_for_server(self, wanted: InputWanted, tool: str) -> JsonObject | None:
+        """Return the input for a server during a call; None: a person declined, or nobody answered.
+
+        Raises:
+            asyncio.CancelledError: a cancel request arrived, which withdraws the question.
+        """
+        server = wanted.server
+        asked = AskUser(
+            question=f"MCP server {server} asks, in its own words, which nobody has checked: "
+            f"{wanted.text or 'to go on'}",
+            why=f"{tool} was sent to {server}, and goes on with the answer",
+            fields=wanted.fields,
+        )
+        question_id = names.input_id(self._progress.leg.call_id, wanted.round)
+        question = self._asking(asked, question_id=question_id, server=server)
+        answer = await self._until_answered(question)
+        return None if answer is None or answer.values == DECLINED else answer.values
 
     def _asking(
-        self, wanted: AskUser, *, personal: tuple[str, ...] = (), question_id: str = ""
-    ) -> Asked:
+        self,
+        wanted: AskUser,
+        *,
+        personal: tuple[str, ...] = (),
+        question_id: str = "",
+        server: str = "",
+    ) -> Question:
         leg = self._progress.leg
-        before, named = self._asked, question_id or leg.call_id
+        before, named = self._desk.asked, question_id or leg.call_id
         if before is not None and before.question.question_id == named:
-            return before  # the previous run asked this question: its deadline stays
+            return before.question  # the previous run asked this question: its deadline stays
         now = workflow.now()
         question = Question(
             question_id=named,
@@ -102,88 +214,62 @@ class Questions:
             personal=personal,
             expires_at=now + leg.policy.answer_expiry,
             why=wanted.why or f"it is needed to go on with {leg.leg.goal!r}",
-            otherwise=UNANSWERED,
+            otherwise=DECLINED_FOR.format(server=server) if server else UNANSWERED,
             asked_at=now,
+            server=server,
         )
-        logs.waits("answer", named)
-        return Asked(question, is_learned=not question_id)
+        self._desk.open(question)
+        return question
 
-    async def _until_answered(self, asked: Asked) -> AnswerInput:
-        self._asked, question = asked, asked.question
+    async def _required(self, question: Question) -> AnswerInput:
+        answer = await self._until_answered(question)
+        if answer is None:
+            raise LegLost(f"nobody answered in time: {question.question}")
+        return answer
+
+    async def _until_answered(self, question: Question) -> AnswerInput | None:
         self.resumed = None
         self._progress.show_question(question)
         self._progress.show(LegStatus.AWAITING_ANSWER)
         try:
             summary = ui.summary(ui.QUESTION_EXPIRES, question=question.question)
-            expiry = asyncio.create_task(asked.expire(question.expires_at, summary))
-            await wait_with_timers([expiry], asked.is_over)
+            await self._desk.until_over(question.expires_at, summary)
         finally:
-            self._asked = None
+            answer = self._desk.close()
         self._progress.show_question(None)
-        if asked.answer is None:
-            self._progress.record("ask the user", "expired")
-            raise LegLost(f"nobody answered in time: {question.question}")
         self._progress.show(LegStatus.RUNNING)
-        self._progress.record("ask the user", "answered")
-        return asked.answer
+        self._progress.record("ask the user", "expired" if answer is None else "answered")
+        return answer
 
     async def decide(self, question: Question, due: Callable[[], datetime]) -> AnswerInput | None:
         """Ask before a rollback; None: nobody answered until it was due, which may come earlier."""
-        asked = self._asked = Asked(question, is_learned=False)
-        logs.waits("answer", question.question_id)
+        self._desk.open(question)
         self._progress.show(LegStatus.AWAITING_ANSWER)
+        is_over = False
         try:
-            while not asked.is_over():
+            while not is_over:
                 moment = due()
                 self._progress.show_question(question.model_copy(update={"expires_at": moment}))
-                expiry = asyncio.create_task(asked.expire(moment, ui.HOLD_EXPIRES))
-                await wait_with_timers([expiry], lambda: asked.is_over() or due() < moment)  # noqa: B023
+                is_over = await self._desk.until_over(
+                    moment,
+                    ui.HOLD_EXPIRES,
+                    lambda: due() < moment,  # noqa: B023
+                )
         finally:
-            self._asked = None
+            answer = self._desk.close()
         self._progress.show_question(None)
         self._progress.show(LegStatus.RUNNING)
-        return asked.answer
+        return answer
 
     async def take(self, answer: AnswerInput) -> None:
-        """Take an answer that `check` accepted, and close the question.
-
-        As with `ConfirmationGate.is_open`, a replay may deliver the answer before the event that
-        opens its question.
-        """
-        if not self._holds(answer.question_id):
-            await workflow.wait_condition(lambda: self._holds(answer.question_id))
-        asked = self._asked
-        if asked is None:
-            return
-        asked.answer = answer
-        asked.ends("answered")
-        if asked.is_learned:
+        """Take an answer that `check` accepted; that to a planner's question becomes an input."""
+        is_of_planner = answer.question_id == self._progress.leg.call_id
+        if await self._desk.take(answer) and is_of_planner:
             self._progress.learn(answer.values)
 
-    def _holds(self, question_id: str) -> bool:
-        return self._asked is not None and self._asked.question.question_id == question_id
-
     def check(self, answer: AnswerInput) -> None:
-        """Refuse an answer to another question, or with values that were not asked for.
-
-        Raises:
-            ApplicationError: typed QuestionUnknown or AnswerInvalid.
-        """
-        question = self.question
-        if question is None or question.question_id != answer.question_id:
-            raise refuse(
-                QuestionError(
-                    answer.question_id,
-                    "no such question is open in this leg",
-                    code="QuestionUnknown",
-                )
-            )
-        if question.hold is not None:
-            check_hold_answer(question, answer)
-            return
-        problem = _problem(question, answer.values)
-        if problem:
-            raise refuse(QuestionError(answer.question_id, problem, code="AnswerInvalid"))
+        """Refuse an answer to another question, or with values that were not asked for."""
+        self._desk.check(answer)
 
 
 def _request_for(tool: str, prepared: PreparedCall) -> str:
@@ -207,6 +293,8 @@ def _request_for(tool: str, prepared: PreparedCall) -> str:
 
 def _problem(question: Question, values: JsonObject) -> str:
     """Return why these values do not answer the question, in one sentence; empty if they do."""
+    if question.server:
+        return "; ".join(input_problems(question.fields, values))
     if values and not question.fields:
         return (
             "answer without a value; what was stored or configured is looked up there and must "
@@ -215,7 +303,7 @@ def _problem(question: Question, values: JsonObject) -> str:
     return "; ".join(answer_problems(question.fields, values))
 
 
-def check_hold_answer(question: Question, answer: AnswerInput) -> None:
+def _check_hold_answer(question: Question, answer: AnswerInput) -> None:
     """Refuse values that do not answer a hold's question.
 
     Raises:

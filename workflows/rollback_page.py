@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.observed import OBSERVED
     from orchestrator.messages.open_waits import WaitKind
     from orchestrator.messages.rollback import RollbackReport, RollbackStatus
-    from orchestrator.saga.ledger import Obligation, ObligationState
+    from orchestrator.saga.obligation import Obligation, ObligationState
     from orchestrator.workflows import markdown_page as md
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from temporalio import workflow
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
@@ -25,10 +26,10 @@ with workflow.unsafe.imports_passed_through():
         RollbackReport,
         RollbackStatus,
     )
-    from orchestrator.saga.ledger import Obligation, ObligationState
+    from orchestrator.saga.obligation import Obligation, ObligationState
     from orchestrator.saga.outcome import CompensationFailure
     from orchestrator.saga.retry_policy import CompensationRetries
-    from orchestrator.workflows import calls, logs, ui
+    from orchestrator.workflows import calls, logs, running, ui
     from orchestrator.workflows.failures import compensation_failure, first_words, refuse
     from orchestrator.workflows.missing_state import until_there
     from orchestrator.workflows.rollback_page import NextTry, RollbackPage
@@ -36,6 +37,8 @@ with workflow.unsafe.imports_passed_through():
 
 _FIRST_PAUSE = timedelta(seconds=5)
 _LONGEST_PAUSE = timedelta(minutes=5)
+_COLLECTED = 8
+"""Attempts to read a ledger, over half a minute, before the rollback shows that it cannot begin."""
 _LONGEST_LOOK = timedelta(hours=1)
 """The longest pause between two checks for a worker that can retry a deferred obligation."""
 
@@ -119,7 +122,19 @@ class RollbackWorkflow:
     async def _collected(self, wanted: CollectLedgerInput) -> CollectLedgerOutput | None:
         """Return the ledger; None if it cannot be read now, which operators see as parked."""
         try:
-            return await calls.collect_ledger(wanted)
+            return await running.run(
+                names.COLLECT_LEDGER,
+                wanted,
+                gives=CollectLedgerOutput,
+                summary=ui.COLLECT_LEDGER,
+                start_to_close_timeout=timedelta(seconds=60),
+                heartbeat_timeout=running.HEARTBEAT,
+                retry_policy=RetryPolicy(
+                    initial_interval=timedelta(milliseconds=200),
+                    maximum_interval=timedelta(seconds=10),
+                    maximum_attempts=_COLLECTED,
+                ),
+            )
         except ActivityError as error:
             cause = error.cause
             if isinstance(cause, ApplicationError) and cause.type in names.ROLLBACK_REFUSED:

@@ -1,5 +1,9 @@
-"""Run activities, locally or on any worker, and wait for a worker with the state that they need."""
+"""Run activities, locally or on any worker, and wait for a worker with the state that they need.
 
+It has the limits that several activities share.
+"""
+
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Final, TypedDict, TypeVar, Unpack
 
@@ -39,6 +43,37 @@ class Limits(TypedDict, total=False):
     retry_policy: RetryPolicy
 
 
+HEARTBEAT = timedelta(seconds=3.5)
+"""Heartbeat timeout: after it, the worker is taken for dead and another worker takes over.
+
+A worker sends a heartbeat each second.
+"""
+RETRY = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200),
+    maximum_interval=timedelta(seconds=10),
+    maximum_attempts=12,
+)
+LOCAL: Final[Limits] = {
+    "start_to_close_timeout": timedelta(seconds=15),
+    "retry_policy": RETRY,
+}
+"""For work inside a worker, without a provider.
+
+The limits are generous, and short enough that a dead worker is noticed soon.
+"""
+PLANNER: Final[Limits] = {
+    "start_to_close_timeout": timedelta(seconds=120),
+    "heartbeat_timeout": HEARTBEAT,
+    "retry_policy": RETRY,
+}
+"""For planners: a model may need minutes."""
+SPLITTING: Final[Limits] = {**PLANNER, "start_to_close_timeout": timedelta(minutes=15)}
+"""For splitting a goal: a model is asked up to three times."""
+AS_OFTEN_AS_IT_TAKES: Final = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
+)
+
+
 _HERE: Final[_Here] = {
     "schedule_to_close_timeout": timedelta(seconds=5),
     "retry_policy": RetryPolicy(
@@ -56,11 +91,20 @@ the leg can be queried meanwhile.
 
 
 async def run(
-    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[Limits]
+    activity: str,
+    *message: Record,
+    gives: type[T],
+    summary: str,
+    except_for: Callable[[ActivityError], bool] = lambda error: False,
+    **limits: Unpack[Limits],
 ) -> T:
-    """Run an activity; wait visibly while no worker has the state that it needs."""
+    """Run an activity; wait visibly while no worker has the state that it needs.
+
+    `except_for` selects failures for missing state that the caller waits for.
+    """
     return await retry_until_available(
-        lambda: once(activity, *message, gives=gives, summary=summary, **limits)
+        lambda: once(activity, *message, gives=gives, summary=summary, **limits),
+        except_for=except_for,
     )
 
 
@@ -121,7 +165,12 @@ async def _await_key(rounds: int, queue: str | None) -> None:
 
 
 async def run_locally(
-    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[Limits]
+    activity: str,
+    *message: Record,
+    gives: type[T],
+    summary: str,
+    except_for: Callable[[ActivityError], bool] = lambda error: False,
+    **limits: Unpack[Limits],
 ) -> T:
     """Run an activity that needs no other machine in the worker of the workflow task.
 
@@ -137,7 +186,8 @@ async def run_locally(
         return await once(activity, *message, gives=gives, summary=summary, **limits)
 
     own = task_queue() in (None, workflow.info().task_queue)
-    return await retry_until_available(local_then_remote(here, elsewhere) if own else elsewhere)
+    attempt = local_then_remote(here, elsewhere) if own else elsewhere
+    return await retry_until_available(attempt, except_for=except_for)
 
 
 async def in_task(activity: str, *message: Record, gives: type[T], summary: str) -> T:

@@ -34,7 +34,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.scope import work_for
 
     if TYPE_CHECKING:
-        from orchestrator.workflows.tool_saga import GuardedCall, ToolSaga
+        from orchestrator.workflows.guarded_call import GuardedCall
+        from orchestrator.workflows.tool_saga import ToolSaga
 
 _OURS: Final = frozenset(
     {
@@ -42,7 +43,6 @@ _OURS: Final = frozenset(
         names.ROLLBACK_WORKFLOW,
         names.SWEEP_WORKFLOW,
         names.PLAN_WORKFLOW,
-        names.SCHEDULED_MISSION_WORKFLOW,
         names.SESSION_WORKFLOW,  # it makes its desk itself
         names.SESSION_CALL_WORKFLOW,
     }

@@ -5,8 +5,9 @@ the ledger before the leg ends, even if a cancel request arrives while the call 
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from temporalio import workflow
 from temporalio.exceptions import is_cancelled_exception
@@ -18,35 +19,93 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from orchestrator.planning.models import CallTool
     from orchestrator.saga.ledger import Ledger
-    from orchestrator.saga.outcome import ToolOutcome
+    from orchestrator.saga.outcome import InputGiven, InputWanted, ToolOutcome
     from orchestrator.saga.own_cancels import cancellable, obligations_named
-    from orchestrator.workflows import calls
+    from orchestrator.workflows import calls, ui
     from orchestrator.workflows.failures import LOST
     from orchestrator.workflows.missing_state import Postponed, pause_of, wait_for, wait_in_sight
     from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.questions import Questions
     from orchestrator.workflows.scope import task_queue
     from orchestrator.workflows.waiting import finish_despite_cancel
 
+PAUSE_FOR_SERVER: Final = timedelta(seconds=1)
+"""Before a call is sent again to a server that asked nobody: as often as it has answered so."""
 
-async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
+
+async def send(allowed: PreparedCall, progress: Progress, questions: Questions) -> ToolOutcome:
     """Return the outcome of a call after all its attempts, already recorded in the leg's state.
+
+    A call whose server asks for input is sent again with the answer: the same call, with the same
+    key, grant and ledger entry. A new run of the mission continues to wait for the answer.
 
     Raises:
         asyncio.CancelledError: a cancel request arrived meanwhile; the outcome is settled all the
             same.
     """
-    call = _call_of(allowed)
     attempts = progress.leg.policy.call_attempts if allowed.repeatable else 1
-    call = _by_reference(call, progress)
-    call = _due(call, allowed, attempts, progress)
-    progress.count_call(call.tool)
-    outcome, cancelled = await _sent(call, allowed, attempts, progress)
+    call = _by_reference(_call_of(allowed), progress)
+    acting = progress.state.acting
+    wanted = acting.wanted if acting is not None else None
+    cancelled = False
+    if wanted is None:
+        progress.count_call(call.tool)
+
+    def again(call: ToolCall, answer: ToolOutcome | Postponed, _: int) -> ToolCall:
+        """Return a postponed call with another deadline: for the first time, or the same again."""
+        arrived = call.may_have_arrived
+        if isinstance(answer, Postponed):
+            arrived = answer.may_have_arrived
+        changes = {"postponed": call.postponed + 1, "may_have_arrived": arrived}
+        return _due(call.model_copy(update=changes), allowed, attempts, progress)
+
+    while True:
+        if wanted is not None:
+            given, withdrawn = await _input_for(wanted, call.tool, questions, progress, cancelled)
+            cancelled = cancelled or withdrawn
+            changes = {"given": given, "postponed": wanted.sending + 1}
+            changes["may_have_arrived"] = wanted.may_have_arrived
+            call = call.model_copy(update=changes)
+        call = _due(call, allowed, attempts, progress)
+        (outcome,), came_late = await _outcomes_of([call], attempts, again)
+        cancelled = cancelled or came_late
+        if (wanted := outcome.asks) is None:
+            break
+    if allowed.side_effect:
+        outcome = outcome.after_input(call.given)
     if allowed.obligation is not None:
         outcome = progress.mission_ledger().doubted(allowed.obligation, outcome)
     _settle(allowed, outcome, progress)
     if cancelled:
         raise asyncio.CancelledError
     return outcome
+
+
+async def _input_for(
+    wanted: InputWanted, tool: str, questions: Questions, progress: Progress, is_over: bool
+) -> tuple[InputGiven, bool]:
+    """Return the answer to a server, and True if a cancel request came before it.
+
+    Nobody is asked for a call that `is_over`: the server is informed that the question is off.
+
+    Raises:
+        asyncio.CancelledError: a new run of the mission continues to wait.
+    """
+    if is_over:
+        return wanted.answered(None, withdrawn=True), True
+    progress.act_further(wanted=wanted)
+    try:
+        if wanted.asked:
+            values = await questions.ask_for_server(wanted, tool)
+        else:  # the server needs time, and nothing else
+            values = None
+            await workflow.sleep(PAUSE_FOR_SERVER * wanted.round, summary=ui.UNTIL_TAKEN)
+    except asyncio.CancelledError:
+        if progress.is_suspended:
+            raise
+        values, is_over = None, True
+    progress.act_further(wanted=None)
+    return wanted.answered(values, withdrawn=is_over), is_over
 
 
 async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall, bool]:
@@ -72,7 +131,7 @@ async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall, b
         outcome="succeeded" if made.is_answered else outcome.kind,
         side_effect=made.obligation is not None or made.cancel is not None,
         body=outcome.body,
-        error=None if made.is_answered else outcome.reason or outcome.kind,
+        error=None if made.is_answered else outcome.why,
         price=outcome.price,
         at=at,
         body_ref=outcome.body_ref,
@@ -97,106 +156,44 @@ def _due(call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progres
     return call.model_copy(update=times)
 
 
-async def _sent(
-    call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progress
-) -> tuple[ToolOutcome, bool]:
-    """Return the outcome of the call, and True if a cancel request arrived meanwhile.
+_Answer = ToolOutcome | Postponed
 
-    A postponed call is sent later, with another deadline, once a worker has the missing state or
-    its provider accepts calls again: for the first time, or again under the same key. A cancel
-    request ends the wait.
+
+async def _outcomes_of(
+    sent: Sequence[ToolCall], attempts: int, again: Callable[[ToolCall, _Answer, int], ToolCall]
+) -> tuple[list[ToolOutcome], bool]:
+    """Return the outcomes of calls, and True if a cancel request arrived meanwhile.
+
+    A call is sent later, as `again` returns it, once a worker has the state that was missing or its
+    provider accepts calls again. A cancel request ends the wait.
     """
-    rounds, waited = 0, timedelta(0)
+    due, rounds, waited = dict(enumerate(sent)), 0, timedelta(0)
+    answers: dict[int, _Answer] = {}
     while True:
-        work = calls.invoke_tool(call, attempts=attempts)
-        answer, cancelled = await finish_despite_cancel(work)
-        may_have_arrived = call.may_have_arrived
-        if isinstance(answer, ToolOutcome):
-            pause = pause_of(answer, waited)
-            if cancelled or pause is None:
-                return answer, cancelled
-            if not await _is_over(pause, answer):
-                return answer, True
+        work = _all([calls.invoke_tool(call, attempts=attempts) for call in due.values()])
+        came, cancelled = await finish_despite_cancel(work)
+        answers |= dict(zip(due, came, strict=True))
+        held = _held(answers, waited)
+        if held and not cancelled:
+            first, pause = next(iter(held.values()))
+            cancelled = not await _is_over(first, pause, rounds)
             waited += pause
-        elif cancelled or not await _is_there(answer, rounds):
-            return _settled(answer), True
-        else:
-            may_have_arrived = answer.may_have_arrived
+        if not held or cancelled:
+            return [_settled(answer) for answer in answers.values()], cancelled
         rounds += 1
-        again = call.model_copy(update={"postponed": rounds, "may_have_arrived": may_have_arrived})
-        call = _due(again, allowed, attempts, progress)
+        due = {n: again(due[n], answer, rounds) for n, (answer, _) in held.items()}
 
 
-async def _is_over(pause: timedelta, answer: ToolOutcome) -> bool:
-    """Wait for a provider that deferred a call; return False if a cancel request came first."""
-    try:
-        await wait_in_sight(pause, answer.why)
-    except LOST as error:
-        if is_cancelled_exception(error):
-            return False
-        raise
-    return True
+async def _all(calls_made: Sequence[Awaitable[_Answer]]) -> list[_Answer]:
+    return await asyncio.gather(*calls_made)
 
 
-async def _is_there(held: Postponed, rounds: int) -> bool:
-    """Wait until a worker has the state for a call; return False if a cancel request came first."""
-    try:
-        await wait_for(held.missing, held.why, rounds=rounds)
-    except LOST as error:
-        if is_cancelled_exception(error):
-            return False
-        raise
-    return True
-
-
-async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) -> None:
-    """Make calls without side effects, keyed by parts of the step; record them in order.
-
-    An answered call is in the history before the others are: no call is made again.
-
-    Raises:
-        asyncio.CancelledError: a cancel request arrived meanwhile; the answers are recorded.
-    """
-    attempts = progress.leg.policy.call_attempts
-    sent = [_by_reference(_call_of(read), progress) for read in reads.values()]
-    outcomes, cancelled = await _all_read(sent, attempts)
-    for (part, read), outcome in zip(reads.items(), outcomes, strict=True):
-        progress.begin_part(part)
-        _settle(read, outcome, progress)
-        why = outcome.reason or outcome.contract_breach
-        did = f"call {_call_of(read).tool}"
-        progress.record(did, outcome.kind, why, at=outcome.answered_at)
-    if cancelled:
-        raise asyncio.CancelledError
-
-
-async def _all_read(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutcome], bool]:
-    """Return the outcomes of reads, and True if a cancel request arrived meanwhile."""
-    answers, cancelled = await _asked(sent, attempts)
-    rounds, waited = 0, timedelta(0)
-    while held := _postponed(answers, waited):
-        first, pause = next(iter(held.values()))
-        if isinstance(first, Postponed):
-            is_due = not cancelled and await _is_there(first, rounds)
-        else:
-            is_due = not cancelled and await _is_over(pause, first)
-            waited += pause
-        if not is_due:
-            cancelled = True
-            break
-        rounds += 1
-        later, cancelled = await _asked([sent[n] for n in held], attempts)
-        for n, answer in zip(held, later, strict=True):
-            answers[n] = answer
-    return [_settled(answer) for answer in answers], cancelled
-
-
-def _postponed(
-    answers: list[ToolOutcome | Postponed], waited: timedelta
-) -> dict[int, tuple[ToolOutcome | Postponed, timedelta]]:
+def _held(
+    answers: Mapping[int, _Answer], waited: timedelta
+) -> dict[int, tuple[_Answer, timedelta]]:
     """Return the calls that are sent later, with the pause that their provider needs."""
-    held: dict[int, tuple[ToolOutcome | Postponed, timedelta]] = {}
-    for n, answer in enumerate(answers):
+    held: dict[int, tuple[_Answer, timedelta]] = {}
+    for n, answer in answers.items():
         if isinstance(answer, Postponed):
             held[n] = answer, timedelta(0)
         elif (pause := pause_of(answer, waited)) is not None:
@@ -204,16 +201,48 @@ def _postponed(
     return held
 
 
-async def _asked(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutcome | Postponed], bool]:
-    return await finish_despite_cancel(
-        _all([calls.invoke_tool(call, attempts=attempts) for call in sent])
-    )
+async def _is_over(held: _Answer, pause: timedelta, rounds: int) -> bool:
+    """Wait until a call can be sent; return False if a cancel request came first."""
+    try:
+        if isinstance(held, Postponed):
+            await wait_for(held.missing, held.why, rounds=rounds)
+        else:
+            await wait_in_sight(pause, held.why)
+    except LOST as error:
+        if is_cancelled_exception(error):
+            return False
+        raise
+    return True
 
 
-async def _all(
-    calls_made: Sequence[Awaitable[ToolOutcome | Postponed]],
-) -> list[ToolOutcome | Postponed]:
-    return await asyncio.gather(*calls_made)
+async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) -> tuple[int, ...]:
+    """Make calls without side effects, keyed by parts of the step; record them in order.
+
+    An answered call is in the history before the others are: no call is made again, but those
+    whose servers ask for input.
+
+    Returns:
+        The parts that are done.
+
+    Raises:
+        asyncio.CancelledError: a cancel request arrived meanwhile; the answers are recorded.
+    """
+    attempts = progress.leg.policy.call_attempts
+    sent = [_by_reference(_call_of(read), progress) for read in reads.values()]
+    outcomes, cancelled = await _outcomes_of(sent, attempts, lambda call, _, __: call)
+    done: list[int] = []
+    for (part, read), outcome in zip(reads.items(), outcomes, strict=True):
+        if outcome.asks is not None:
+            continue
+        done.append(part)
+        progress.begin_part(part)
+        _settle(read, outcome, progress)
+        why = outcome.reason or outcome.contract_breach
+        did = f"call {_call_of(read).tool}"
+        progress.record(did, outcome.kind, why, at=outcome.answered_at)
+    if cancelled:
+        raise asyncio.CancelledError
+    return tuple(done)
 
 
 def _settled(answer: ToolOutcome | Postponed) -> ToolOutcome:
@@ -233,7 +262,18 @@ def _call_of(allowed: PreparedCall) -> ToolCall:
 
 def _by_reference(call: ToolCall, progress: Progress) -> ToolCall:
     """Return the call with the key under which its long answer is stored."""
-    return call.model_copy(update={"past": progress.state.past})
+    changes: dict[str, object] = {"past": progress.state.past}
+    if (wanted := progress.written_call) is not None:
+        changes |= {"headers": wanted.headers, "step_id": wanted.step_id}
+    return call.model_copy(update=changes)
+
+
+def _answered(outcome: ToolOutcome, progress: Progress) -> dict[str, object]:
+    """Return the parts of an answer that only a written workflow reads."""
+    if (wanted := progress.written_call) is None:
+        return {}
+    headers = {name: outcome.headers[name] for name in wanted.headers if name in outcome.headers}
+    return {"status": outcome.status, "headers": headers}
 
 
 def is_in_doubt(allowed: PreparedCall, outcome: ToolOutcome) -> bool:
@@ -279,4 +319,5 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
         price=outcome.price,
         at=at,
         body_ref=outcome.body_ref,
+        **_answered(outcome, progress),
     )

@@ -36,8 +36,9 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.step import OfferOutput
     from orchestrator.workflows import ui
     from orchestrator.workflows.failures import first_words, refuse
+    from orchestrator.workflows.guarded_call import ToolCallFailed
     from orchestrator.workflows.saga_desk import Desk
-    from orchestrator.workflows.tool_saga import SagaState, ToolCallFailed, ToolSaga
+    from orchestrator.workflows.tool_saga import SagaState, ToolSaga
     from orchestrator.workflows.waiting import until
 
 MOST_CALLS: Final = 500

@@ -7,17 +7,26 @@ examined is examined again by the next sweep. A long sweep continues as new.
 from datetime import datetime, timedelta
 
 from temporalio import workflow
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
-    from orchestrator.messages.rollback import Recovery, SweepInput, SweepReport
-    from orchestrator.workflows import calls
+    from orchestrator.messages.rollback import (
+        FindStrandedInput,
+        FindStrandedOutput,
+        MissionRef,
+        Recovery,
+        SweepInput,
+        SweepReport,
+    )
+    from orchestrator.workflows import running, ui
     from orchestrator.workflows.failures import first_words
 
 _PAGES_PER_RUN = 10
 _LAG = timedelta(hours=1)
 """The time by which an end may appear late in a search, with a wide margin."""
+_SERVER_TIMEOUT = timedelta(seconds=30)
 
 
 @workflow.defn(name=names.SWEEP_WORKFLOW)
@@ -29,7 +38,7 @@ class SweepWorkflow:
         """Examine each mission once; return the rollbacks that were started."""
         sweep = _begun(sweep)
         for _ in range(_PAGES_PER_RUN):
-            page = await calls.find_stranded(sweep.closed_after, sweep.page_token)
+            page = await _found(sweep)
             for mission_id in page.mission_ids:
                 sweep = _noted(sweep, await _recover(mission_id))
             sweep = sweep.model_copy(update={"page_token": page.page_token})
@@ -47,9 +56,30 @@ def _begun(sweep: SweepInput) -> SweepInput:
     return sweep.model_copy(update={"began_at": workflow.now(), "closed_after": since})
 
 
+async def _found(sweep: SweepInput) -> FindStrandedOutput:
+    """Return one page of missions that were stopped from outside, or whose rollback was lost."""
+    return await running.run(
+        names.FIND_STRANDED,
+        FindStrandedInput(closed_after=sweep.closed_after, page_token=sweep.page_token),
+        gives=FindStrandedOutput,
+        summary=ui.FIND_STRANDED,
+        start_to_close_timeout=_SERVER_TIMEOUT,
+        retry_policy=running.RETRY,
+    )
+
+
 async def _recover(mission_id: str) -> Recovery:
+    """Start the rollback of one mission that was stopped, if it needs one."""
     try:
-        return await calls.recover_mission(mission_id)
+        return await running.run(
+            names.RECOVER_MISSION,
+            MissionRef(mission_id=mission_id),
+            gives=Recovery,
+            summary=ui.summary(ui.RECOVER_MISSION, mission_id=mission_id),
+            start_to_close_timeout=_SERVER_TIMEOUT,
+            heartbeat_timeout=running.HEARTBEAT,
+            retry_policy=RetryPolicy(maximum_attempts=3),
+        )
     except ActivityError as error:
         return Recovery(mission_id=mission_id, done="unreadable", why=first_words(error))
 

@@ -14,14 +14,13 @@ A mission makes the calls of its legs through the same `Caller`, and rolls back 
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import Field, JsonValue
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import (
@@ -29,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
         DecisionRecord,
     )
     from orchestrator.core.budget import Money, Spend
-    from orchestrator.core.errors import ToolNotFound, UsageError
+    from orchestrator.core.errors import UsageError
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import names
     from orchestrator.messages.hold import (
@@ -42,7 +41,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import (
         LegInput,
         LegState,
-        LegStatus,
         LegWaiting,
     )
     from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy, OnFailure
@@ -50,21 +48,19 @@ with workflow.unsafe.imports_passed_through():
         MODES,
         OBSERVED,
         Mode,
-        ObservedCall,
         ObservedRun,
-        ObserveInput,
     )
     from orchestrator.messages.receipts import Receipt, receipts_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.session import KEY_PATTERN
     from orchestrator.messages.step import OfferedTool, OfferInput
     from orchestrator.planning.models import CODE, AgentProfile, CallTool, Fact, LegPlan
-    from orchestrator.saga.ledger import Ledger, ObligationState
+    from orchestrator.saga.ledger import Ledger
+    from orchestrator.saga.obligation import ObligationState
     from orchestrator.saga.orders import Order
     from orchestrator.workflows import calls, ui
-    from orchestrator.workflows.approval import Approvals
-    from orchestrator.workflows.call import Caller
-    from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
+    from orchestrator.workflows.failures import LOST, first_words
+    from orchestrator.workflows.guarded_call import GuardedCall, ToolCallFailed
     from orchestrator.workflows.leg_view import facts_of
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_hold import (
@@ -72,10 +68,8 @@ with workflow.unsafe.imports_passed_through():
         record_of,
         rejected_for_good,
     )
-    from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
+    from orchestrator.workflows.mission_limits import MissionLimits
     from orchestrator.workflows.own_rollback import OwnRollback
-    from orchestrator.workflows.progress import Progress
-    from orchestrator.workflows.questions import Questions
     from orchestrator.workflows.saga_desk import MISUSED, Desk, desk_of_run, misused
     from orchestrator.workflows.scope import work_for
     from orchestrator.workflows.waiting import finish_despite_cancel
@@ -110,51 +104,12 @@ class SagaState(Record):
     )
 
 
-class ToolCallFailed(ApplicationError):
-    """A call was not made, or did not succeed; if uncaught, all calls of its saga are cancelled."""
-
-    def __init__(
-        self, tool: str, outcome: str, reason: str, *, hint: str = "", body: JsonValue = None
-    ) -> None:
-        """Describe the failure of the call.
-
-        Args:
-            tool: its name.
-            outcome: rejected (by the provider), refused (by a person, a policy or the budget),
-                invalid (its arguments), expired (nobody decided in time), unknown (it may have had
-                its effect: the saga rolls back even if this error is caught).
-            reason: a sentence.
-            hint: the change that a person asks for.
-            body: the provider's answer, as JSON.
-        """
-        super().__init__(
-            f"{tool} {outcome}: {reason}",
-            {"tool": tool, "outcome": outcome, "reason": reason, "hint": hint},
-            type="ToolCallFailed",
-            non_retryable=True,
-        )
-        self.tool = tool
-        self.outcome = outcome
-        self.reason = reason
-        self.hint = hint
-        self.body = body
-
-    @property
-    def for_model(self) -> str:
-        """The text that a model reads about the failure."""
-        wish = f" A person says: {self.hint}" if self.hint else ""
-        return f"{self.outcome}: {self.reason}{wish}"
-
-
 class SagaDecision(NamedTuple):
     """A person's decision on a failure: its effects are kept, or (None) rolled back."""
 
     error: BaseException
     kept: frozenset[str] | None
     """The ids of the obligations that stood when it was decided."""
-
-
-Repair = Callable[["GuardedCall", CallTool, ToolCallFailed], Awaitable[CallTool]]
 
 
 class ToolSaga:
@@ -222,8 +177,6 @@ class ToolSaga:
             self._observed = state.observed
         self._is_fresh = state is None
         self._noted: ObservedRun | None = None
-        self._observing = 0
-        self._observed_calls: list[tuple[ObservedCall, datetime]] = []
         if state is not None:
             self._budget.resume({_BEFORE: state.taken}, {})
         self._limit = budget
@@ -266,8 +219,8 @@ class ToolSaga:
         """
         if self.is_calling:
             raise misused(
-                f"{len(self._under_way) + self._observing} calls of the saga are under way: wait "
-                "for them, then continue as new with its state"
+                f"{len(self._under_way)} calls of the saga are under way: wait for them, then "
+                "continue as new with its state"
             )
         return self._state.model_copy(update={"ledger": self.ledger})
 
@@ -276,19 +229,13 @@ class ToolSaga:
         """The obligations that its calls left; after a rollback, their final states."""
         if self._rolled_back is not None:
             return self._rolled_back
-        if self._observed_calls:  # merged when they are looked at: most workflows never do
-            ledger = self._state.ledger
-            for made, at in self._observed_calls:
-                ledger = made.entered(ledger, at=at)
-            self._observed_calls.clear()
-            self._state = self._state.model_copy(update={"ledger": ledger})
         calls_under_way = (call.progress.state.ledger for call in self._under_way.values())
         return Ledger.merged([self._state.ledger, *calls_under_way])
 
     @property
     def is_calling(self) -> bool:
         """True while a call is under way."""
-        return bool(self._under_way or self._observing)
+        return bool(self._under_way)
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -338,15 +285,15 @@ class ToolSaga:
             raise misused("calls are made inside of `async with ToolSaga(...) as saga`")
         leg_id = self._next_id(key)
         pinned = await self._pinned()
-        if self._observed:
-            return await self._observe(leg_id, tool, dict(arguments or {}), reason, pinned)
-        terms = self._terms(leg_id, tool, pinned)
-        made = GuardedCall(self, terms, self._budget, self._limits)
+        earlier = workflow.info().continued_run_id
+        if self._observed and earlier and self._is_fresh:  # a run before may have had this id
+            leg_id = f"{leg_id}-{earlier[:8]}"
+        made = self._new_call(self._terms(leg_id, tool, pinned))
         self._under_way[leg_id] = made
-        if (task := asyncio.current_task()) is not None:
+        if not self._observed and (task := asyncio.current_task()) is not None:
             self._tasks[leg_id] = task
         wanted = CallTool(tool=tool, arguments=dict(arguments or {}), reason=reason)
-        asks = (on_failure or self._on_failure) == "ask"
+        asks = not self._observed and (on_failure or self._on_failure) == "ask"
         try:
             answer = await made.run(wanted, self._repair if asks else None)
         except LOST as error:
@@ -357,10 +304,19 @@ class ToolSaga:
         self._settle(leg_id, made)
         return answer
 
+    def _new_call(self, terms: LegInput) -> GuardedCall:
+        return GuardedCall(
+            terms,
+            self._budget,
+            self._limits,
+            changed=self.changed,
+            ledger=lambda: self.ledger,
+        )
+
     # -- before a rollback ------------------------------------------------------------------------
 
     async def _repair(
-        self, made: "GuardedCall", wanted: CallTool, failed: ToolCallFailed
+        self, made: GuardedCall, wanted: CallTool, failed: ToolCallFailed
     ) -> CallTool:
         """Return the call to make after a failure, as a person decides.
 
@@ -377,7 +333,7 @@ class ToolSaga:
         return wanted.model_copy(update={"arguments": changed})
 
     async def _decide(
-        self, asking: "GuardedCall", hold: Hold, error: BaseException
+        self, asking: GuardedCall, hold: Hold, error: BaseException
     ) -> HoldRecord | None:
         """Ask about a failure; None: nothing stands, or only a rollback can find out what does."""
         ledger = self.ledger
@@ -410,7 +366,7 @@ class ToolSaga:
         if self._on_failure != "ask" or is_misuse or over or self._is_decided:
             return
         terms = self._terms(_END, "", await self._pinned())
-        asking = GuardedCall(self, terms, self._budget, self._limits)
+        asking = self._new_call(terms)
         self._under_way[_END] = asking
         try:
             refusal = "the block of the saga has ended"
@@ -431,50 +387,12 @@ class ToolSaga:
     async def _pinned(self) -> CatalogPin:
         async with self._pinning:
             if self._catalog is None:
-                self._catalog = pinned = await calls.pin_catalog(here=True)
+                self._catalog = pinned = await calls.pin_catalog()
                 if self._observed is None:
                     self._observed = pinned.observes
                 self._state = self._state.model_copy(update={"observed": self._observed})
                 self._note()
             return self._catalog
-
-    async def _observe(
-        self, leg_id: str, tool: str, arguments: JsonObject, reason: str, catalog: CatalogPin
-    ) -> JsonValue:
-        """Make a call as it is, and return what its provider answered.
-
-        Raises:
-            ToolCallFailed, asyncio.CancelledError: as for a guarded call.
-        """
-        earlier = workflow.info().continued_run_id
-        if earlier and self._is_fresh:  # a run before may have had calls of these ids
-            leg_id = f"{leg_id}-{earlier[:8]}"
-        wanted = ObserveInput(
-            call_id=names.call_id(self.saga_id, leg_id, 1),
-            mission_id=self.saga_id,
-            leg_id=leg_id,
-            tool=tool,
-            catalog_digest=catalog.digest,
-            origin=workflow.info().first_execution_run_id,
-            arguments=arguments,
-            reason=reason,
-            timeout_s=self._policy.call_timeout.total_seconds(),
-            attempts=self._policy.call_attempts,
-        )
-        self._observing += 1
-        try:
-            made, cancelled = await finish_despite_cancel(calls.observe_call(wanted))
-        except ActivityError as error:
-            raise ToolCallFailed(tool, "invalid", first_words(error)) from error
-        finally:
-            self._observing -= 1
-        if made.obligation is not None or made.cancel is not None:
-            self._observed_calls.append((made, workflow.now()))
-        if cancelled:
-            raise asyncio.CancelledError
-        if not made.is_answered:
-            raise ToolCallFailed(tool, made.outcome.kind, made.outcome.why, body=made.outcome.body)
-        return made.outcome.body
 
     def _note(self, failed: str = "", *, ended: bool = False) -> None:
         """Note for lists and reports that the saga is not guarded, and on what terms."""
@@ -553,6 +471,7 @@ class ToolSaga:
             budget=self._limit,
             policy=self._policy,
             read_only=self._read_only,
+            observe=bool(self._observed),
             covered=(order,),
             requester=self._requester,
             catalog=catalog,
@@ -560,7 +479,7 @@ class ToolSaga:
             state=LegState(),
         )
 
-    def _settle(self, leg_id: str, made: "GuardedCall") -> None:
+    def _settle(self, leg_id: str, made: GuardedCall) -> None:
         """Store the ledger, spending and answers of a call that is over."""
         self._under_way.pop(leg_id, None)
         self._tasks.pop(leg_id, None)
@@ -571,10 +490,12 @@ class ToolSaga:
             update={
                 "ledger": Ledger.merged([self._state.ledger, done.state.ledger]),
                 "taken": Spend.total([self._state.taken, done.state.taken]),
-                "facts": _newest((*self._state.facts, *facts_of(done))),
                 "decisions": (*self._state.decisions, *done.state.decisions),
             }
         )
+        if not self._observed:  # its calls have no cards
+            facts = _newest((*self._state.facts, *facts_of(done)))
+            self._state = self._state.model_copy(update={"facts": facts})
         self.changed()
 
     def changed(self) -> None:
@@ -649,9 +570,7 @@ class ToolSaga:
                     self.saga_id,
                     ", ".join(self._failed),
                 )
-            abandoned = await calls.conclude_saga(self.saga_id, self.ledger)
-            if abandoned.live():
-                await self._rollback.run_abandoned(abandoned)
+            await self._rollback.let_stand(self.ledger)
         await self._close()
 
     def _failure_of_block(self) -> BaseException | None:
@@ -664,13 +583,7 @@ class ToolSaga:
         return decided.error if decided is not None and decided.kept is None else None
 
     async def _roll_back(self, error: BaseException) -> None:
-        ledger = self.ledger
-        if not ledger.live():
-            abandoned = await calls.conclude_mission(self.saga_id, ledger, is_saga=True)
-            ledger = Ledger.united([ledger, abandoned])
-        if ledger.live():
-            report = await self._rollback.run(first_words(error), ledger)
-            self._rolled_back = report.ledger
+        self._rolled_back = await self._rollback.run(first_words(error), self.ledger)
 
     async def _close(self) -> None:
         if (desk := self._desk) is not None:
@@ -689,7 +602,7 @@ class ToolSaga:
     def stall(self, why: str) -> None:
         """Ignore the reason why the saga's end waits for state: the log of `calls` has it."""
 
-    def call_of(self, asked: str) -> "GuardedCall | None":
+    def call_of(self, asked: str) -> GuardedCall | None:
         """Return the call under way that a card or a question belongs to."""
         return self._under_way.get(names.leg_of(asked))
 
@@ -713,78 +626,6 @@ class _ForAgents:
     async def call(self, tool: str, arguments: JsonObject, *, reason: str = "") -> JsonValue:
         """Make one call and return its answer."""
         return await self._saga.call(tool, arguments, reason=reason, on_failure="rollback")
-
-
-class GuardedCall:
-    """A call under way."""
-
-    def __init__(
-        self, saga: ToolSaga, terms: LegInput, budget: MissionBudget, limits: MissionLimits
-    ) -> None:
-        self.progress = Progress(terms, saga.changed, budget, lambda: saga.ledger)
-        self.approvals = Approvals(self.progress)
-        self.questions = Questions(self.progress)
-        own_limits = LegLimits(self.progress, limits)
-        self._caller = Caller(self.progress, own_limits, self.approvals, self.questions)
-
-    @property
-    def task_queue(self) -> None:
-        """The task queue of the call's activities; None: the workflow's own."""
-        return None
-
-    def stall(self, why: str) -> None:
-        """Show why the call waits for state that workers are missing; empty: no longer waiting."""
-        self.progress.stall(why)
-
-    async def run(self, wanted: CallTool, repair: Repair | None = None) -> JsonValue:
-        """Make the call and return its answer.
-
-        Args:
-            wanted: the call.
-            repair: asks about a failure, and returns the call that is made after it.
-
-        Raises:
-            ToolCallFailed: the call did not succeed.
-        """
-        work_for(self)
-        self.progress.begin(workflow.now())
-        while True:
-            try:
-                return await self._made(wanted)
-            except ToolCallFailed as failed:
-                if repair is None:
-                    raise
-                wanted = await repair(self, wanted, failed)
-                self.progress.try_again()
-
-    async def _made(self, wanted: CallTool) -> JsonValue:
-        self.progress.begin_step()
-        try:
-            await self._caller.call(wanted)
-        except (LegLost, LegSkipped) as lost:
-            live = self.progress.state.ledger.live()
-            outcome = "unknown" if live else self._last_outcome()
-            raise ToolCallFailed(wanted.tool, outcome, str(lost)) from lost
-        except ActivityError as error:
-            cause = error.cause
-            if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
-                raise ToolCallFailed(wanted.tool, "invalid", cause.message) from error
-            raise
-        self.progress.end(LegStatus.SUCCEEDED)
-        seen = self.progress.state.observations[-1]
-        if seen.outcome != "succeeded":
-            raise ToolCallFailed(
-                wanted.tool,
-                seen.outcome,
-                seen.error or "no reason was given",
-                hint=seen.hint,
-                body=seen.body,
-            )
-        return seen.body
-
-    def _last_outcome(self) -> str:
-        steps = self.progress.state.steps
-        return steps[-1].outcome if steps else "refused"
 
 
 def _newest(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:

@@ -32,6 +32,7 @@ keep temporal_db_password "$(hex)"
 keep store_password "$(hex)"
 keep store_url "postgresql://orchestrator:$(cat "$folder/store_password")@store:5432/orchestrator"
 keep pii_key "$(random)"
+keep serve_session_key "$(random)"
 keep payments_token sandbox
 keep expenses_key sandbox
 echo "secrets are in $folder"

@@ -151,7 +151,10 @@ class _Bundler:
             return _inside(address, fragment)
         if fragment and not fragment.startswith("/"):
             fragment = self._anchored(target, fragment, () if address else at.steps)
-        self._enter(target, fragment)
+        file = target
+        for step in unquote(fragment).split("/") if _EXTENSION in fragment else ():
+            if step.startswith(_EXTENSION):
+                self._entered.add((file, step.replace("~1", "/").replace("~0", "~")))
         if target == self._main:
             return f"#{fragment}" if address else reference
         key = self._key(target)
@@ -169,12 +172,6 @@ class _Bundler:
         self._names[file] = names
         steps = names.path_of(f"#{name}", within)
         return name if steps is None else quote(format_pointer(steps))
-
-    def _enter(self, file: Path, fragment: str) -> None:
-        """Mark the extension that the fragment leads into, so that it is rewritten too."""
-        for step in unquote(fragment).split("/") if _EXTENSION in fragment else ():
-            if step.startswith(_EXTENSION):
-                self._entered.add((file, step.replace("~1", "/").replace("~0", "~")))
 
     def _target(self, address: str, file: Path) -> Path | str:
         """Return the file of an address, or the reason why it is not read."""

@@ -50,7 +50,12 @@ def fill_template(
 
     def read(name: str, expression: Expression) -> JsonValue:
         if expression.message == "request":
-            return _read_request(expression, tool, arguments, idempotency_key)
+            if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
+                return tool.key_of(idempotency_key) if idempotency_key is not None else None
+            if expression.source == "body":
+                return follow_or_none(_sent_body(tool, arguments), expression.path)
+            wanted = input_read(expression, tool)
+            return arguments.get(wanted) if wanted is not None else None
         if expression.source == "header":
             header = expression.path[0].lower()
             value = headers.get(header, "")
@@ -182,17 +187,6 @@ def _segment(address: str, template: str, placeholder: str) -> str | None:
         if fits and held and (length > 1 or len(steps) == len(end) == 1):
             return unquote(held[0])
     return None
-
-
-def _read_request(
-    expression: Expression, tool: Tool, arguments: JsonObject, idempotency_key: str | None
-) -> JsonValue:
-    if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
-        return tool.key_of(idempotency_key) if idempotency_key is not None else None
-    if expression.source == "body":
-        return follow_or_none(_sent_body(tool, arguments), expression.path)
-    wanted = input_read(expression, tool)
-    return arguments.get(wanted) if wanted is not None else None
 
 
 def _sent_body(tool: Tool, arguments: JsonObject) -> JsonValue:

@@ -19,7 +19,6 @@ OVERCHARGE: Final = "structured-overcharge"
 """Card of a call that cost more than was approved."""
 
 PLAN: Final = "structured-plan"
-"""Card of a mission's plan, before any call."""
 
 OURS: Final = frozenset({CANCELLATION, OVERCHARGE, PLAN})
 """Types that only the orchestrator chooses; a document cannot name them."""
@@ -75,7 +74,6 @@ class CardType:
     Values recognised by their shape go to `amounts`, `times` and `items`, which any type may have.
     """
     spends: bool = True
-    """True if the price in an answer is money that is spent; a claim spends none."""
 
 
 CARD_TYPES: Final[Mapping[str, CardType]] = {

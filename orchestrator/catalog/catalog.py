@@ -16,6 +16,7 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.call_templates import is_version
 from orchestrator.catalog.compile import compile_documents
 from orchestrator.catalog.functions import compile_functions
+from orchestrator.catalog.mcp_documents import McpListing
 from orchestrator.catalog.operations import SkippedOperation, UnreadFile
 from orchestrator.catalog.python_functions import (
     DOCUMENT,
@@ -87,7 +88,6 @@ class Catalog:
         self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))
         """Parsed content by document name, overlays applied, references inside the document."""
         self.tools: Mapping[str, Tool] = MappingProxyType(dict(sorted(tools.items())))
-        """Tools by name, sorted."""
 
     @classmethod
     def load(
@@ -95,8 +95,11 @@ class Catalog:
         *paths: str | Path,
         overlays: Sequence[str | Path] = (),
         functions: Iterable[FunctionTool[Any, Any]] = (),
+        mcp: Sequence[McpListing] = (),
     ) -> "Catalog":
-        """Compile documents from files, and from the files of folders, and functions with `@tool`.
+        """Compile documents from files and folders, functions with `@tool`, and MCP servers' tools.
+
+        `list_servers` of `orchestrator.adapters.mcp.listing` asks servers for their tools.
 
         Each skipped operation is a SkippedWarning, each unreadable file of a folder an
         UnreadWarning, and each overlay action that selects nothing an OverlayWarning.
@@ -105,9 +108,11 @@ class Catalog:
             UsageError: a function is no tool, or a document has the reserved name of the functions.
         """
         named = with_partners(functions)
-        functions_alone = bool(named) and not (paths or overlays)
+        functions_alone = bool(named) and not (paths or overlays or mcp)
         sources = (
-            Sources({}, {}, ()) if functions_alone else load_sources(*paths, overlays=overlays)
+            Sources({}, {}, ())
+            if functions_alone
+            else load_sources(*paths, overlays=overlays, mcp=mcp)
         )
         documents = dict(sources.documents)
         if named and DOCUMENT in documents:
@@ -178,13 +183,19 @@ class Catalog:
 
 
 def load_documents(
-    *paths: str | Path, overlays: Sequence[str | Path] = ()
+    *paths: str | Path,
+    overlays: Sequence[str | Path] = (),
+    mcp: Sequence[McpListing] = (),
 ) -> dict[str, JsonObject]:
     """Return parsed documents by name, as `load_sources` reads them."""
-    return load_sources(*paths, overlays=overlays).documents
+    return load_sources(*paths, overlays=overlays, mcp=mcp).documents
 
 
-def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sources:
+def load_sources(
+    *paths: str | Path,
+    overlays: Sequence[str | Path] = (),
+    mcp: Sequence[McpListing] = (),
+) -> Sources:
     """Return parsed documents by name, self-contained and with the overlays applied.
 
     Each unreadable file of a folder is an UnreadWarning, and each overlay action that selects
@@ -192,7 +203,7 @@ def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sou
 
     Raises: as `read_sources`.
     """
-    sources = read_sources(paths, overlays)
+    sources = read_sources(paths, overlays, mcp)
     for file in sources.unread:
         warnings.warn(str(file), UnreadWarning, stacklevel=3)
     for action in sources.idle:

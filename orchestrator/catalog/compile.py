@@ -9,6 +9,7 @@ from orchestrator.catalog.compensation_contract import read_compensation, refere
 from orchestrator.catalog.contract import (
     is_irreversible,
     names_personal,
+    operation_keywords,
     read_card_layout,
     read_card_type,
     read_credentials,
@@ -18,9 +19,9 @@ from orchestrator.catalog.contract import (
     read_server,
     read_success_when,
 )
-from orchestrator.catalog.contract_keywords import operation_keywords
 from orchestrator.catalog.declared_prices import read_price
 from orchestrator.catalog.inputs import choose_content_type, is_file_type, is_json, read_inputs
+from orchestrator.catalog.mcp_documents import check_is_called
 from orchestrator.catalog.operations import (
     Operation,
     SkippedOperation,
@@ -35,7 +36,6 @@ from orchestrator.core.received_files import ANSWER_SCHEMA
 from orchestrator.core.record import JsonObject
 from orchestrator.core.secret_names import SchemeName, shared_variable
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.expansion import SchemaExpansion
 from orchestrator.json_schema.walker import flatten_object
 
 
@@ -43,9 +43,7 @@ class Compiled(NamedTuple):
     """The result of compiling documents."""
 
     tools: dict[str, Tool]
-    """By name."""
     skipped: tuple[SkippedOperation, ...]
-    """Operations that are marked as tools and do not compile."""
     renamed: dict[str, str]
     """Reason for each tool whose name is not its operationId, by tool name."""
 
@@ -113,6 +111,7 @@ def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[O
     for operation in operations(root, lambda label, e: left_out.append(skipped(label, e))):
         try:
             if operation.is_tool:
+                check_is_called(operation)
                 found.append(operation)
         except DocumentInvalid as fault:
             left_out.append(skipped(operation.label, fault))
@@ -206,25 +205,21 @@ def _output_schema(operation: Operation) -> JsonObject | None:
             written = media_types[content_type].raw("schema")
             if written is None:
                 return {}
-            return _answer_schema(written, operation.schemas.outputs)
+            expansion = operation.schemas.outputs
+            schema = expansion.opened(expansion.expand(written))
+            flat = flatten_object(schema, opened=expansion.opened) if "allOf" in schema else None
+            if flat is not None:
+                required = list[JsonValue](flat.required)
+                schema = {
+                    "type": "object",
+                    "properties": flat.properties,
+                    **({"required": required} if required else {}),
+                    **flat.constraints,
+                }
+            return expansion.closed(schema)
         if content_type is not None and is_file_type(content_type):
             return ANSWER_SCHEMA
     return None
-
-
-def _answer_schema(written: DocumentNode, expansion: SchemaExpansion) -> JsonObject:
-    """Return the schema with its properties at the top, where readers of answers expect them."""
-    schema = expansion.opened(expansion.expand(written))
-    flat = flatten_object(schema, opened=expansion.opened) if "allOf" in schema else None
-    if flat is not None:
-        required = list[JsonValue](flat.required)
-        schema = {
-            "type": "object",
-            "properties": flat.properties,
-            **({"required": required} if required else {}),
-            **flat.constraints,
-        }
-    return expansion.closed(schema)
 
 
 def _with_peers(operation: Operation, tool: Tool, peers: Peers) -> Tool:

@@ -83,7 +83,15 @@ def parse_filling(value: JsonValue) -> Filling:
     if (only := listed_expression(value)) is not None:
         return Filling((parse_expression(only),), is_listed=True)
     if not isinstance(value, str):
-        _check_constant(value)
+        if value is None:
+            raise ValueError("null fills nothing: leave the input out")
+        waiting: list[JsonValue] = [value]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, str) and part.startswith("$"):
+                raise ValueError(f"{part!r} stands inside a constant, where no expression is read")
+            if isinstance(part, dict | list):
+                waiting.extend(part.values() if isinstance(part, dict) else part)
         return Filling((value,))
     if value.startswith("$"):
         return Filling((parse_expression(value),))
@@ -103,18 +111,6 @@ def value_read(template: JsonValue, filled: JsonValue) -> JsonValue:
     """Return the value read for an argument, without the list that its template may add."""
     is_listed = listed_expression(template) is not None
     return filled[0] if is_listed and isinstance(filled, list) and len(filled) == 1 else filled
-
-
-def _check_constant(value: JsonValue) -> None:
-    if value is None:
-        raise ValueError("null fills nothing: leave the input out")
-    waiting: list[JsonValue] = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str) and part.startswith("$"):
-            raise ValueError(f"{part!r} stands inside a constant, where no expression is read")
-        if isinstance(part, dict | list):
-            waiting.extend(part.values() if isinstance(part, dict) else part)
 
 
 @lru_cache(maxsize=4096)

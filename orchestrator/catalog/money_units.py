@@ -49,7 +49,6 @@ Views = Sequence[JsonObject]
 
 
 def _phrases(key: str) -> re.Pattern[str]:
-    """Return a pattern of the phrases of a list, in singular or plural."""
     longest_first = sorted(_LISTS.lines(key), key=len, reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})s?(?!\w)")
 
@@ -307,34 +306,46 @@ class _Copies:
         return found
 
     def _object(self, holder: JsonObject, held_by: Views, above: str, level: int) -> JsonObject:
-        currency = currency_of(holder, self._holder(held_by).currency or above)
-        copy: JsonObject = {}
-        for name in holder:
-            # A provider's own x-orchet-price in an answer is not a declaration.
-            if name != PRICE:
-                copy[name] = self._value(name, holder, held_by, currency, level)
-        stated = ((name, self._property(name, held_by).price) for name in copy)
-        found = [_price(copy[n], said, holder, currency) for n, said in stated if said is not None]
+        known = self._holder(held_by)
+        currency = currency_of(holder, known.currency or above)
+        # A provider's own x-orchet-price in an answer is not a declaration.
+        stated = {name: self._property(name, known) for name in holder if name != PRICE}
+        copy: JsonObject = {
+            name: self._value(name, one, holder, held_by, currency, level)
+            for name, one in stated.items()
+        }
+        found = [
+            _price(copy[name], one.price, holder, currency)
+            for name, one in stated.items()
+            if one.price is not None
+        ]
         if found:
             copy[PRICE] = found[0] if all(one == found[0] for one in found) else None
-        elif rate := self._rate(copy, held_by, currency):
+        elif rate := self._rate(copy, stated, currency):
             copy[PRICE] = rate
         return copy
 
-    def _rate(self, copy: JsonObject, held_by: Views, currency: str) -> JsonValue:
+    def _rate(self, copy: JsonObject, stated: Mapping[str, _Property], currency: str) -> JsonValue:
         """Return the price of one hour, night or piece, if the object states no other price."""
-        rates = {name: self._property(name, held_by).rate for name in copy}
-        rest: JsonObject = {name: value for name, value in copy.items() if not rates[name]}
-        if len(rest) == len(copy) or stated_price(rest) is not None:
+        rates = {name: one.rate for name, one in stated.items() if one.rate}
+        if not rates:
             return None
-        stated = ((name, rate) for name, rate in rates.items() if rate)
-        priced = (_price(copy[name], {"per": rate}, copy, currency) for name, rate in stated)
+        rest: JsonObject = {name: value for name, value in copy.items() if name not in rates}
+        if stated_price(rest) is not None:
+            return None
+        priced = (_price(copy[name], {"per": rate}, copy, currency) for name, rate in rates.items())
         return next((one for one in priced if one is not None), None)
 
     def _value(
-        self, name: str, holder: JsonObject, held_by: Views, currency: str, level: int
+        self,
+        name: str,
+        stated: _Property,
+        holder: JsonObject,
+        held_by: Views,
+        currency: str,
+        level: int,
     ) -> JsonValue:
-        value, stated = holder[name], self._property(name, held_by)
+        value = holder[name]
         if isinstance(value, dict | list):
             return self._of(value, stated.own, currency, level + 1)
         if names_currency(name):
@@ -345,11 +356,11 @@ class _Copies:
             return plain_amount(name, value, nearby, *stated.own, *held_by)
         return value
 
-    def _property(self, name: str, held_by: Views) -> _Property:
-        known = self._holder(held_by).properties
+    def _property(self, name: str, holder: _Holder) -> _Property:
+        known = holder.properties
         found = known.get(name)
         if found is None:
-            own = property_of(held_by, name, self._root)
+            own = property_of(holder.of, name, self._root)
             said = (schema.get(PRICE) for schema in own)
             price = next((s for s in said if s is True or isinstance(s, dict)), None)
             is_declared = price is not None or any(MINOR_UNITS in schema for schema in own)
@@ -361,7 +372,6 @@ class _Copies:
         return found
 
     def _only_currency(self, held_by: Views) -> str:
-        """Return the only currency that the schema allows, for answers that omit it."""
         for view in held_by:
             for name, schema in properties_of(view).items():
                 if names_currency(name):
@@ -387,7 +397,6 @@ def _stated_rate(own: Views) -> str:
 
 
 def _price(value: JsonValue, said: JsonValue, holder: JsonObject, currency: str) -> JsonValue:
-    """Return a declared price as an object of amount and currency, or None."""
     money = money_in(value, (_declared_currency(said, holder) or currency).upper())
     if money is None:
         return None

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
 from orchestrator.core.record import Record
+from orchestrator.json_schema.canonical import find_defect
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.expansion import DocumentSchemas
 from orchestrator.json_schema.openapi_dialect import openapi_version
 from orchestrator.json_schema.references import format_pointer
-from orchestrator.json_schema.wellformed import find_defect
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -32,7 +32,6 @@ class Operation:
     document: str
     path: str
     method: str
-    """Upper case."""
     node: DocumentNode
     path_item: DocumentNode
     root: DocumentNode

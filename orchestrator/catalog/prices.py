@@ -6,7 +6,7 @@ not determine the number or its unit.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, cast
@@ -55,7 +55,6 @@ _MOST_DOUBTS: Final = 12
 _TIMES: Final = re.compile(
     r"\s*+(?:[x\u00d7*]\s*+\d{1,9}|\d{1,9}\s*+[x\u00d7*])\s*+", re.IGNORECASE
 )
-"""A factor with its sign."""
 Ids = frozenset[tuple[str, str]]
 """Names of arguments with their values as text."""
 _SCALARS: Final = ("boolean", "integer", "number", "string")
@@ -191,13 +190,9 @@ def price_doubts(
     is_one = is_one and len({*amounts}) < 2
     if not is_one or len([item for item in quoted if stated_price(item)]) > 1:
         doubts += map(str, dict.fromkeys(amounts))
-    return _named(doubts)
-
-
-def _named(doubts: Iterable[str]) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(doubts))
-    rest = len(found) - _MOST_DOUBTS
-    return found if rest <= 0 else (*found[:_MOST_DOUBTS], f"{rest} more numbers and lists")
+    named = tuple(dict.fromkeys(doubts))
+    rest = len(named) - _MOST_DOUBTS
+    return named if rest <= 0 else (*named[:_MOST_DOUBTS], f"{rest} more numbers and lists")
 
 
 def _own_ids(item: JsonObject, ids: Ids) -> Ids:
@@ -239,7 +234,6 @@ def _multipliers(path: str, value: JsonValue, currency: str, ids: Ids) -> Iterat
 
 
 def _written_json(text: str) -> JsonValue:
-    """Return the array or object that a text encodes; None if the text is neither."""
     try:
         return cast("JsonValue", json.loads(text))
     except (ValueError, RecursionError):
@@ -390,7 +384,6 @@ def _times(money: Money, pieces: JsonValue) -> Money | None:
 
 
 def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
-    """Return the money at a declared place, or None."""
     found = _found(price.amount, tool, arguments, body)
     if found is None:
         return None

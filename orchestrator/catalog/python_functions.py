@@ -54,7 +54,6 @@ class FunctionTool(Generic[P, R]):
     cancel: "FunctionTool[Any, Any] | None" = None
     probe: "FunctionTool[Any, Any] | None" = None
     contract: Mapping[str, Any] = field(default_factory=dict)
-    """Further keys of the tool contract."""
 
     @property
     def name(self) -> str:

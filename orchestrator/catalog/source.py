@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 import yaml
 
 from orchestrator.catalog.bundle import bundle
+from orchestrator.catalog.mcp_documents import McpListing
 from orchestrator.catalog.operations import SkippedOperation, UnreadFile, check_version, unread
 from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.canonical import find_defect
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import FILES_KEY, format_pointer, parse_pointer
-from orchestrator.json_schema.wellformed import find_defect
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _JSON: Any = json.decoder
@@ -80,7 +81,6 @@ def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
 
 
 def _is_found_in_json(text: str, wanted: _Wanted) -> bool:
-    """Return True if the text is JSON, and note the lines."""
     start = _space(text, 0)
     if text[start : start + 1] not in ("{", "["):
         return False
@@ -142,7 +142,6 @@ class _JsonLines:
 
 
 def _is_found_in_yaml(text: str, wanted: _Wanted) -> bool:
-    """Return True if the text is YAML, and note the lines."""
     try:
         # JSON is YAML, except for tabs before a line.
         events: Iterator[Any] = yaml.parse(text.replace("\t", " "), Loader=_LOADER)
@@ -171,7 +170,13 @@ class _YamlLines:
         if kind not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
             return
         if wanted is None or not wanted.inside:
-            self._pass()
+            depth = 1
+            while depth:
+                kind = type(next(self._events))
+                if kind in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
+                    depth += 1
+                elif kind in (yaml.MappingEndEvent, yaml.SequenceEndEvent):
+                    depth -= 1
         elif kind is yaml.MappingStartEvent:
             while type(key := next(self._events)) is not yaml.MappingEndEvent:
                 self.note(next(self._events), self._under(key, wanted), key.start_mark.line)
@@ -183,16 +188,6 @@ class _YamlLines:
 
     def _under(self, key: Any, wanted: _Wanted) -> _Wanted | None:
         return wanted.inside.get(key.value) if type(key) is yaml.ScalarEvent else None
-
-    def _pass(self) -> None:
-        """Skip the rest of the list or object that has begun."""
-        depth = 1
-        while depth:
-            kind = type(next(self._events))
-            if kind in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
-                depth += 1
-            elif kind in (yaml.MappingEndEvent, yaml.SequenceEndEvent):
-                depth -= 1
 
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
@@ -216,17 +211,22 @@ class Sources(NamedTuple):
     """Unreadable files of folders, which were left out."""
 
 
-def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = ()) -> Sources:
+def read_sources(
+    paths: Iterable[str | Path],
+    overlays: Sequence[str | Path] = (),
+    mcp: Sequence[McpListing] = (),
+) -> Sources:
     """Read documents by name, self-contained and with the overlays applied.
 
-    An unreadable file of a folder is left out if another document can be read.
+    An unreadable file of a folder is left out if another document can be read. The tools of MCP
+    servers become documents; a server that could not be listed is left out likewise.
 
     Raises:
         DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
         DocumentInvalid: a file is not a document of a supported version, or an overlay is at fault.
         UsageError: no document was found.
     """
-    found = _read(paths)
+    found = _with_servers(_read(paths, may_be_empty=bool(mcp)), mcp)
     own = [_on_disk(path) for path in overlays]
     parsed = [parse_overlay(f.name, read_object(f)) for f in own]
     # An overlay of an unreadable file changes nothing; only the file is reported.
@@ -240,8 +240,30 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
     return found._replace(
         documents=overlaid.documents,
         files=found.files | {f.name: f for f in own},
-        idle=overlaid.idle,
+        idle=(*found.idle, *overlaid.idle),
     )
+
+
+def _with_servers(found: Sources, mcp: Iterable[McpListing]) -> Sources:
+    documents, unlisted, idle = dict(found.documents), list(found.unread), list(found.idle)
+    for listing in mcp:
+        if listing.fault:
+            unlisted.append(listing.left_out)
+        elif listing.server in documents:
+            raise UsageError(
+                f"a document is called {listing.server!r} like an MCP server: rename one of them"
+            )
+        else:
+            documents[listing.server] = listing.document
+            idle += listing.idle
+    return found._replace(documents=documents, unread=tuple(unlisted), idle=tuple(idle))
+
+
+def file_versions(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
+    """Return path, time and size of each file of these paths, folders with all below them."""
+    found = (sorted(path.rglob("*")) if path.is_dir() else [path] for path in paths)
+    stats = [(str(one), one.stat()) for group in found for one in group if one.is_file()]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
 def document_names(paths: Iterable[Path]) -> tuple[str, ...]:
@@ -331,7 +353,7 @@ def read_contract_schema() -> JsonObject:
     return read_object(_CONTRACT_SCHEMA)
 
 
-def _read(paths: Iterable[str | Path]) -> Sources:
+def _read(paths: Iterable[str | Path], *, may_be_empty: bool) -> Sources:
     """Return parsed documents and their files, by the stem of the file, without overlays.
 
     In a folder, files with other suffixes and files that are not OpenAPI documents, such as
@@ -351,7 +373,7 @@ def _read(paths: Iterable[str | Path]) -> Sources:
             raise DocumentInvalid(file.stem, "", f"another document is called so: rename {file}")
         documents[file.stem] = bundle(parsed, at=file, read=_Budget().read_object)
         files[file.stem] = file
-    if not documents:
+    if not documents and not may_be_empty:
         named = ", ".join(str(path) for path in asked) or "nothing"
         why = "".join(f"; {one}" for one in left_out)
         raise UsageError(

@@ -109,7 +109,6 @@ def _declaring(value: JsonValue, levels: int = _MOST_LEVELS) -> Iterator[JsonObj
 
 
 def _every_price(body: JsonValue) -> Prices:
-    """Return all prices that a body states; several if they differ."""
     if not isinstance(body, dict):
         return _NO_PRICES
     if declared := frozenset(map(_declared_money, _declaring(body))):
@@ -130,7 +129,6 @@ def _declared_money(holder: JsonObject) -> Money | None:
 
 
 def _stated_within(name: str, value: JsonValue, currency: str) -> Prices:
-    """Return the prices that an object inside the body states."""
     words = frozenset(name_words(name))
     if not isinstance(value, dict) or names_price(name) or _has(words, _OTHER):
         return _NO_PRICES
@@ -296,10 +294,38 @@ def money_like_in(value: JsonValue) -> Iterator[Money]:
 
     These include a text with a currency, a text with cents below a currency, and a number with
     cents next to a currency. A number that is alone in its object needs only the cents or the
-    currency. A text with two readings counts as the larger amount.
+    currency. A text with two readings counts as the larger amount. A number that is named for a
+    price and has no currency around it counts in the only one of the whole value.
     """
     yield from amounts_in(value)
     yield from _money_like(value, "", "", is_alone=False)
+    if len(codes := {*_currencies_in(value)}) == 1:
+        yield from _amounts_far_from_currency(value, codes.pop())
+
+
+def _currencies_in(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _currencies_in(inner)
+    if isinstance(value, dict) and currencies.exists(own := currency_of(value)):
+        yield own
+
+
+def _amounts_far_from_currency(value: JsonValue, currency: str) -> Iterator[Money]:
+    if isinstance(value, list):
+        for member in value:
+            yield from _amounts_far_from_currency(member, currency)
+    elif isinstance(value, dict) and not any(map(names_currency, value)):
+        for name, inner in value.items():
+            words = set(name_words(name))
+            if isinstance(inner, dict | list):
+                yield from _amounts_far_from_currency(inner, currency)
+            elif words & (_PRICE | {"fee"}):
+                decimals = currencies.EXPONENTS.get(currency, 0) if words & _UNIT_NAMES else 0
+                amounts = (money.amount for money in _number(inner, currency) if money)
+                for amount in amounts:
+                    small = currencies.in_major_units(amount, decimals)
+                    yield Money(amount=small, currency=currency)
 
 
 def _money_like(value: JsonValue, above: str, sibling: str, *, is_alone: bool) -> Iterator[Money]:
@@ -372,7 +398,6 @@ def charged_in(body: JsonValue) -> Money | None:
 
 
 def _unclear_taken(value: JsonValue, levels: int) -> Iterator[str]:
-    """Yield the amounts in unclear units under the names of what was taken."""
     if not isinstance(value, dict) or not levels:
         return
     for name, inner in value.items():

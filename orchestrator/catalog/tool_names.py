@@ -15,7 +15,6 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""Names that planners and model providers accept."""
 _LONGEST = 64
 _OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
 _BRACES = re.compile(r"[{}]")
@@ -62,7 +61,6 @@ def why_named(operation: Operation, name: str) -> str | None:
 
 
 def _named_within(operations: Sequence[Operation]) -> dict[Place, str]:
-    """Return unique names for the operations of one document."""
     said = Counter(operation.operation_id for operation in operations)
     preferred = [_preferred_name(op, is_unique=said[op.operation_id] == 1) for op in operations]
     often = Counter(preferred)

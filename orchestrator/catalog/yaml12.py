@@ -13,7 +13,7 @@ import yaml
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.wellformed import MAX_NESTING
+from orchestrator.json_schema.canonical import MAX_NESTING
 
 _MAX_ALIASED = 2_000_000
 """Limit of the values that aliases expand to, counted at every use."""

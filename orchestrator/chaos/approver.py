@@ -7,7 +7,7 @@ from temporalio.service import RPCError
 
 from orchestrator.chaos.histories import end_tasks, is_transient
 from orchestrator.chaos.scenarios.plan import MissionScript
-from orchestrator.chaos.verdicts.evidence import ApprovedCall
+from orchestrator.chaos.verdicts.invariants import ApprovedCall
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import OrchestratorError

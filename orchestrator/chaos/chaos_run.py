@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
 from orchestrator.catalog.tool import Tool
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.crew import Crew
@@ -15,19 +16,23 @@ from orchestrator.chaos.fault_injector import FaultInjector, Rewind, VaultChange
 from orchestrator.chaos.model_faults import ModelledRun
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.scenarios.plan import LATEST_S, MissionScript, fault_of, schedule_strikes
-from orchestrator.chaos.user_workflows import UserWorkflow, missions_of
-from orchestrator.chaos.verdicts.evidence import (
+from orchestrator.chaos.user_code import UserWorkflow
+from orchestrator.chaos.user_workflows import missions_of
+from orchestrator.chaos.verdicts.invariants import (
     Account,
     ApprovedCall,
     HeldEffect,
     HeldRequest,
     RunEvidence,
+    judge,
 )
-from orchestrator.chaos.verdicts.invariants import judge
 from orchestrator.chaos.verdicts.report import ChaosReport, FaultCount, compile_report
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of
+from orchestrator.messages.mission import MissionRequest
 from orchestrator.runtime.devserver import Stack
+from orchestrator.saga.cancel_arguments import tool_of
+from orchestrator.saga.obligation import Obligation
 from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.faults import FaultRule
 from orchestrator.testing.postgres import PostgresServer
@@ -52,6 +57,8 @@ class RunOptions:
     settle_within_s: float = 480.0
     postgres: PostgresServer | None = None
     """The shared store of workers with separate folders; None: one SQLite file."""
+    written: MissionRequest | None = None
+    """The request of each mission, for its workflow; None: missions have goals."""
     late_s: float = LATEST_S + 1.0
     """Seconds after the last mission within which late requests still arrive."""
 
@@ -96,7 +103,7 @@ async def run_scripts(
     ):
         await sandbox.set_faults([rule for script in scripts for rule in script.rules])
         rewind = Rewind(stack)
-        missions = missions_of(client, sandbox, workflow, stack)
+        missions = missions_of(client, sandbox, workflow, stack, options.written)
         conductor = Conductor(
             missions,
             settle_within_s=options.settle_within_s,
@@ -176,7 +183,7 @@ class RunJudge:
             fired[fault_of(struck)] += struck.fired
         await sandbox.clear_faults()
         await asyncio.sleep(self._options.late_s)
-        evidence = await self._evidence(sandbox, seen, fired)
+        evidence = await self._evidence(sandbox, seen, fired, accounts)
         breaches = judge(accounts, evidence)
         return compile_report(
             accounts,
@@ -195,7 +202,11 @@ class RunJudge:
         )
 
     async def _evidence(
-        self, sandbox: SandboxClient, seen: Seen, fired: Counter[ChaosFault]
+        self,
+        sandbox: SandboxClient,
+        seen: Seen,
+        fired: Counter[ChaosFault],
+        accounts: Sequence[Account],
     ) -> RunEvidence:
         catalog = Catalog.load(*self._stack.specs, overlays=self._stack.overlays)
         return RunEvidence(
@@ -205,14 +216,37 @@ class RunJudge:
             values=dict(seen.values),
             defaults={name: _defaults(tool) for name, tool in catalog.tools.items()},
             keyed=frozenset(n for n, tool in catalog.tools.items() if tool.idempotency_key),
+            unprobed=frozenset(
+                name
+                for name, tool in catalog.tools.items()
+                if tool.compensation is not None and tool.compensation.probe is None
+            ),
+            blind=frozenset(
+                one.obligation_id
+                for account in accounts
+                for one in account.ledger.obligations
+                if _is_blind(one, catalog)
+            ),
             spending=frozenset(name for name, tool in catalog.tools.items() if tool.spends),
+            reads=frozenset(n for n, tool in catalog.tools.items() if not tool.is_side_effect),
             others=seen.others,
             cuts=fired[ChaosFault.PARTITION_WORKER],
+            deaths=fired[ChaosFault.KILL_WORKER],
         )
 
 
+def _is_blind(obligation: Obligation, catalog: Catalog) -> bool:
+    if obligation.tool not in catalog.tools:
+        return False
+    tool = tool_of(catalog, obligation)
+    contract = tool.compensation
+    cancel = None if contract is None else catalog.tools.get(contract.cancel.tool)
+    if contract is None or cancel is None:
+        return False
+    return is_lost_with_its_answer(tool, contract, cancel)
+
+
 def _defaults(tool: Tool) -> JsonObject:
-    """Return the provider's defaults of inputs that are not sent."""
     inputs = properties_of(tool.input_schema)
     return {
         name: schema["default"]

@@ -28,7 +28,7 @@ from orchestrator.chaos.histories import (
 )
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import Interruption, MissionScript
-from orchestrator.chaos.verdicts.evidence import Account
+from orchestrator.chaos.verdicts.invariants import Account
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import OrchestratorError, UsageError
 from orchestrator.messages import names
@@ -47,10 +47,19 @@ _TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 class Missions:
     """The missions of a run: how one is started and cancelled, and its account of itself."""
 
-    def __init__(self, client: MissionClient, sandbox: SandboxClient) -> None:
-        """Create the missions of a client, with the sandbox of their providers."""
+    def __init__(
+        self,
+        client: MissionClient,
+        sandbox: SandboxClient,
+        written: MissionRequest | None = None,
+    ) -> None:
+        """Create the missions of a client, with the sandbox of their providers.
+
+        With `written`, each mission runs its workflow in place of a goal.
+        """
         self.client = client
         self.sandbox = sandbox
+        self.written = written
 
     def on(self, client: MissionClient) -> Self:
         """Return the same missions, started by another client."""
@@ -68,9 +77,9 @@ class Missions:
 
     async def start(self, script: MissionScript) -> None:
         """Start a mission, unless it runs."""
-        await self.client.start(
-            MissionRequest(goal=script.goal, mission_id=script.mission_id, policy=script.policy)
-        )
+        own = {"goal": script.goal, "mission_id": script.mission_id, "policy": script.policy}
+        request = self.written or MissionRequest(goal=script.goal)
+        await self.client.start(request.model_copy(update=own))
 
     async def cancel(self, script: MissionScript) -> None:
         """Request the cancellation of a mission.
@@ -368,7 +377,14 @@ class Conductor:
                     # Started again: the restored server may not know the mission.
                     await self._rewound.wait()
                     await retry_transient(lambda: self._missions.start(script))
-                await self._settle(script)
+                async with Interruptions(self._missions, script, self.fired) as interruptions:
+                    await retry_transient(lambda: self._closed(script.mission_id))
+                    await interruptions.on_rollback()
+                # A reset that came just as the mission ended has begun another run.
+                await retry_transient(lambda: self._closed(script.mission_id))
+                # Until every cancel was tried; the scheduled sweep continues after a termination.
+                while not await retry_transient(lambda: self._missions.is_settled(script)):  # noqa: ASYNC110  # polled
+                    await asyncio.sleep(_PAUSE_S)
                 accounts = await retry_transient(lambda: self._missions.accounts(script))
         except _NO_END as error:
             accounts = await self._unsettled(script, error, movement)
@@ -397,18 +413,7 @@ class Conductor:
 
     # -- until it is settled ----------------------------------------------------------------------
 
-    async def _settle(self, script: MissionScript) -> None:
-        async with Interruptions(self._missions, script, self.fired) as interruptions:
-            await retry_transient(lambda: self._closed(script.mission_id))
-            await interruptions.on_rollback()
-        # A reset that came just as the mission ended has begun another run.
-        await retry_transient(lambda: self._closed(script.mission_id))
-        # Until every cancel was tried; the scheduled sweep continues after a termination.
-        while not await retry_transient(lambda: self._missions.is_settled(script)):  # noqa: ASYNC110  # polled
-            await asyncio.sleep(_PAUSE_S)
-
     async def _closed(self, mission_id: str) -> None:
-        """Wait for the end of the mission, however it ends; a reset ends one run of it."""
         while True:
             with suppress(WorkflowFailureError):
                 await self._client.temporal.get_workflow_handle(mission_id).result()

@@ -67,21 +67,18 @@ class TcpGate:
         try:
             with suppress(OSError, asyncio.CancelledError):
                 await self._open.wait()
-                await self._pass_on(reader, writer)
+                there, onward = await asyncio.open_connection("127.0.0.1", self._to)
+                try:
+                    async with asyncio.TaskGroup() as both:
+                        both.create_task(self._copy(reader, onward))
+                        both.create_task(self._copy(there, writer))
+                except* OSError:
+                    pass
+                finally:
+                    onward.transport.abort()
         finally:
             self._passing.discard(task)
             writer.transport.abort()
-
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, onward = await asyncio.open_connection("127.0.0.1", self._to)
-        try:
-            async with asyncio.TaskGroup() as both:
-                both.create_task(self._copy(reader, onward))
-                both.create_task(self._copy(there, writer))
-        except* OSError:
-            pass
-        finally:
-            onward.transport.abort()
 
     async def _copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         while data := await source.read(_CHUNK):

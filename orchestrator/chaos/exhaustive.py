@@ -22,8 +22,9 @@ from orchestrator.chaos.scenarios.points import (
     fault_points,
     rolled_back_shape,
 )
-from orchestrator.chaos.user_workflows import UserWorkflow, missions_of
-from orchestrator.chaos.verdicts.evidence import Account
+from orchestrator.chaos.user_code import UserWorkflow
+from orchestrator.chaos.user_workflows import missions_of
+from orchestrator.chaos.verdicts.invariants import Account
 from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
@@ -76,10 +77,14 @@ class EveryPoint:
     async def run(self, reproduce: Reproduce, *, only: int | None = None) -> ChaosReport:
         """Run one mission per point, or that of point `only`, and return the verdict."""
         case = RunJudge(self._stack, self._options, reproduce)
-        await self._shorten_runs()
+        self._stack.suggest_after = _EVENTS_OF_A_RUN
+        await self._stack.kill("temporal")
+        await start_again(self._stack)
         self._client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as self._sandbox:
-            self._missions = missions_of(self._client, self._sandbox, self._workflow, self._stack)
+            self._missions = missions_of(
+                self._client, self._sandbox, self._workflow, self._stack, self._options.written
+            )
             points = await self._find_points()
             if only is not None and only >= len(points):
                 raise UsageError(f"there is no point {only}: they are 0 to {len(points) - 1}")
@@ -110,12 +115,6 @@ class EveryPoint:
                     ),
                 ),
             )
-
-    async def _shorten_runs(self) -> None:
-        """Make missions continue as new while their cards are open, which adds points."""
-        self._stack.suggest_after = _EVENTS_OF_A_RUN
-        await self._stack.kill("temporal")
-        await start_again(self._stack)
 
     # -- the points ------------------------------------------------------------------------------
 
@@ -201,8 +200,9 @@ class EveryPoint:
         points = self._stack.folder / f"{_LANES}.json"
         both = kills | {mission_id + _AGAIN: kill for mission_id, kill in kills.items()}
         replace_file(points, KILL_POINTS.dump_json(both))
-        command = [*ourselves("orchestrator.chaos.killable_workers"), f"--points={points}"]
-        command += [] if self._workflow is None else [f"--workflow={self._workflow.target}"]
+        program = ourselves("orchestrator.chaos.killable_workers")
+        command = list(program if self._workflow is None else self._workflow.worker_command)
+        command += [f"--points={points}"]
         command += [f"--task-queue={queue}" for queue in queues]
         await self._stack.start_worker(_LANES, command=command, variables=_ALONE)
         settings = self._stack.settings

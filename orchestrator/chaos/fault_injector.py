@@ -164,16 +164,6 @@ class FaultInjector:
         if await self._hits(strike):
             self.fired[strike.fault] += 1
 
-    async def _kill_store(self, seconds: float) -> bool:
-        """Kill the store and start it again after the given time."""
-        if self._postgres is None:
-            return False
-        async with self._store:
-            await asyncio.to_thread(self._postgres.kill)
-            await asyncio.sleep(seconds)
-            await asyncio.to_thread(self._postgres.start)
-        return True
-
     async def _hits(self, strike: Strike) -> bool:
         match strike.fault:
             case ChaosFault.KILL_WORKER:
@@ -188,7 +178,14 @@ class FaultInjector:
                 except StateMissing:  # the store is down
                     return False
             case ChaosFault.KILL_STORE:
-                return await self._kill_store(strike.lasts_s / 4)
+                seconds = strike.lasts_s / 4
+                if self._postgres is None:
+                    return False
+                async with self._store:
+                    await asyncio.to_thread(self._postgres.kill)
+                    await asyncio.sleep(seconds)
+                    await asyncio.to_thread(self._postgres.start)
+                return True
             case ChaosFault.CHANGE_VAULT:
                 return await self._vault.change()
         async with self._server:

@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ from temporalio.worker import (
 from temporalio.workflow import Info
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.chaos.process_pool import keep_alive
+from orchestrator.chaos.child_pool import keep_alive
 from orchestrator.chaos.scenarios.points import KILL_POINTS, KillPoint
-from orchestrator.chaos.user_workflows import load_class
+from orchestrator.chaos.user_code import load_activity, load_class
 from orchestrator.client.connection import connect_temporal
 from orchestrator.messages import names
 from orchestrator.runtime.worker import run_worker
@@ -170,13 +170,21 @@ def main() -> None:
     parser.add_argument("--points", type=Path, help="file that KILL_POINTS reads; none: no deaths")
     parser.add_argument("--task-queue", action="append", default=[], dest="queues")
     parser.add_argument("--workflow", help="module:Class of a workflow of the user's own")
+    parser.add_argument("--activity", action="append", default=[], help="module:function of it")
     parser.add_argument("--ready-file", type=Path, required=True, help="created when all run")
     given = parser.parse_args()
     settings = load_settings()
     workflows = [load_class(given.workflow)] if given.workflow else []
+    plugins = [_serving([load_activity(one) for one in given.activity])]
     if given.points is None:
-        ready = given.ready_file.touch
-        return asyncio.run(run_worker(settings=settings, workflows=workflows, ready=ready))
+        return asyncio.run(
+            run_worker(
+                settings=settings,
+                workflows=workflows,
+                plugins=plugins,
+                ready=given.ready_file.touch,
+            )
+        )
     catalog = Catalog.load(*settings.specs, overlays=settings.overlays)
     points = KILL_POINTS.validate_json(given.points.read_bytes())
     struck = given.points.with_suffix(".struck")
@@ -184,17 +192,22 @@ def main() -> None:
 
     def serve(queue: str) -> None:
         theirs = settings.model_copy(update={"task_queue": queue})
-        asyncio.run(_serve(theirs, catalog, points, struck, workflows))
+        killing = self_kill(KillPoints(points, struck))
+        asyncio.run(_serve(theirs, catalog, workflows, [*plugins, killing]))
 
     keep_alive(serve, given.queues, started=given.ready_file.touch)
+
+
+def _serving(activities: Sequence[Callable[..., Any]]) -> SimplePlugin:
+    """Return the plugin of workers that serve a user's activities."""
+    return SimplePlugin("orchestrator.chaos.user_code", activities=list(activities))
 
 
 async def _serve(
     settings: Settings,
     catalog: Catalog,
-    points: Mapping[str, KillPoint],
-    struck: Path,
     workflows: Sequence[type],
+    plugins: Sequence[SimplePlugin],
 ) -> None:
     await run_worker(
         await connect_temporal(settings=settings),
@@ -202,7 +215,7 @@ async def _serve(
         ready=lambda: None,
         catalog=catalog,
         workflows=workflows,
-        plugins=[self_kill(KillPoints(points, struck))],
+        plugins=plugins,
     )
 
 

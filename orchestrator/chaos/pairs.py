@@ -106,7 +106,6 @@ async def check_pairs(
 def _read(
     catalog: Catalog, seed: int, cases: Sequence[PairCase]
 ) -> tuple[list[PairCheck], list[_Attempt]]:
-    """Return the flaws found by reading, and the trials."""
     checks: list[PairCheck] = []
     attempts: list[_Attempt] = []
     for tool in catalog.tools.values():

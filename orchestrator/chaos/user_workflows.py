@@ -1,22 +1,14 @@
 """Chaos runs of a user's own workflow: how it is started, its sagas, and their accounts."""
 
 import asyncio
-import importlib
-import inspect
 import json
-import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import (
-    ScheduleActionStartWorkflow,
-    WorkflowExecutionStatus,
-    WorkflowFailureError,
-)
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import FailureError
 from temporalio.service import RPCError
@@ -26,15 +18,16 @@ from orchestrator.chaos.conductor import Missions
 from orchestrator.chaos.histories import end_tasks, rollback_seconds, whole_history
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import LIMITS, MissionScript
-from orchestrator.chaos.verdicts.evidence import Account
+from orchestrator.chaos.user_code import UserWorkflow
+from orchestrator.chaos.verdicts.invariants import Account
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_state import find_report
 from orchestrator.client.stores import store_of
-from orchestrator.core.errors import UsageError
-from orchestrator.core.record import Record
+from orchestrator.core.errors import MissionNotFound, UsageError
 from orchestrator.messages import names
+from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.rollback import RollbackReport
-from orchestrator.runtime.devserver import Stack, ourselves
+from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import SandboxClient
 
 NOT_FOR_WORKFLOWS: Final = frozenset({ChaosFault.RESTORE_SERVER, ChaosFault.MODEL})
@@ -44,102 +37,9 @@ POLICY: Final = LIMITS.model_copy(update={"confirmation_expiry": timedelta(secon
 _BEFORE_IT_RUNS: Final = timedelta(seconds=3)
 """Time between the start and the first task, in which the faults of its sagas are planned."""
 _LOOK_S: Final = 2.0
+_NOT_SERVED: Final = "NotFoundError"
+"""The type with which the SDK's workers fail an activity that they do not have."""
 _COMPLETED: Final = WorkflowExecutionStatus.COMPLETED
-
-
-class UserWorkflow(Record):
-    """A workflow of a user, and the arguments of each run."""
-
-    target: str
-    """Module and class: `trip_workflow:Trip`."""
-    name: str
-    """The workflow type."""
-    arguments: tuple[Any, ...] = ()
-
-    @property
-    def worker_command(self) -> tuple[str, ...]:
-        """The program of workers that serve it."""
-        return (*ourselves("orchestrator.chaos.killable_workers"), f"--workflow={self.target}")
-
-
-def load_class(target: str) -> type:
-    """Return the class that `module:Class` names; the working directory is searched too.
-
-    Raises:
-        UsageError: there is none.
-    """
-    module_name, _, class_name = target.partition(":")
-    if not (module_name and class_name.isidentifier()):
-        raise UsageError(
-            f"--workflow {target!r} names no class; write module:Class, as trip_workflow:Trip"
-        )
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:
-        raise UsageError(
-            f"--workflow: {module_name} cannot be imported from {os.getcwd()} "
-            f"({type(error).__name__}: {error}); run this where `import {module_name}` works"
-        ) from error
-    found = getattr(module, class_name, None)
-    if not isinstance(found, type):
-        classes = [n for n, one in vars(module).items() if isinstance(one, type) and _run_of(one)]
-        named = f"its workflows are {', '.join(classes)}" if classes else "it has no workflow"
-        raise UsageError(f"--workflow: {module_name} has no class {class_name!r}; {named}")
-    return found
-
-
-def load_workflow(target: str, file: Path | None) -> UserWorkflow:
-    """Return the workflow of `module:Class`, with the arguments of a JSON file.
-
-    Raises:
-        UsageError: the class is no workflow, or the file does not fit its run method.
-    """
-    found = _run_of(load_class(target))
-    if found is None:
-        raise UsageError(
-            f"--workflow: {target} is no workflow; name a class with @workflow.defn and "
-            "@workflow.run"
-        )
-    name, parameters = found
-    return UserWorkflow(target=target, name=name, arguments=_arguments(target, parameters, file))
-
-
-def _run_of(found: type) -> tuple[str, list[inspect.Parameter]] | None:
-    """Return the type of a workflow and the parameters of its run method; None for others."""
-    for _, method in inspect.getmembers(found, inspect.iscoroutinefunction):
-        try:
-            started = ScheduleActionStartWorkflow(method, args=[], id="any", task_queue="any")
-        except (ValueError, TypeError):
-            continue  # another method
-        return started.workflow, list(inspect.signature(method).parameters.values())[1:]
-    return None
-
-
-def _arguments(
-    target: str, parameters: Sequence[inspect.Parameter], file: Path | None
-) -> tuple[Any, ...]:
-    named = ", ".join(one.name for one in parameters)
-    needed = sum(one.default is inspect.Parameter.empty for one in parameters)
-    if file is None:
-        if needed:
-            raise UsageError(f"{target} takes {named}; give a JSON file of them with --input")
-        return ()
-    try:
-        given = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"--input {file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"--input {file} is no JSON: {error}") from error
-    if len(parameters) == 1:
-        return (given,)
-    if isinstance(given, dict) and set(given) <= {one.name for one in parameters}:
-        given = [given[one.name] for one in parameters if one.name in given]
-    if not isinstance(given, list) or not needed <= len(given) <= len(parameters):
-        wanted = f"an object or a list of {named}" if parameters else "no --input"
-        raise UsageError(f"--input {file} does not fit {target}, which takes {wanted}")
-    return tuple(given)
 
 
 class UserWorkflows(Missions):
@@ -192,21 +92,29 @@ class UserWorkflows(Missions):
 
     async def _flown(self, pilot: MissionScript) -> list[Account]:
         flight = asyncio.create_task(super().fly(pilot))
-        question = asyncio.create_task(self._question())
-        await asyncio.wait({flight, question}, return_when=asyncio.FIRST_COMPLETED)
+        obstacle = asyncio.create_task(self._obstacle(pilot.mission_id))
+        await asyncio.wait({flight, obstacle}, return_when=asyncio.FIRST_COMPLETED)
         if flight.done():
-            await end_tasks([question])
+            await end_tasks([obstacle])
             return flight.result()
         await end_tasks([flight])
-        raise UsageError(
-            f"without faults, {self._workflow.target} waits for an answer: {question.result()}"
-        )
+        raise UsageError(f"without faults, {self._workflow.target} {obstacle.result()}")
 
-    async def _question(self) -> str:
-        """Return the text of the first question, which nobody answers in a chaos run."""
+    async def _obstacle(self, workflow_id: str) -> str:
+        """Return why a run does not go on: a question, or something that its workers lack."""
         while True:
             if asked := (await self.client.waiting()).questions:
-                return asked[0].question
+                return f"waits for an answer: {asked[0].question}"
+            with suppress(MissionNotFound):  # it is being started
+                found = await self.client.connection.describe(workflow_id)
+                if (why := await self.client.connection.stuck(found)) is not None:
+                    return f"fails its tasks: {why}"
+                for one in found.raw_description.pending_activities:
+                    if one.last_failure.application_failure_info.type == _NOT_SERVED:
+                        return (
+                            f"waits for its activity {one.activity_type.name}, which these workers "
+                            "have not: name it with --activity module:function"
+                        )
             await asyncio.sleep(_LOOK_S)
 
     def script_of(self, mission_id: str) -> MissionScript | None:
@@ -319,7 +227,6 @@ class UserWorkflows(Missions):
         return False, report
 
     async def _error(self, workflow_id: str) -> str | None:
-        """Return the failure of a workflow that is over."""
         if await self.status(workflow_id) in (None, WorkflowExecutionStatus.RUNNING):
             return None
         try:
@@ -339,11 +246,15 @@ def _account(script: MissionScript, mission_id: str, **more: Any) -> Account:
 
 
 def missions_of(
-    client: MissionClient, sandbox: SandboxClient, workflow: UserWorkflow | None, stack: Stack
+    client: MissionClient,
+    sandbox: SandboxClient,
+    workflow: UserWorkflow | None,
+    stack: Stack,
+    written: MissionRequest | None = None,
 ) -> Missions:
     """Return the runs of a user's workflow on a stack; the stack's missions without one."""
     if workflow is None:
-        return Missions(client, sandbox)
+        return Missions(client, sandbox, written)
     return UserWorkflows(client, sandbox, workflow=workflow, stack=stack)
 
 

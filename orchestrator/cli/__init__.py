@@ -3,6 +3,6 @@
 A command imports the libraries of its work when it runs, so that help answers at once.
 """
 
-from orchestrator.cli.main import app, main
+from orchestrator.cli.main import app, main, run
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]

@@ -67,12 +67,15 @@ def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
         progress.print(text, soft_wrap=True)
     typed: dict[str, str] = {}
     for field in question.asks:
-        typed[field.name] = _asked(question, field, typed)
+        if (given := _asked(question, field, typed)) is not None:
+            typed[field.name] = given
     return {**typed}
 
 
-def _asked(question: "Question", field: "QuestionField", before: Mapping[str, str]) -> str:
+def _asked(question: "Question", field: "QuestionField", before: Mapping[str, str]) -> str | None:
     """Ask for a field until its text can be read, and show how it was understood.
+
+    Returns None for a field that is left out.
 
     It is read with the texts before it: a stay ends after its first day.
     """
@@ -85,6 +88,8 @@ def _asked(question: "Question", field: "QuestionField", before: Mapping[str, st
         )
         if not typed.strip() and field.is_optional:
             default_value = field.default
+            if default_value is None:
+                return None
             return default_value if isinstance(default_value, str) else json.dumps(default_value)
         understood = read_for(question, {**before, field.name: typed})
         if not understood.problems:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, parse_faults
-from orchestrator.cli.options import Model, Overlays, Specs, new_app
+from orchestrator.cli.options import McpServers, Model, Overlays, Specs, new_app
 from orchestrator.cli.output import AsJson, present, run
 from orchestrator.core.errors import UsageError
 
@@ -43,12 +43,23 @@ RunStore = Annotated[
 Workflow = Annotated[
     str | None,
     typer.Option(
-        metavar="MODULE:CLASS", help="A workflow of yours with a ToolSaga, in place of missions."
+        metavar="MODULE:CLASS|FILE[#ID]",
+        help="In place of goals: a workflow of yours with a ToolSaga, or an Arazzo document's.",
     ),
 ]
 Input = Annotated[
     Path | None,
-    typer.Option("--input", help="JSON with the arguments of the workflow's run method."),
+    typer.Option(
+        "--input", help="JSON with the arguments of the workflow's run method, or its inputs."
+    ),
+]
+Activities = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--activity",
+        metavar="MODULE:FUNCTION",
+        help="An activity of the workflow's own; again for each.",
+    ),
 ]
 RunPlanner = Annotated[
     Literal["chaining", "llm"] | None,
@@ -70,6 +81,7 @@ def run_chaos(
     goal: Goals = None,
     workflow: Workflow = None,
     input_file: Input = None,
+    activities: Activities = None,
     only: Only = None,
     at_once: AtOnce = 32,
     workers: Workers = 3,
@@ -79,6 +91,7 @@ def run_chaos(
     keep: Keep = None,
     specs: Specs = None,
     overlays: Overlays = None,
+    mcp: McpServers = None,
     as_json: AsJson = False,
 ) -> None:
     """Run missions with faults, and compare the providers' effects with each mission's ledger.
@@ -89,10 +102,12 @@ def run_chaos(
     wire, at a server of this process; nothing leaves the machine, and --model says by which API.
 
     With --specs the documents are yours: each tool that leaves something behind is called, its
-    answer broken in every way, and cancelled; exit 1 when one could not be.
+    answer broken in every way, and cancelled; exit 1 when one could not be. So it is with the tools
+    that the servers of --mcp list; a sandbox takes these servers' place.
 
     With --workflow the runs of your own workflow take the place of missions, and each of its sagas
-    is judged; --specs then has the documents of its tools.
+    is judged; or each mission runs a workflow of an Arazzo document. --specs then has the documents
+    of its tools.
 
     Example: orchestrator chaos run --workflow trip_workflow:Trip --input trip.json
 
@@ -101,21 +116,24 @@ def run_chaos(
     Example: orchestrator chaos run --planner llm --seed 7
 
     Example: orchestrator chaos run --specs crm.yaml --overlay crm-tools.yaml
+
+    Example: orchestrator chaos run --mcp https://rooms.example.com/mcp --overlay rooms.yaml
     """
     chosen = parse_faults(faults)
     if model is not None and planner != "llm":
         raise UsageError("--model goes with --planner llm")
-    if workflow is None and input_file is not None:
-        raise UsageError("--input goes with --workflow, whose arguments it has")
+    if workflow is None and (input_file is not None or activities):
+        raise UsageError("--input and --activity go with --workflow, to which they belong")
     if workflow is not None and (goal or planner):
         raise UsageError("--goal and --planner are for missions; leave them out with --workflow")
     seed = secrets.randbelow(10**6) if seed is None else seed
-    if specs and workflow is None:
+    if (specs or mcp) and workflow is None:
         from orchestrator.cli import chaos_runs
 
-        pairs = run(chaos_runs.try_pairs(specs, overlays or (), seed=seed, keep=keep))
+        tried = chaos_runs.try_pairs(specs or (), overlays or (), mcp or (), seed=seed, keep=keep)
+        pairs = run(tried)
         return present(pairs, chaos_runs.draw_pairs, as_json=as_json, ok=pairs.ok)
-    if overlays and not specs:
+    if overlays and not (specs or mcp):
         raise UsageError("--overlay goes with --specs, the documents that it changes")
     from orchestrator.chaos.chaos_run import RunOptions
     from orchestrator.cli import chaos_runs
@@ -127,13 +145,27 @@ def run_chaos(
         postgres = PostgresServer()
     case = None
     if workflow is not None:
-        from orchestrator.chaos.user_workflows import NOT_FOR_WORKFLOWS, load_workflow
+        from orchestrator.chaos.user_code import load_workflow
+        from orchestrator.chaos.user_workflows import NOT_FOR_WORKFLOWS
 
-        loaded = load_workflow(workflow, input_file)
-        documents = tuple(specs or ()), tuple(overlays or ())
-        case = chaos_runs.UserCase(loaded, input_file, *documents)
-        chosen -= NOT_FOR_WORKFLOWS
-    options = RunOptions(seed, chosen, at_once=at_once, workers=workers, postgres=postgres)
+        documents = tuple(specs or ()), tuple(overlays or ()), tuple(mcp or ())
+        if chaos_runs.is_written(workflow):
+            if activities:
+                raise UsageError("--activity is for a workflow in Python")
+            written = chaos_runs.written_request(workflow, input_file)
+            case = chaos_runs.UserCase(written, workflow, input_file, *documents)
+        else:
+            loaded = load_workflow(workflow, input_file, activities or ())
+            case = chaos_runs.UserCase(loaded, workflow, input_file, *documents)
+            chosen -= NOT_FOR_WORKFLOWS
+    options = RunOptions(
+        seed,
+        chosen,
+        at_once=at_once,
+        workers=workers,
+        postgres=postgres,
+        written=None if case is None else case.written,
+    )
 
     def play(modelled: "ModelledRun | None") -> chaos_runs.Play:
         if every_point:

@@ -1,6 +1,7 @@
 """Runs of `orchestrator chaos run`: missions under faults, and cancel pairs of any documents."""
 
 import asyncio
+import json
 import logging
 import shlex
 import shutil
@@ -13,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 
+from pydantic import JsonValue
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Column, Table
@@ -29,7 +31,8 @@ from orchestrator.chaos.model_faults import ModelledRun, modelled_run
 from orchestrator.chaos.pairs import check_pairs
 from orchestrator.chaos.scenarios.chaos_faults import format_faults
 from orchestrator.chaos.scenarios.plan import write_script
-from orchestrator.chaos.user_workflows import POLICY, UserWorkflow
+from orchestrator.chaos.user_code import UserWorkflow
+from orchestrator.chaos.user_workflows import POLICY
 from orchestrator.chaos.verdicts.report import (
     ChaosReport,
     Flaw,
@@ -38,12 +41,13 @@ from orchestrator.chaos.verdicts.report import (
     Percentiles,
 )
 from orchestrator.cli.drawing import colored, counting_bar, line
-from orchestrator.cli.options import note_unmarked
+from orchestrator.cli.options import mcp_listings, note_unmarked
 from orchestrator.cli.output import progress
 from orchestrator.cli.tools_commands import draw_skipped
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
+from orchestrator.messages.mission import MissionRequest
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.runtime.sandboxed_documents import sandbox_credentials, write_redirected
 from orchestrator.sandbox import DocumentError
@@ -55,20 +59,64 @@ Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
 
 @dataclass(frozen=True)
 class UserCase:
-    """A user's workflow, with the documents of its tools."""
+    """A user's workflow, in Python or written, with the documents of its tools."""
 
-    workflow: UserWorkflow
+    workflow: UserWorkflow | MissionRequest
+    target: str
+    """The workflow as the command names it."""
     input_file: Path | None
     specs: tuple[Path, ...] = ()
     overlays: tuple[Path, ...] = ()
+    mcp: tuple[str, ...] = ()
+
+    @property
+    def python(self) -> UserWorkflow | None:
+        """The workflow in Python; None if it is a written one, whose runs are missions."""
+        return self.workflow if isinstance(self.workflow, UserWorkflow) else None
+
+    @property
+    def written(self) -> MissionRequest | None:
+        """The request of each mission of a written workflow; None for one in Python."""
+        return self.workflow if isinstance(self.workflow, MissionRequest) else None
 
     @property
     def options(self) -> str:
         """The options of the command that name them."""
-        given = [("--workflow", self.workflow.target), ("--input", self.input_file)]
+        given: list[tuple[str, object]] = [("--workflow", self.target)]
+        given += [("--input", one) for one in [self.input_file] if one is not None]
+        given += [("--activity", one) for one in self.python.activities] if self.python else []
         given += [("--specs", one) for one in self.specs]
         given += [("--overlay", one) for one in self.overlays]
-        return "".join(f" {name} {shlex.quote(str(one))}" for name, one in given if one is not None)
+        given += [("--mcp", one) for one in self.mcp]
+        return "".join(f" {name} {shlex.quote(str(one))}" for name, one in given)
+
+
+def is_written(target: str) -> bool:
+    """Return True if `--workflow` names a file, and no class."""
+    return Path(target.partition("#")[0]).suffix in (".yaml", ".yml", ".json")
+
+
+def written_request(target: str, input_file: Path | None) -> MissionRequest:
+    """Return the request that runs a workflow of an Arazzo document.
+
+    Raises:
+        DocumentUnreadable: a file cannot be read.
+        DocumentInvalid: the document is none that can run here.
+        UsageError: the inputs are no JSON object.
+    """
+    from orchestrator.cli.mission_requests import workflow_source
+    from orchestrator.planning.models import title_of
+
+    inputs: JsonValue = {}
+    if input_file is not None:
+        try:
+            inputs = json.loads(input_file.read_text())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--input {input_file} is no file with JSON: {error}") from error
+    if not isinstance(inputs, dict):
+        raise UsageError(f"--input {input_file} is no JSON object of the workflow's inputs")
+    source = workflow_source(target, [])
+    return MissionRequest(goal=title_of(source), inputs=inputs, workflow=source)
 
 
 def seeded(
@@ -81,7 +129,7 @@ def seeded(
     """Return a run of missions with the faults that follow from the seed and their index."""
     given = _given(options, goals, modelled, case)
     if case is not None:
-        goals = [case.workflow.target]
+        goals = [case.target]
     scripts = [
         write_script(options.seed, index, options.faults, tuple(goals or GOALS))
         for index in indexes
@@ -101,7 +149,7 @@ def seeded(
             ),
             on_end=lambda _: bar.advance(task),
             modelled=modelled,
-            workflow=None if case is None else case.workflow,
+            workflow=None if case is None else case.python,
         )
 
     return play
@@ -116,7 +164,7 @@ def every_point(
 ) -> Play:
     """Return a run of missions of the first goal, with one fault each."""
     given = _given(options, goals, modelled, case)
-    goal = case.workflow.target if case else (goals or GOALS)[0]
+    goal = case.target if case else (goals or GOALS)[0]
 
     async def play(stack: Stack, bar: Progress) -> ChaosReport:
         task = bar.add_task("points", total=None)
@@ -126,7 +174,7 @@ def every_point(
             goal,
             on_count=lambda count: bar.update(task, total=count),
             on_end=lambda _: bar.advance(task),
-            workflow=None if case is None else case.workflow,
+            workflow=None if case is None else case.python,
         )
         return await every.run(
             lambda index: f"orchestrator chaos run --every-point --only {index}{given}", only=only
@@ -184,16 +232,16 @@ async def on_a_stack(
         of_workers["ORCHESTRATOR_STORE"] = options.postgres.create_database()
         of_workers["ORCHESTRATOR_PII_KEY"] = new_key()
     stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=of_workers)
-    if case is None or not case.specs:
+    if case is None or not (case.specs or case.mcp):
         written = await asyncio.to_thread(write_conditional_documents, bundled_specs(), folder)
         stack.specs = (written,)
-    if case is not None:
+    if case is not None and case.python is not None:
         policy = folder / "policy.json"
         policy.write_text(POLICY.model_dump_json(exclude_unset=True))
         of_workers["ORCHESTRATOR_MISSION_POLICY"] = str(policy.absolute())
-        stack.worker_command = case.workflow.worker_command
-        if case.specs:
-            await asyncio.to_thread(_serve_documents, stack, case)
+        stack.worker_command = case.python.worker_command
+    if case is not None and (case.specs or case.mcp):
+        await asyncio.to_thread(_serve_documents, stack, case)
     try:
         with progress.status("starting Temporal, the sandbox and a worker"):
             await stack.__aenter__()
@@ -218,7 +266,9 @@ def _serve_documents(stack: Stack, case: UserCase) -> None:
     Raises:
         UsageError: a document cannot be read or served.
     """
-    documents = load_sources(*case.specs, overlays=case.overlays).documents
+    documents = load_sources(
+        *case.specs, overlays=case.overlays, mcp=mcp_listings(case.mcp)
+    ).documents
     port = stack.ports.sandbox
     stack.specs = (write_redirected(documents, stack.folder, port=port).folder,)
     stack.credentials = sandbox_credentials(documents)
@@ -236,10 +286,18 @@ _LOUD = ("temporalio", "uvicorn", "httpx")
 
 
 async def try_pairs(
-    specs: Sequence[Path], overlays: Sequence[Path], *, seed: int, keep: Path | None
+    specs: Sequence[Path],
+    overlays: Sequence[Path],
+    mcp: Sequence[str] = (),
+    *,
+    seed: int,
+    keep: Path | None,
 ) -> PairsReport:
-    """Try every cancel pair of these documents."""
-    documents = load_documents(*specs, overlays=overlays)
+    """Try every cancel pair of these documents, and of the tools that MCP servers list.
+
+    The sandbox takes the place of MCP servers too: their own tools are not called.
+    """
+    documents = load_documents(*specs, overlays=overlays, mcp=mcp_listings(mcp))
     if note_unmarked(documents, specs):
         raise UsageError("there is nothing to roll back before something is marked")
     found = await try_documents(documents, seed=seed, keep=keep)

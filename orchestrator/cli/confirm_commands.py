@@ -1,14 +1,15 @@
 """`orchestrator confirm ...`: read the open cards and decide on them."""
 
+import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from orchestrator.cli.asking import account_name, ask, confirmed, require_terminal
-from orchestrator.cli.options import new_app, read_pairs
+from orchestrator.cli.options import new_app, read_money, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.core.errors import UsageError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:  # help does without them
         Reject,
         Respond,
     )
+    from orchestrator.confirmation.same_again import SameAgain
     from orchestrator.messages.leg import Question
 
 app = new_app(no_args_is_help=True)
@@ -97,6 +99,18 @@ def approve(
         str | None,
         typer.Option(help="Of the card that was read; nothing is asked, for scripts."),
     ] = None,
+    again_up_to: Annotated[
+        str | None,
+        typer.Option(help='Also later calls like this one, up to this sum: "100 EUR".'),
+    ] = None,
+    again_until: Annotated[
+        str | None,
+        typer.Option(help="Until when: 18:00 on this machine's clock, or ISO 8601."),
+    ] = None,
+    again_differ: Annotated[
+        list[str] | None,
+        typer.Option(help="An input that may differ in these calls; repeatable."),
+    ] = None,
     approver: Approver = None,
     key: Key = None,
     issuer: Issuer = None,
@@ -107,16 +121,81 @@ def approve(
     With --digest, as `confirm show` prints it, nothing is asked, and a card that shows something
     else by now is not approved.
 
+    With --again-up-to and --again-until, later calls of the same mission with the same inputs are
+    approved too, as far as the worker's policy (same_again) permits; `confirm revoke` ends that.
+
     Example: orchestrator confirm approve trip-1a2b3c.1-flights.2 --key ann.jwk
+
+    Example: orchestrator confirm approve CID --again-up-to "100 EUR" --again-until 18:00
     """
     from orchestrator.cli import render_waiting
     from orchestrator.confirmation.models import Approve
 
     sign = sign_as(key, approver=approver, issuer=issuer)
+    again = _rule(again_up_to, again_until, tuple(again_differ or ()))
     read = digest or _read_and_agreed(confirmation_id, as_json=as_json)
-    approval = Approve(confirmation_id=confirmation_id, digest=read)
+    approval = Approve(confirmation_id=confirmation_id, digest=read, again=again)
     receipt = ask(lambda client: client.decide(sign(approval, read)), notes_silence=True)
     present(receipt, render_waiting.receipt, as_json=as_json)
+
+
+def _rule(up_to: str | None, until: str | None, may_differ: tuple[str, ...]) -> "SameAgain | None":
+    """Return the rule that the options describe; None without any.
+
+    Raises:
+        UsageError: the sum or the time is missing, or cannot be read.
+    """
+    if up_to is None and until is None and not may_differ:
+        return None
+    if up_to is None or until is None:
+        raise UsageError("a rule needs --again-up-to and --again-until")
+    from orchestrator.confirmation.same_again import SameAgain
+
+    amount, _, currency = up_to.strip().rpartition(" ")
+    up_to_money = read_money(amount, currency, where="--again-up-to")
+    return SameAgain(up_to=up_to_money, until=_moment(until), may_differ=may_differ)
+
+
+def _moment(text: str) -> datetime:
+    """Read a time of today, or of tomorrow if it has passed, or a date with its time."""
+    now = datetime.now().astimezone()
+    try:
+        if re.fullmatch(r"\d{1,2}:\d{2}", text):
+            read = time.fromisoformat(text.zfill(5))
+            at = datetime.combine(now.date(), read).astimezone()
+            return (
+                at
+                if at > now
+                else datetime.combine(now.date() + timedelta(days=1), read).astimezone()
+            )
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is no time; write 18:00, or 2027-06-04T18:00Z") from None
+    return at.astimezone() if at.tzinfo is None else at
+
+
+@app.command()
+def revoke(
+    rule_id: Annotated[
+        str, typer.Argument(metavar="CID", help="The confirmation on which the rule was made.")
+    ],
+    reason: Annotated[str, typer.Option("--reason", help="Why; the mission records it.")] = "",
+    by: Annotated[
+        str | None, typer.Option("--by", help="Who revokes it; default: your account.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """End the rule that an approval made for later calls: they are asked about again.
+
+    `mission show` lists the rules of a mission. Calls that a rule has approved stand.
+
+    Example: orchestrator confirm revoke trip-1a2b3c.1-flights.2 --reason "enough"
+    """
+    from orchestrator.cli import render_waiting
+
+    name = by or account_name()
+    revoked = ask(lambda client: client.revoke(rule_id, by=name, reason=reason), notes_silence=True)
+    present(revoked, render_waiting.rule, as_json=as_json)
 
 
 def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
@@ -225,14 +304,17 @@ def sign_as(key: Path | None, *, approver: str | None, issuer: str | None) -> Si
     from orchestrator.confirmation.signatures import sign_decision
 
     signing = load_signing_key(key)
-    who = {
-        "subject": approver or signing.subject or account_name(),
-        "issuer": issuer or signing.issuer,
-    }
-    if not who["issuer"]:
+    subject = approver or signing.subject or account_name()
+    vouching = issuer or signing.issuer
+    if not vouching:
         raise UsageError(f"{key} does not say who vouches for the approver: give --issuer NAME")
     return lambda decision, digest: sign_decision(
-        decision, signing, digest=digest, at=datetime.now(UTC), **who
+        decision,
+        signing,
+        digest=digest,
+        at=datetime.now(UTC),
+        issuer=vouching,
+        subject=subject,
     )
 
 

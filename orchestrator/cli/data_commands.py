@@ -1,31 +1,27 @@
-"""`orchestrator pii`, `keys` and `copy-store`: personal values, keys, and the store."""
+"""`orchestrator pii` and `keys`: personal values, and keys."""
 
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from orchestrator.cli.asking import ask
-from orchestrator.cli.drawing import line, table_of
-from orchestrator.cli.options import new_app
-from orchestrator.cli.output import AsJson, console, present, print_json, progress, write_new
+from orchestrator.cli.drawing import line
+from orchestrator.cli.options import new_app, read_duration
+from orchestrator.cli.output import AsJson, console, print_json, progress, write_new
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
-    from orchestrator.adapters.storage.personal_values import PiiVault
-    from orchestrator.client.store_copying import CopiedStore
+    from orchestrator.adapters.storage.sql_vault import SqlVault
     from orchestrator.core.record import JsonObject
+    from orchestrator.web.people import Right
 
 pii_app = new_app(no_args_is_help=True)
 keys_app = new_app(no_args_is_help=True)
-copy_store_app = new_app()
-
-_PLACE = "A folder with a store.db, a URL, or a file that holds a URL"
 
 
-def _vault() -> "PiiVault":
+def _vault() -> "SqlVault":
     from orchestrator.client.stores import open_vault
     from orchestrator.settings import load_settings
 
@@ -105,49 +101,6 @@ def forget(
     console.print(line(f"removed {fields} of {mission_id}, and the answers it received"))
 
 
-@copy_store_app.command()
-def copy_store(
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="PLACE", help=f"{_PLACE}; default: the state directory."),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option("--to", metavar="PLACE", help="The same; default: as the settings name it."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Copy the store of workers to another, such as PostgreSQL.
-
-    Stop all workers and clients before, and start none on the old store again: a grant that is used
-    there would be unknown in the new one. Begun again, it goes on; what is there already stays, and
-    where it is something else, nothing is copied. A URL with a password is better in a file.
-
-    Example: orchestrator copy-store --from ~/.orchestrator --to store.url
-    """
-    from orchestrator.client.store_copying import copy_between
-    from orchestrator.settings import load_settings
-
-    copied = copy_between(source, target, load_settings())
-    present(copied, _draw_copied, as_json=as_json)
-    if copied.needs_vault_key:
-        key = (
-            "personal values are sealed as before: give every worker and client the key of "
-            f"{copied.source} (of a SQLite store: its file pii/pii.key) in "
-            "ORCHESTRATOR_PII_KEY_FILE"
-        )
-        progress.print(line(key))
-
-
-def _draw_copied(on: Console, copied: "CopiedStore") -> None:
-    table = table_of("what", "copied", "there before")
-    for one in copied.parts:
-        if one.copied or one.present:
-            table.add_row(one.part, f"{one.copied:,}", f"{one.present:,}")
-    on.print(table)
-    on.print(line(f"{copied.target} holds all that {copied.source} holds"))
-
-
 @keys_app.command("new")
 def new_key(
     kind: Annotated[
@@ -164,21 +117,37 @@ def new_key(
     issuer: Annotated[
         str, typer.Option(help="Of an approval key: who vouches for them: a name or URL.")
     ] = "",
+    service: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="In place of both: the key of the service at this URL, which signs for all.",
+        ),
+    ] = "",
 ) -> None:
     """Make a key, in a file for your eyes only.
 
     approval: a key pair for one person; the public key is printed, for the key set of workers.
     vault: the key of a vault that does not exist yet. payload: added after those in use, it
-    decrypts, and does not encrypt before `keys use`; give the file to all workers and clients.
+    decrypts, and encrypts when its line is the first; give the file to all workers and clients.
 
     Example: orchestrator keys new approval ann.jwk --approver ann@example.com --issuer example.com
+
+    Example: orchestrator keys new approval service.jwk --service https://missions.example.com
 
     Example: orchestrator keys new vault vault.key
 
     Example: orchestrator keys new payload payload.keys --id 2026-12
     """
     if kind == "approval":
-        print_json(make_key(file, approver=approver, issuer=issuer))
+        if service and (approver or issuer):
+            raise UsageError("--service takes the place of --approver and --issuer: choose")
+        made = (
+            make_service_key(file, service)
+            if service
+            else make_key(file, approver=approver, issuer=issuer)
+        )
+        print_json(made)
     elif kind == "vault":
         _new_vault_key(file)
     else:
@@ -190,10 +159,21 @@ def make_key(file: Path, *, approver: str, issuer: str) -> "JsonObject":
     for option, name in (("--approver", approver), ("--issuer", issuer)):
         if not (name.strip() and name.isprintable()):
             raise UsageError(f"{option} is a name of printable characters")
+    return _new_approval_key(file, issuer=issuer, subject=approver)
+
+
+def make_service_key(file: Path, url: str) -> "JsonObject":
+    """Write a new private key of the service at a URL to a file; return the public key."""
+    if not url.startswith(("https://", "http://")):
+        raise UsageError("--service is the URL of the service, as its file says it")
+    return _new_approval_key(file, issuer=url.rstrip("/").lower(), subject="")
+
+
+def _new_approval_key(file: Path, *, issuer: str, subject: str) -> "JsonObject":
     from orchestrator.adapters.approval_keys import write_signing_key
     from orchestrator.confirmation.signatures import SigningKey
 
-    private, public = SigningKey.generate(issuer=issuer, subject=approver)
+    private, public = SigningKey.generate(issuer=issuer, subject=subject)
     write_signing_key(file, json.dumps(private))
     return public
 
@@ -217,77 +197,11 @@ def _new_payload_key(key_id: str, file: Path) -> None:
     if key_id in dict(keys):
         raise UsageError(f"{file} holds a key {key_id!r} already; choose another id")
     _write_keys(file, [*keys, (key_id, payload_keys.new_payload_key())])
-    does = "encrypts and decrypts" if not keys else "decrypts; `keys use` makes it encrypt"
+    does = "encrypts and decrypts" if not keys else "decrypts; moved to the first line, it encrypts"
     progress.print(f"{file}: the key {key_id!r} {does}")
 
 
-@keys_app.command("use")
-def use_payload_key(
-    file: Annotated[Path, typer.Argument(help="ORCHESTRATOR_PAYLOAD_KEYS_FILE.")],
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The payload key's name.")],
-) -> None:
-    """Encrypt with a payload key from now on; the others still decrypt.
-
-    Example: orchestrator keys use payload.keys 2026-12
-    """
-    keys = _read_keys(file)
-    if key_id not in dict(keys):
-        raise UsageError(f"{file} holds no key {key_id!r}; it holds {', '.join(dict(keys))}")
-    _write_keys(file, sorted(keys, key=lambda key: key[0] != key_id))
-    progress.print(f"{file}: the key {key_id!r} encrypts, once workers and clients are restarted")
-
-
-@keys_app.command("list")
-def list_keys(
-    used: Annotated[
-        bool,
-        typer.Option(
-            "--used", help="Those that histories and schedules need; reads all of the server."
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """List the payload keys of this process, the one that encrypts first.
-
-    With --used, those that the server's workflows and schedules need: another can be removed. On a
-    large namespace that takes a while.
-
-    Example: orchestrator keys list --used
-    """
-    if used:
-        _list_used(as_json=as_json)
-        return
-    from orchestrator.client.payloads import payload_keys_of
-    from orchestrator.settings import load_settings
-
-    ids = payload_keys_of(load_settings()).ids
-    if as_json:
-        print_json([{"id": key_id, "encrypts": n == 0} for n, key_id in enumerate(ids)])
-        return
-    for n, key_id in enumerate(ids):
-        console.print(f"{key_id}  {'encrypts' if n == 0 else 'decrypts'}")
-    if not ids:
-        progress.print("no payload keys are set: nothing is encrypted")
-
-
-def _list_used(*, as_json: bool) -> None:
-    from orchestrator.messages.names import schedule_id_of
-
-    found = ask(lambda client: client.payload_key_use())
-    if as_json:
-        print_json([one.model_dump() for one in found])
-        return
-    for one in found:
-        name = repr(one.key_id) if one.key_id else "no key (not encrypted)"
-        named = ", ".join(schedule_id_of(schedule) or schedule for schedule in one.schedules)
-        schedules = f", schedules: {named}" if named else ""
-        console.print(f"{name}: {one.open} open, {one.closed} closed{schedules}")
-    if not found:
-        progress.print("the server keeps no missions")
-
-
 def _read_keys(file: Path) -> list[tuple[str, str]]:
-    """Return the keys of a file without its comments."""
     from base64 import urlsafe_b64encode
 
     from orchestrator.adapters.temporal.payload_keys import read_payload_keys
@@ -308,3 +222,60 @@ def _write_keys(file: Path, keys: list[tuple[str, str]]) -> None:
         replace_file(file, "".join([*lines, *(f"{i}:{k}\n" for i, k in keys)]).encode())
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+
+
+@keys_app.command("token")
+def new_token(
+    subject: Annotated[
+        str, typer.Option("--for", metavar="NAME", help="Its requests are recorded as this name's.")
+    ],
+    scopes: Annotated[
+        list[str],
+        typer.Option(
+            "--scope", help="A right: read, start, decide, operate, administer; may be repeated."
+        ),
+    ],
+    expires: Annotated[str, typer.Option(help="How long it is valid, such as 12h or 30d.")] = "30d",
+    sees_all: Annotated[
+        bool, typer.Option("--sees-all", help="Missions of everybody, and not only its own.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make an API token for `orchestrator serve`; it is printed this once.
+
+    The store keeps a digest of it; the HTTP API lists and revokes tokens. Who can run this command
+    with the store of the workers can give any right in any name.
+
+    Example: orchestrator keys token --for ci@example.com --scope read --scope start --expires 30d
+    """
+    from orchestrator.client.stores import store_of
+    from orchestrator.settings import load_settings
+    from orchestrator.web.api.tokens import create
+    from orchestrator.web.sign_in.identity import utc_now
+
+    with store_of(load_settings()) as store:
+        made = create(
+            store,
+            subject=subject,
+            scopes=[_right(scope) for scope in scopes],
+            lifetime=read_duration(expires, "--expires"),
+            sees_all=sees_all,
+            created_by="orchestrator keys token",
+            now=utc_now(),
+        )
+    if as_json:
+        print_json(made.model_dump(mode="json"))
+        return
+    console.print(made.token, soft_wrap=True, highlight=False, markup=False)
+    rights = ", ".join(made.scopes) + (" of everybody's missions" if made.sees_all else "")
+    ends = f"{made.expires_at:%Y-%m-%d %H:%M} UTC"
+    progress.print(line(f"token {made.token_id} of {made.subject}: {rights}, until {ends}"))
+
+
+def _right(name: str) -> "Right":
+    from orchestrator.web.people import Right
+
+    try:
+        return Right(name)
+    except ValueError:
+        raise UsageError(f"--scope {name!r}: name one of {', '.join(Right)}") from None

@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli import sandbox_commands
+from orchestrator.cli.asking import account_name
 from orchestrator.cli.clean_errors import print_error
 from orchestrator.cli.drawing import colored, line, table_of
 from orchestrator.cli.options import (
@@ -33,8 +35,8 @@ from orchestrator.core.errors import SkippedWarning
 if TYPE_CHECKING:  # help does without them
     from orchestrator.core.record import JsonObject
     from orchestrator.runtime.demo import DemoMission, DemoReport
-    from orchestrator.runtime.devserver import Stack
-    from orchestrator.saga.ledger import Obligation
+    from orchestrator.runtime.devserver import Ports, Stack
+    from orchestrator.saga.obligation import Obligation
     from orchestrator.sandbox.app import DocumentMemory
     from orchestrator.settings import Settings
 
@@ -59,6 +61,8 @@ def demo(
     Example: OPENAI_API_KEY=... orchestrator demo --model openai:gpt-5
     """
     report = run(_demo(keep, model_variables(model)))
+    if keep is not None:
+        progress.print(f"to look at it again: orchestrator dev --folder {shlex.quote(str(keep))}")
     present(report, draw_demo, as_json=as_json, ok=report.ok)
 
 
@@ -89,7 +93,9 @@ def draw_demo(console: Console, report: "DemoReport") -> None:
 
 
 def _demo_mission(console: Console, mission: "DemoMission") -> None:
-    console.rule(line((mission.name, "bold"), f"  {mission.mission_id}  ", colored(mission.status)))
+    result = mission.result
+    status = colored(result.status.value)
+    console.rule(line((mission.name, "bold"), f"  {result.mission_id}  ", status))
     table = table_of("s", "leg", "what", "tools seen", "outcome")
     start = mission.timeline[0].at if mission.timeline else None
     for entry in mission.timeline:
@@ -98,17 +104,14 @@ def _demo_mission(console: Console, mission: "DemoMission") -> None:
     console.print(table)
     console.print()
     ledgers = table_of("the mission's ledger", "the sandbox's ledger")
-    ours = [_obligation(o) for o in mission.ledger]
+    ours = [_obligation(o) for o in result.ledger.obligations]
     theirs = [_effect(e) for e in mission.sandbox_ledger]
-    for row in range(max(len(ours), len(theirs))):
-        ledgers.add_row(
-            ours[row] if row < len(ours) else "", theirs[row] if row < len(theirs) else ""
-        )
+    for row in zip_longest(ours, theirs, fillvalue=""):
+        ledgers.add_row(*row)
     console.print(ledgers)
-    spend = ", ".join(f"{amount} {currency}" for currency, amount in mission.spend.items())
     console.print(
-        f"live at the providers: {mission.sandbox_live_obligations}   "
-        f"done twice: {mission.duplicate_effects}   spend: {spend or 'nothing'}   "
+        f"live at the providers: {mission.live_effects}   "
+        f"done twice: {mission.duplicate_effects}   spend: {result.spend}   "
         f"took {mission.seconds:.1f} s"
     )
     for problem in mission.problems:
@@ -128,6 +131,8 @@ def _effect(effect: "JsonObject") -> str:
 
 def draw_addresses(console: Console, stack: "Stack", *, example: str) -> None:
     """Draw the addresses, and the next commands."""
+    if stack.inbox_url is not None:
+        console.print(f"inbox, API    {stack.inbox_url}")
     console.print(f"Temporal UI   {stack.ui_url}")
     console.print(f"Temporal      {stack.address}")
     console.print(f"sandbox       {stack.sandbox_url}")
@@ -161,6 +166,7 @@ def dev(
     codec_port: Annotated[
         int, typer.Option(help="Port of the codec server, which there is with payload keys.")
     ] = 8081,
+    inbox_port: Annotated[int, typer.Option(help="Port of the inbox and the HTTP API.")] = 8600,
     folder: Annotated[
         Path | None, typer.Option(help="Where state is kept; default: the state directory.")
     ] = None,
@@ -168,9 +174,11 @@ def dev(
     overlays: Overlays = None,
     model: Model = None,
 ) -> None:
-    """Temporal with its UI, the sandbox and a worker, until Ctrl-C.
+    """Temporal with its UI, the sandbox, a worker and the inbox, until Ctrl-C.
 
     With payload keys (ORCHESTRATOR_PAYLOAD_KEYS_FILE) also the codec server, for the UI.
+
+    The inbox is for one person without sign-in, on this machine only: the account that starts it.
 
     It shows their output, prints at once when one has ended and why, and starts it again.
 
@@ -181,13 +189,15 @@ def dev(
 
     Example: orchestrator dev --specs crm.yaml --overlay crm-tools.yaml
     """
+    from orchestrator.runtime.devserver import Ports
+
     variables = model_variables(model)
-    listening = (temporal_port, ui_port, sandbox_port, codec_port)
-    run(_dev(listening, folder, specs, overlays, variables))
+    ports = Ports(temporal_port, ui_port, sandbox_port, codec_port, inbox_port)
+    run(_dev(ports, folder, specs, overlays, variables))
 
 
 async def _dev(
-    listening: tuple[int, int, int, int],
+    ports: "Ports",
     folder: Path | None,
     specs: list[Path] | None,
     overlays: list[Path] | None,
@@ -195,7 +205,7 @@ async def _dev(
 ) -> None:
     from orchestrator.catalog.catalog import Catalog, load_sources
     from orchestrator.client.payloads import payload_keys_of
-    from orchestrator.runtime.devserver import Ports, Stack, held_alone
+    from orchestrator.runtime.devserver import Stack, held_alone
     from orchestrator.runtime.sandboxed_documents import (
         last_written,
         note_sources,
@@ -206,7 +216,6 @@ async def _dev(
     from orchestrator.settings import load_settings
 
     settings = load_settings()
-    ports = Ports(*listening)
     if not payload_keys_of(settings).ids:
         ports = replace(ports, codec=None)
     ports.check_free()
@@ -233,6 +242,7 @@ async def _dev(
             credentials=sandbox_credentials(documents),
             variables={**variables, **_key_file(settings)},
             report=_print,
+            local_user=account_name() or "local",
         )
         stop = asyncio.Event()
         for signum in (signal.SIGINT, signal.SIGTERM):

@@ -3,6 +3,7 @@
 import atexit
 import errno
 import gc
+import logging
 import os
 import sys
 from importlib import import_module
@@ -19,18 +20,21 @@ WRONG_USAGE = 2
 
 COMMANDS: Final = {
     "demo": "Three missions on real parts: success, rollback, killed worker.",
-    "dev": "Temporal with its UI, the sandbox and a worker, until Ctrl-C.",
+    "dev": "Temporal with its UI, the sandbox, a worker and the inbox, until Ctrl-C.",
     "mission": "Start missions, follow them, answer and roll back.",
     "confirm": "Read confirmation cards and decide on them.",
     "rollback": "See what is parked, resolve it, and sweep.",
+    "workflow": "Check and show written missions: workflows of Arazzo documents.",
+    "notices": "Announcements of cards: how they stand, sent again, and tests.",
     "tools": "Look at the tools of OpenAPI documents.",
     "agents": "Check what agent profiles may touch before a worker runs with them.",
     "report": "See what guards would have caught of calls that were observed.",
     "route": "Route a request, measure the router, and calibrate it.",
     "chaos": "Rollback tests: real missions and workers under planned faults.",
     "pii": "Keep personal fields in the encrypted vault.",
-    "keys": "Make, change and list keys: of approvers, of payloads, of the vault.",
-    "copy-store": "Copy the store of workers to another, such as PostgreSQL.",
+    "keys": "Make keys: of approvers, of payloads, of the vault; API tokens.",
+    "serve": "The HTTP API and the inbox, for people and programs.",
+    "mcp": "Missions and guarded tools for MCP clients.",
     "worker": "One worker: runs missions and their tool calls until SIGTERM.",
     "settings": "All settings: each variable, its default and its value now.",
     "proxy": "Pass requests to a model on with the few of their tools that fit.",
@@ -44,7 +48,6 @@ _HOMES: Final = {
     "agents": "settings",
     "pii": "data",
     "keys": "data",
-    "copy-store": "data",
     "worker": "service",
     "proxy": "service",
     "codec-server": "service",
@@ -135,6 +138,9 @@ _NEW_OBJECTS = 200_000
 """Threshold of the garbage collector: with Python's own, the objects that imports make are looked
 through hundreds of times before a command begins."""
 
+_INTERRUPTED = 130
+"""Exit code of a process that Ctrl-C ended, as shells count it."""
+
 _NUMPY_THREADS = "OPENBLAS_NUM_THREADS"
 """Our matrix products are small: one thread takes as long as several, and a fraction of the CPU."""
 
@@ -142,8 +148,6 @@ _NUMPY_THREADS = "OPENBLAS_NUM_THREADS"
 def main() -> None:
     """Run the command line; every error and warning of ours is one line on standard error."""
     gc.set_threshold(_NEW_OBJECTS)
-    # Collecting garbage at exit takes longer than most commands. Registered first, and so run last.
-    atexit.register(gc.freeze)
     os.environ.setdefault(_NUMPY_THREADS, "1")  # read by NumPy when it is first imported
     install_clean_hooks()
     try:
@@ -161,3 +165,34 @@ def main() -> None:
             "(ORCHESTRATOR_STATE_DIR, or the command's own option)"
         )
         sys.exit(WORK_FAILED)
+
+
+def run() -> None:
+    """Run the command line as this process, and end it without the interpreter's teardown.
+
+    A thread of the Temporal client that is cut off by the teardown aborts the process although all
+    work is done (temporalio/sdk-python #300). The teardown also takes longer than most commands.
+    """
+    codes: list[int] = []
+    # Registered first, and so run last: whatever else is registered has its turn.
+    atexit.register(_end_process, codes)
+    try:
+        main()
+    except SystemExit as ended:
+        codes.append(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
+        raise
+    except KeyboardInterrupt:
+        codes.append(_INTERRUPTED)
+        raise
+    codes.append(0)
+
+
+def _end_process(codes: list[int]) -> None:
+    code = codes[-1] if codes else WORK_FAILED  # an error that `main` does not know
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # its reader is gone, or the disk is full
+            code = code or WORK_FAILED
+    os._exit(code)

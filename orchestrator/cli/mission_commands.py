@@ -1,27 +1,24 @@
 """`orchestrator mission ...`: start, plan, list, show, cancel and roll back missions."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from orchestrator.cli import schedule_command as schedules
 from orchestrator.cli.answering import answer, repair
 from orchestrator.cli.asking import account_name, ask, confirmed, require_terminal
-from orchestrator.cli.batches import run_batch
 from orchestrator.cli.drawing import line
-from orchestrator.cli.mission_export import export, verify
+from orchestrator.cli.mission_export import export
 from orchestrator.cli.mission_requests import RequestMaker, takes_request
 from orchestrator.cli.options import MissionId, WholeMission, new_app
-from orchestrator.cli.output import AsJson, console, present, print_json, progress
+from orchestrator.cli.output import AsJson, console, present, print_json, progress, run
 from orchestrator.cli.watching import finish, follow, going_on, watch
 from orchestrator.core.errors import EventsUnreadable, MissionNotFound, PlanRefused, UsageError
 
 if TYPE_CHECKING:  # help does without them, and a command imports the module that draws its result
     from orchestrator.client.mission_client import MissionClient
-    from orchestrator.client.mission_list import KnownMission
+    from orchestrator.client.mission_list import KnownMission, MissionSummary
     from orchestrator.client.mission_rollback import RollbackPreview
-    from orchestrator.client.result_retention import KeptResult
+    from orchestrator.client.saga_list import SagaAccount
     from orchestrator.messages.mission import MissionRequest, MissionResult
     from orchestrator.messages.open_waits import Waiting
 
@@ -34,74 +31,21 @@ _YES = "--yes, which rolls back a mission that succeeded without asking"
 @takes_request(starts=True)
 def start(
     request_of: RequestMaker,
-    schedule: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID",
-            help="Start one again and again, as --every or --cron says, under this id.",
-        ),
-    ] = None,
-    every: schedules.Every = None,
-    cron: schedules.Cron = None,
-    timezone: schedules.Timezone = "UTC",
-    overlap: schedules.OverlapRule = "skip",
-    catch_up: schedules.CatchUp = "1h",
-    paused: schedules.Paused = False,
-    batch: Annotated[
-        Path | None,
-        typer.Option(help="Start the requests of a .jsonl, .json, .yaml or .csv file, and wait."),
-    ] = None,
-    at_once: Annotated[
-        int,
-        typer.Option("--at-once", min=1, max=500, help="Of --batch: so many run at a time."),
-    ] = 10,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            help="Of --batch: ids begin with it where the file gives none; another name starts all "
-            "of them again. Default: the file's."
-        ),
-    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a mission: a goal in words, a follow-up of an earlier one, or all of a file.
+    """Start a mission: a goal in words, a written workflow, or a follow-up of an earlier one.
 
     A model plans free text in any language: set ORCHESTRATOR_PLANNER_MODEL where the worker runs
     (for a local server OLLAMA_BASE_URL too), or --model. Without one, rules carry out plain goals
     in English, one thing a sentence, and ask about the rest.
 
-    With --schedule the server starts one each time it is due, with an id and cards of its own;
-    "tomorrow" in the goal is read by each from its own day. Keep personal values with
-    `orchestrator pii set`.
-
-    With --batch every request is read before the first is started; exit 1 if one does not succeed.
-    The same file again goes on: a mission is found by its id and not started twice, also after a
-    crash of this process.
-
     Example: orchestrator mission start "What is the weather in Oslo tomorrow?" --wait
 
     Example: orchestrator mission start --follow-up trip-1a2b3c:1
-
-    Example: orchestrator mission start "Book a desk in Lisbon" --schedule desk --cron "0 9 * * MON"
-
-    Example: orchestrator mission start --batch desks.jsonl --at-once 20
     """
     from orchestrator.cli import render_missions
 
-    if batch is not None:
-        if any(request_of.keywords.values()) or schedule is not None:
-            raise UsageError("--batch reads its requests from the file; give --at-once and --name")
-        run_batch(batch, name=name, at_once=at_once, as_json=as_json)
-        return
-    if schedule is not None:
-        when = schedules.times(every, cron, timezone, overlap, catch_up)
-        if wait or request_of.keywords["mission_id"] or request_of.keywords["follow_up"]:
-            raise UsageError("--wait, --id and --follow-up are for one mission, not a --schedule")
-        schedules.create(schedule, request_of(), when, paused=paused, as_json=as_json)
-        return
-    if every or cron or paused:
-        raise UsageError("--every, --cron and --paused are for a schedule: give --schedule ID too")
     request = request_of()
     if wait:
         with going_on(request.mission_id or ""):
@@ -136,16 +80,36 @@ async def _start_and_follow(client: "MissionClient", request: "MissionRequest") 
 
 @app.command()
 @takes_request()
-def plan(request_of: RequestMaker, as_json: AsJson = False) -> None:
+def plan(
+    request_of: RequestMaker,
+    rehearse: Annotated[
+        bool,
+        typer.Option(
+            "--rehearse",
+            help="Run it and its rollback on a private sandbox with made data; a model is asked.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show the plan of a goal, and the parts that no leg serves; nothing is done.
+
+    With --rehearse the plan and its rollback run on a sandbox that is started for it, and thrown
+    away: no provider, store or credential of yours is touched, and no running installation is
+    needed. Personal values are made up, every card is approved and every question is answered with
+    made values. A model as planner is really asked, and costs what it costs.
 
     Exit 1 when no plan can be made of it.
 
     Example: orchestrator mission plan "Reserve a table in Lisbon tomorrow at 20:00 for 4"
+
+    Example: orchestrator mission plan "Reserve a table in Lisbon tomorrow for 4" --rehearse
     """
     from orchestrator.cli import render_missions
 
     request = request_of()
+    if rehearse:
+        _rehearse(request, as_json=as_json)
+        return
     try:
         preview = ask(lambda client: client.plan(request), notes_silence=True)
     except PlanRefused as refused:
@@ -158,6 +122,22 @@ def plan(request_of: RequestMaker, as_json: AsJson = False) -> None:
     present(preview, render_missions.plan_preview, as_json=as_json)
 
 
+def _rehearse(request: "MissionRequest", *, as_json: bool) -> None:
+    from orchestrator.chaos.rehearsal import WITHIN_S, rehearse
+    from orchestrator.cli import render_missions
+    from orchestrator.settings import load_settings
+
+    with progress.status(f"rehearsing on a private sandbox, for at most {WITHIN_S:.0f} s"):
+        found = run(rehearse(request, load_settings()))
+    document = {**found.model_dump(mode="json"), "summary": found.summary}
+    if as_json:
+        print_json(document)
+    else:
+        render_missions.rehearsal(console, found)
+    if not found.status:
+        raise typer.Exit(1)
+
+
 @app.command("list")
 def list_missions(
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 20,
@@ -166,14 +146,25 @@ def list_missions(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the newest missions, and what each waits for.
+    """List the newest missions, and what each waits for; also sessions, and sagas that wait.
 
     Example: orchestrator mission list --status parked
     """
     from orchestrator.cli import render_missions
 
-    found = ask(lambda client: client.missions(limit=limit, status=status))
+    found = ask(lambda client: _newest(client, limit, status))
     present(found, render_missions.missions, as_json=as_json)
+
+
+async def _newest(
+    client: "MissionClient", limit: int, status: str | None
+) -> "list[MissionSummary]":
+    """Return missions of a status, or the newest of missions, sagas and sessions."""
+    found = await client.missions(limit=limit, status=status)
+    if status is not None:
+        return found
+    found += await client.sagas(limit=limit)
+    return sorted(found, key=lambda one: one.started_at, reverse=True)[:limit]
 
 
 class _Shown(NamedTuple):
@@ -188,10 +179,11 @@ class _Shown(NamedTuple):
 def show(mission_id: MissionId, as_json: AsJson = False) -> None:
     """Show a mission as it stands: legs, receipts, ledger, spend, and what it waits for.
 
-    A mission that its server no longer knows is shown as the store has kept it: `kept_as_of` in
-    --json. While it runs, --json has what it waits for as `waiting`, with the commands to type, and
+    While it runs, --json has what it waits for as `waiting`, with the commands to type, and
     as `cannot_go_on` why it cannot, such as that its worker is away. Where this release cannot
     replay its history, the facts of the server are shown: `is_partial` in --json.
+
+    Of a saga or a session, the state and all obligations are shown: `kind` in --json.
 
     Example: orchestrator mission show book-a-flight-from-1a2b3c
     """
@@ -199,7 +191,7 @@ def show(mission_id: MissionId, as_json: AsJson = False) -> None:
 
     found = ask(lambda client: _as_known(client, mission_id))
     if not isinstance(found, _Shown):
-        _show_otherwise(found, as_json=as_json)
+        present(found, render_missions.partial, as_json=as_json)
         return
     if not as_json:
         render_missions.mission(console, found.result)
@@ -216,7 +208,7 @@ def show(mission_id: MissionId, as_json: AsJson = False) -> None:
 
 async def _as_known(
     client: "MissionClient", mission_id: str
-) -> "_Shown | KnownMission | KeptResult":
+) -> "_Shown | KnownMission | SagaAccount":
     mission = client.get(mission_id)
     try:
         result = await mission.snapshot()
@@ -224,28 +216,9 @@ async def _as_known(
             return _Shown(result)
         return _Shown(result, await mission.waiting(), str(await mission.obstacle() or ""))
     except MissionNotFound:
-        return await client.kept(mission_id)
+        return await client.saga(mission_id)
     except EventsUnreadable as unreadable:
         return await client.known(mission_id, why=str(unreadable))
-
-
-def _show_otherwise(kept: "KnownMission | KeptResult", *, as_json: bool) -> None:
-    """Show the facts of the server without a replay, or those of the store without the server."""
-    from orchestrator.cli import render_missions
-    from orchestrator.client.mission_list import KnownMission
-
-    if isinstance(kept, KnownMission):
-        present(kept, render_missions.known, as_json=as_json)
-        return
-    if as_json:
-        print_json({**kept.result.document(), "kept_as_of": kept.kept_as_of})
-        return
-    render_missions.mission(console, kept.result)
-    console.print(
-        f"its server no longer knows it: this is its result of {kept.kept_as_of:%Y-%m-%d}, as the "
-        "store has kept it",
-        soft_wrap=True,
-    )
 
 
 @app.command()
@@ -305,5 +278,3 @@ app.command()(watch)
 app.command()(answer)
 app.command()(repair)
 app.command()(export)
-app.command()(verify)
-app.command()(schedules.schedule)

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -24,6 +25,7 @@ from orchestrator.core.errors import UsageError
 if TYPE_CHECKING:  # help does without them
     from orchestrator.core.limits import Limits
     from orchestrator.messages.mission import MissionRequest
+    from orchestrator.planning.models import WorkflowSource
     from orchestrator.saga.orders import Order
 
 Goal = Annotated[str, typer.Argument(help="The goal, in plain words.", show_default=False)]
@@ -31,6 +33,22 @@ FollowUpId = Annotated[
     str | None,
     typer.Option(
         "--follow-up", metavar="ID:N", help="In place of a goal: what `mission show` lists."
+    ),
+]
+WorkflowFile = Annotated[
+    str | None,
+    typer.Option(
+        "--workflow",
+        metavar="FILE[#ID]",
+        help="In place of a goal: a workflow of an Arazzo document, which runs as it is written.",
+    ),
+]
+SourceNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        metavar="NAME=DOCUMENT",
+        help="Of --workflow, repeatable: the catalog's document that a source description means.",
     ),
 ]
 Orders = Annotated[
@@ -92,13 +110,6 @@ PlannerChoice = Annotated[
     Literal["chaining", "llm"] | None,
     typer.Option("--planner", help="The planner: chaining, by rules, or llm, a model."),
 ]
-Tenant = Annotated[
-    str, typer.Option(help="Whose work it is; while tasks wait, each tenant has its share.")
-]
-Urgency = Annotated[
-    int | None,
-    typer.Option("--priority", min=1, max=5, help="While tasks wait, 1 goes first, 5 last."),
-]
 
 Command = Callable[..., None]
 RequestMaker = functools.partial["MissionRequest"]
@@ -138,6 +149,8 @@ def request_of(
     budget: Budget = None,
     mission_id: OwnId = None,
     follow_up: FollowUpId = None,
+    workflow: WorkflowFile = None,
+    sources: SourceNames = None,
     orders: Orders = None,
     policy: Policy = None,
     requester: Requester = None,
@@ -145,8 +158,6 @@ def request_of(
     limits: LimitPairs = None,
     planner: PlannerChoice = None,
     model: Model = None,
-    tenant: Tenant = "",
-    priority: Urgency = None,
     read_only: ReadOnly = False,
     observe: Observe = False,
     on_failure: OnFailure = None,
@@ -156,11 +167,15 @@ def request_of(
 
     from orchestrator.client.start import new_mission_id
     from orchestrator.messages.mission import MissionRequest
+    from orchestrator.planning.models import title_of
     from orchestrator.settings import load_settings
 
-    if bool(goal.strip()) == bool(follow_up):
-        raise UsageError("say what to do: a goal in words, or --follow-up ID:N in its place")
-    goal = goal or f"follow-up {follow_up}"
+    if sum(map(bool, (goal.strip(), follow_up, workflow))) != 1:
+        raise UsageError(
+            "say what to do: a goal in words, or --workflow FILE or --follow-up ID:N in its place"
+        )
+    written = None if workflow is None else workflow_source(workflow, sources or [])
+    goal = goal or (f"follow-up {follow_up}" if written is None else title_of(written))
     try:
         request = MissionRequest(
             goal=goal,
@@ -172,11 +187,10 @@ def request_of(
             requester=account_name() if requester is None else requester,
             planner=planner,
             model=model,
-            tenant=tenant,
-            priority=priority,
             read_only=read_only,
             observe=observe,
             on_failure=on_failure,
+            workflow=written,
             orders=tuple(map(_order, orders or ())),
         )
     except ValidationError as error:
@@ -190,6 +204,33 @@ def request_of(
     request = ask(lambda client: client.follow_up(follow_up, request))
     progress.print(line(f"{follow_up}: {request.goal}"), soft_wrap=True)
     return request
+
+
+def workflow_source(named: str, sources: Sequence[str]) -> "WorkflowSource":
+    """Return the workflow that `FILE` or `FILE#ID` names.
+
+    Raises:
+        DocumentUnreadable: the file, or one that it refers to, cannot be read.
+        DocumentInvalid: it is no Arazzo document that can run here.
+        UsageError: it is too large.
+    """
+    from orchestrator.arazzo.arazzo_files import load_contents
+    from orchestrator.planning.models import MOST_WORKFLOW_CHARACTERS, WorkflowSource
+
+    file, _, workflow_id = named.partition("#")
+    document, linked = load_contents(file)
+    if (size := len(json.dumps([document, linked]))) > MOST_WORKFLOW_CHARACTERS:
+        raise UsageError(
+            f"{file}: {size:,} characters of JSON, and a mission takes at most "
+            f"{MOST_WORKFLOW_CHARACTERS:,}: leave out the workflows that it does not run"
+        )
+    return WorkflowSource(
+        document=document,
+        name=Path(file).name,
+        workflow_id=workflow_id,
+        sources=dict(map(split_pair, sources)),
+        linked=linked,
+    )
 
 
 def read_limits(pairs: Sequence[str]) -> "Limits":
@@ -224,7 +265,6 @@ def _order(text: str) -> "Order":
 def _tightened(
     request: "MissionRequest", *, plan_first: bool, limits: "Limits"
 ) -> "MissionRequest":
-    """Return the request with a tighter policy."""
     from orchestrator.settings import load_policy, load_settings
 
     policy = request.policy

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:  # help and wrong usage do without them
     from pydantic import JsonValue, ValidationError
     from rich.status import Status
 
+    from orchestrator.adapters.mcp.servers import McpServer
     from orchestrator.catalog.catalog import Catalog
+    from orchestrator.catalog.mcp_documents import McpListing
     from orchestrator.core.budget import Money
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.mission_policy import MissionPolicy
@@ -34,10 +37,18 @@ Overlays = Annotated[
     list[Path] | None,
     typer.Option("--overlay", help="An OpenAPI Overlay document; may be repeated."),
 ]
+McpServers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mcp",
+        metavar="URL",
+        help="An MCP server, by URL or by its name in ORCHESTRATOR_MCP; may be repeated.",
+    ),
+]
 Model = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="PROVIDER:MODEL", help="The model that plans; docs/models.md names them."
+        "--model", metavar="PROVIDER:MODEL", help="The model that plans; see docs/planning.md."
     ),
 ]
 
@@ -77,6 +88,41 @@ def model_variables(model: str | None) -> dict[str, str]:
 
 # -- values ----------------------------------------------------------------------------------------
 
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LONGEST_NUMBER = 4
+
+
+def read_duration(text: str, option: str) -> timedelta:
+    """Return the time that `90m`, `12h`, `30d` or `2w` stands for."""
+    if not (length := _length(text)):
+        raise UsageError(f"{option} {text!r}: write a time such as 90m, 12h, 30d or 2w")
+    return length
+
+
+def read_since(text: str, *, now: datetime) -> datetime:
+    """Return the time that `7d` before now or an ISO 8601 time stands for.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if length := _length(text):
+        return now - length
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"--since {text!r}: write how far back, such as 90m, 36h, 7d or 2w, or a time such as "
+            "2026-12-01T08:00"
+        ) from None
+    return read if read.tzinfo is not None else read.astimezone()
+
+
+def _length(text: str) -> timedelta | None:
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not number.isdecimal() or len(number) > _LONGEST_NUMBER:
+        return None
+    return timedelta(**{_UNITS[unit]: int(number)})
+
 
 def read_pairs(pairs: Sequence[str]) -> "JsonObject":
     """Return `["guests=2", "city=Rome"]` as {"guests": 2, "city": "Rome"}."""
@@ -93,7 +139,7 @@ def split_pair(pair: str) -> tuple[str, str]:
 
 def read_json(text: str) -> "JsonValue":
     """Return the text as JSON where it is JSON, else the text itself."""
-    from orchestrator.json_schema.wellformed import find_defect
+    from orchestrator.json_schema.canonical import find_defect
 
     def finite(number: str) -> float:
         if not math.isfinite(value := float(number)):
@@ -117,8 +163,8 @@ def read_json(text: str) -> "JsonValue":
     return value
 
 
-def read_money(amount: str, currency: str) -> "Money":
-    """Return an amount with its currency code."""
+def read_money(amount: str, currency: str, *, where: str = "--budget") -> "Money":
+    """Return an amount with its currency code; `where` is the option, for the refusal."""
     from decimal import Decimal, InvalidOperation
 
     from pydantic import ValidationError
@@ -128,12 +174,12 @@ def read_money(amount: str, currency: str) -> "Money":
     try:
         money = Money(amount=Decimal(amount), currency=currency.upper())
     except InvalidOperation:
-        raise UsageError(f"{amount!r} is not a number; write: --budget 900 EUR") from None
+        raise UsageError(f"{amount!r} is not a number; write: {where} 900 EUR") from None
     except ValidationError as error:
-        where = error.errors()[0]["loc"][-1]
-        wrong = amount if where == "amount" else currency
+        part = error.errors()[0]["loc"][-1]
+        wrong = amount if part == "amount" else currency
         raise UsageError(
-            f"{wrong!r} is not a valid {where}; write an amount and a currency: --budget 900 EUR"
+            f"{wrong!r} is not a valid {part}; write an amount and a currency: {where} 900 EUR"
         ) from None
     check_currencies(money)
     return money
@@ -181,22 +227,74 @@ def reading() -> "Iterator[Status]":
             gc.enable()
 
 
+def mcp_servers(named: Sequence[str]) -> "list[McpServer]":
+    """Return the MCP servers that `--mcp` names; an unknown URL is one of its own.
+
+    Raises:
+        UsageError: a text is neither a URL nor a configured name.
+    """
+    from pydantic import ValidationError
+
+    from orchestrator.adapters.mcp.servers import McpServer
+    from orchestrator.settings import load_mcp_servers, load_settings
+
+    known = load_mcp_servers(load_settings().mcp)
+    found: list[McpServer] = []
+    for text in named:
+        server = next((one for one in known if text in (one.name, one.url)), None)
+        if server is None and "://" not in text:
+            raise UsageError(f"{text!r} is no URL, and no server in ORCHESTRATOR_MCP has this name")
+        try:
+            number = f"-{len(found) + 1}" if found else ""
+            found.append(server or McpServer(name=f"mcp{number}", url=text))
+        except ValidationError as error:
+            raise as_usage(error) from None
+    return found
+
+
+def mcp_listings(named: Sequence[str] | None) -> "list[McpListing]":
+    """Return what these MCP servers list now.
+
+    Raises:
+        DocumentUnreadable: one cannot be listed.
+    """
+    if not named:
+        return []
+    from orchestrator.core.errors import DocumentUnreadable
+    from orchestrator.runtime.defaults import list_mcp_servers
+    from orchestrator.settings import load_settings
+
+    listings = list_mcp_servers(load_settings(), mcp_servers(named))
+    for text, listing in zip(named, listings, strict=True):
+        if listing.fault:
+            raise DocumentUnreadable(text, listing.fault)
+    return listings
+
+
 def open_catalog(
-    specs: list[Path] | None, overlays: list[Path] | None, *, notes_skipped: bool = True
+    specs: list[Path] | None,
+    overlays: list[Path] | None,
+    mcp: Sequence[str] | None = None,
+    *,
+    notes_skipped: bool = True,
 ) -> "Catalog":
-    """Return the catalog of these paths, else of the settings.
+    """Return the catalog of these paths and MCP servers, else of the settings.
 
     Overlays of the settings are for the documents of the settings: with other documents, or other
     overlays, they are left out.
     """
     from orchestrator.catalog.catalog import Catalog
+    from orchestrator.runtime.defaults import list_mcp_servers
     from orchestrator.settings import load_settings
 
     settings = load_settings()
-    over = settings.overlays if overlays is None and not specs else overlays or ()
+    is_given = bool(specs or mcp)
+    over = settings.overlays if overlays is None and not is_given else overlays or ()
     with warnings.catch_warnings(), reading():
         warnings.simplefilter("ignore", SkippedWarning)
-        catalog = Catalog.load(*(specs or settings.specs), overlays=over)
+        listings = mcp_listings(mcp) if is_given else list_mcp_servers(settings)
+        paths = specs or (() if mcp else settings.specs)
+        catalog = Catalog.load(*paths, overlays=over, mcp=listings)
     if catalog.skipped and notes_skipped:
         progress.print(f"{len(catalog.skipped)} skipped; see: orchestrator tools list")
     return catalog

@@ -36,7 +36,6 @@ class CleanConsole(Console):
     """
 
     def __init__(self, **options: Any) -> None:
-        """Take the options of any rich console."""
         super().__init__(**{"markup": False, "emoji": False, **options})
 
     def render_str(self, text: str, **options: Any) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,10 @@ from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text,
 from orchestrator.messages.rollback import parked_of
 
 if TYPE_CHECKING:  # their modules need not be loaded to draw them
+    from orchestrator.chaos.rehearsal import Rehearsal
     from orchestrator.client.mission_list import KnownMission, MissionSummary
     from orchestrator.client.mission_rollback import RollbackPreview
+    from orchestrator.client.saga_list import SagaAccount
     from orchestrator.core.budget import Usage
     from orchestrator.core.plan_origin import PlanOrigin
     from orchestrator.messages.failure_details import ModelChange
@@ -34,7 +37,7 @@ if TYPE_CHECKING:  # their modules need not be loaded to draw them
         SweepReport,
     )
     from orchestrator.planning.models import AnswerTable
-    from orchestrator.saga.ledger import Obligation
+    from orchestrator.saga.obligation import Obligation
 
 
 def started(console: Console, mission_id: str, queued: str = "") -> None:
@@ -79,16 +82,61 @@ def missions(console: Console, found: Sequence[MissionSummary]) -> None:
     if not found:
         console.print("no missions found; start one: orchestrator mission start GOAL")
         return
-    table = table_of("mission", "status", "waits for", "started", "goal")
+    has_others = any(one.kind != "mission" for one in found)
+    kinds = ("kind",) if has_others else ()
+    table = table_of("mission", *kinds, "status", "waits for", "started", "goal")
     for one in found:
         table.add_row(
             one.mission_id,
+            *([one.kind] if has_others else []),
             line(colored(one.status), _mode(observed=one.observed)),
-            "kept in the store" if one.is_kept else ", ".join(w.what for w in one.waits_for),
+            ", ".join(w.what for w in one.waits_for),
             f"{one.started_at:%Y-%m-%d %H:%M:%S}",
             block(one.goal),
         )
     console.print(table)
+
+
+def rehearsal(console: Console, found: Rehearsal) -> None:
+    """Draw what a request did on a sandbox, and what cancelled it again."""
+    if found.rows:
+        table = table_of("tool", "effect", "price", "and then")
+        for tool, title, price, then in found.rows:
+            table.add_row(tool, block(title), price, block(then))
+        console.print(table)
+    for asked in found.questions:
+        made = ", ".join(f"{name}={value}" for name, value in asked.answer.items())
+        answer = f" (rehearsed with {made})" if made else ""
+        console.print(line(f"it would ask: {asked.question}{answer}"), soft_wrap=True)
+    if found.error:
+        console.print(line((found.error, "yellow")), soft_wrap=True)
+    cards = "1 card" if found.cards == 1 else f"{found.cards} cards"
+    told = f"; {found.status}" if found.status else ""
+    console.print(line((found.summary, "bold"), f"; {cards} to decide on{told}"))
+
+
+def saga(console: Console, account: SagaAccount) -> None:
+    """Draw the state of a saga or a session, and each obligation that it made."""
+    console.rule(line(f"{account.kind} {account.mission_id}  ", colored(account.status)))
+    if account.workflow_id:
+        console.print(line(f"workflow: {account.workflow_id}"), soft_wrap=True)
+    for wait in account.waits_for:
+        console.print(f"waits for {wait.what}: {wait.command}", soft_wrap=True)
+    if account.ledger.obligations:
+        _under(console, "ledger", _ledger(account.ledger.obligations))
+    else:
+        console.print("it has left nothing at a provider")
+    console.print(f"its rollback: {command_lines.show_rollback(account.saga_id)}", soft_wrap=True)
+
+
+def partial(console: Console, found: KnownMission | SagaAccount) -> None:
+    """Draw a saga or a session, or the server's facts about an unreadable mission."""
+    from orchestrator.client.saga_list import SagaAccount
+
+    if isinstance(found, SagaAccount):
+        saga(console, found)
+    else:
+        known(console, found)
 
 
 def known(console: Console, mission: KnownMission) -> None:
@@ -128,6 +176,8 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(line(note), soft_wrap=True)
     for held in result.holds:
         console.print(line((str(held), "yellow")), soft_wrap=True)
+    for rule in result.again:
+        console.print(line(f"rule: {rule.sentence}"), soft_wrap=True)
     if result.error:
         console.print(line((result.error, "red")))
     if result.summary:
@@ -166,6 +216,10 @@ def mission(console: Console, result: MissionResult) -> None:
     for leg in result.legs:
         for change in leg.model_changes:
             console.print(_model_change(leg.leg_id, change), soft_wrap=True)
+    for leg in result.legs:
+        for name, value in leg.outputs.items():
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            console.print(line(f"output of {leg.leg_id}: {name} {shown}"), soft_wrap=True)
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
         resolutions(console, result.ledger.obligations)
@@ -194,7 +248,6 @@ def mission(console: Console, result: MissionResult) -> None:
 
 
 def _follow_ups(console: Console, result: MissionResult) -> None:
-    """Draw follow-up actions, each with its command."""
     if not result.follow_ups:
         return
     console.print()

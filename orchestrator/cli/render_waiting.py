@@ -19,6 +19,7 @@ from orchestrator.messages.open_waits import commands_for
 
 if TYPE_CHECKING:  # their modules need not be loaded to draw them
     from orchestrator.confirmation.models import DecisionReceipt
+    from orchestrator.confirmation.same_again import AgainRecord
     from orchestrator.messages.failure_details import ModelPause
     from orchestrator.messages.hold import Hold
     from orchestrator.messages.leg import Question
@@ -188,6 +189,11 @@ def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
     if asked:
         yield "So far", line(asked)
     yield "Digest", line(shown.digest[:16])
+
+
+def rule(console: Console, given: AgainRecord) -> None:
+    """Draw a rule for later calls."""
+    console.print(line(given.sentence), soft_wrap=True)
 
 
 def receipt(console: Console, given: DecisionReceipt) -> None:

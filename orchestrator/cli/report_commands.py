@@ -1,6 +1,6 @@
 """`orchestrator report ...`: what was observed, and what a guard would have caught of it."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,15 +8,13 @@ from rich.console import Console
 
 from orchestrator.cli.asking import ask
 from orchestrator.cli.drawing import line
-from orchestrator.cli.options import new_app
+from orchestrator.cli.options import new_app, read_since
 from orchestrator.cli.output import AsJson, present
-from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:
     from orchestrator.client.observe_report import ObserveReport
 
 app = new_app(no_args_is_help=True)
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SHOWN = 20
 """Findings of a kind that are drawn; JSON has all."""
 
@@ -39,28 +37,9 @@ def observe(
 
     Example: orchestrator report observe --since 7d
     """
-    begin = time_of(since, now=datetime.now(UTC))
+    begin = read_since(since, now=datetime.now(UTC))
     found = ask(lambda client: client.observed(since=begin))
     present(found, draw, as_json=as_json)
-
-
-def time_of(since: str, *, now: datetime) -> datetime:
-    """Return the time that `7d` or an ISO 8601 time stands for.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    number, unit = since[:-1], since[-1:]
-    try:
-        if unit in _UNITS and number.isdecimal():
-            return now - timedelta(**{_UNITS[unit]: int(number)})
-        read = datetime.fromisoformat(since)
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"--since {since!r}: write how far back, such as 90m, 36h, 7d or 2w, or a time such as "
-            "2026-12-01T08:00"
-        ) from None
-    return read if read.tzinfo is not None else read.astimezone()
 
 
 def draw(console: Console, report: "ObserveReport") -> None:

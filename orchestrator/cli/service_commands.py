@@ -84,14 +84,6 @@ def worker(
     run(serve(), is_service=True)
 
 
-def listen_address(text: str) -> tuple[str, int]:
-    """Return host and port of HOST:PORT."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit():
-        raise UsageError(f"{text!r} is no address; give one as 127.0.0.1:8800")
-    return host.strip("[]"), int(port)
-
-
 def note_doubtful_settings(settings: "Settings") -> None:
     """Warn of misspelt ORCHESTRATOR_ variables, and of standing approvals that never run out."""
     from orchestrator.runtime.settings_table import unknown_variables
@@ -129,9 +121,9 @@ def proxy(
 
     Example: orchestrator proxy --upstream https://api.openai.com/v1
     """
-    from orchestrator.proxy.server import serve
+    from orchestrator.proxy.server import read_address, serve
 
-    host, port = listen_address(listen)
+    host, port = read_address(listen)
     passing, recorder = _make_proxy(upstream, mode, key_env, limit_ms / 1000, timeout)
     try:
         serve(passing, host, port, ready=lambda url: progress.print(f"proxy answers at {url}/v1"))
@@ -222,7 +214,7 @@ def codec_server(
     from orchestrator.client.payloads import external_storage_of, payload_keys_of
     from orchestrator.codec_server.codec_app import create_codec_app
     from orchestrator.core.errors import KEYS_VARIABLE, PayloadKeysInvalid
-    from orchestrator.proxy.server import serve_app
+    from orchestrator.proxy.server import read_address, serve_app
     from orchestrator.runtime.worker_logs import log_lines
     from orchestrator.settings import load_settings
 
@@ -230,7 +222,7 @@ def codec_server(
     keys = payload_keys_of(settings)
     if not keys.ids:
         raise PayloadKeysInvalid(KEYS_VARIABLE, "it holds no key, so there is nothing to open")
-    host, port = listen_address(listen)
+    host, port = read_address(listen)
     origins = tuple(origin.rstrip("/") for origin in ui or _DEV_UI)
     serving = create_codec_app(
         EncryptionCodec(keys),
@@ -255,7 +247,8 @@ def codec_server(
 
 def _callers(origins: tuple[str, ...], jwks: str | None, audience: str, issuer: str) -> "Callers":
     """Return the callers that may read payloads; a server without any is refused."""
-    from orchestrator.codec_server.callers import AccessTokens, Callers
+    from orchestrator.adapters.access_tokens import AccessTokens
+    from orchestrator.codec_server.callers import Callers
     from orchestrator.runtime.devserver import TOKEN_VARIABLE, read_codec_token
 
     token = read_codec_token()

@@ -155,7 +155,6 @@ def _draw(
     findings: Sequence["Finding"],
     tried: Sequence["TriedPair"],
 ) -> None:
-    """Draw the proposal in a few lines."""
     before = f", {proposal.marked_before} marked before" if proposal.marked_before else ""
     shown.print(
         f"{number_of(proposal.operations, 'operation')}{before}: {proposal.marked} marked, "

@@ -1,4 +1,4 @@
-"""`orchestrator tools ...`: lint, list, show, discover and call the tools of documents."""
+"""`orchestrator tools ...`: lint, list, show, diff, discover and call tools."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from rich.console import Console
 from orchestrator.cli import suggesting
 from orchestrator.cli.drawing import block, colored, indented, line, listing, table_of
 from orchestrator.cli.options import (
+    McpServers,
     Overlays,
     Specs,
+    mcp_listings,
+    mcp_servers,
     new_app,
     note_unmarked,
     open_catalog,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:  # help does without them
     from orchestrator.catalog.catalog import Catalog
     from orchestrator.catalog.operations import SkippedOperation
     from orchestrator.catalog.tool import Tool
+    from orchestrator.catalog.tool_changes import ToolChange
     from orchestrator.core.record import JsonObject
     from orchestrator.routing.discovery import Match
     from orchestrator.saga.outcome import ToolOutcome
@@ -51,14 +55,19 @@ class LintFormat(StrEnum):
     SARIF = "sarif"
 
 
+_DIGEST = 64
+"""Characters of a catalog's digest."""
 _SHOWN = {"kind", "status", "body", "reason", "contract_breach", "retry_after_s"}
 """Fields of an outcome that matter outside of missions."""
 
 
 @app.command()
 def lint(
-    paths: Annotated[list[Path], typer.Argument(help="OpenAPI files and folders of them.")],
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="OpenAPI files and folders of them.")
+    ] = None,
     overlays: Overlays = None,
+    mcp: McpServers = None,
     style: Annotated[LintFormat, typer.Option("--format", help="How to write it.")] = (
         LintFormat.TEXT
     ),
@@ -73,6 +82,7 @@ def lint(
     """Check tool contracts; exit 1 on errors, 0 when there are only warnings.
 
     Example: orchestrator tools lint specs/ --format sarif > lint.sarif
+    Example: orchestrator tools lint --mcp https://rooms.example.com/mcp --overlay rooms.yaml
     """
     from orchestrator.catalog.lint import check_ignored, has_errors, lint_report
     from orchestrator.catalog.lint import lint as lint_documents
@@ -80,7 +90,7 @@ def lint(
 
     check_ignored(ignored or ())
     with reading() as doing:
-        sources = read_sources(paths, overlays or ())
+        sources = read_sources(paths or (), overlays or (), mcp_listings(mcp))
         doing.update("checking tools")
         findings = lint_documents(
             sources.documents, idle=sources.idle, unread=sources.unread, ignored=ignored or ()
@@ -93,7 +103,8 @@ def lint(
         LintFormat.JSON: lint_report.as_json,
         LintFormat.SARIF: lint_report.as_sarif,
     }
-    if not note_unmarked(sources.documents, paths) or findings or style is not LintFormat.TEXT:
+    is_empty = note_unmarked(sources.documents, paths or ())
+    if not is_empty or findings or style is not LintFormat.TEXT:
         typer.echo(writers[style](findings, places))
     if has_errors(findings):
         raise typer.Exit(1)
@@ -103,16 +114,22 @@ app.command("suggest")(suggesting.suggest)
 
 
 @app.command("list")
-def list_tools(specs: Specs = None, overlays: Overlays = None, as_json: AsJson = False) -> None:
+def list_tools(
+    specs: Specs = None,
+    overlays: Overlays = None,
+    mcp: McpServers = None,
+    as_json: AsJson = False,
+) -> None:
     """List every tool with domain, effect, confirmation and cancel tool, and skipped operations.
 
     Example: orchestrator tools list --specs specs/flights.yaml
+    Example: orchestrator tools list --mcp https://rooms.example.com/mcp
     """
     from orchestrator.settings import load_settings
 
-    catalog = open_catalog(specs, overlays, notes_skipped=False)
+    catalog = open_catalog(specs, overlays, mcp, notes_skipped=False)
     is_empty = not catalog.tools and note_unmarked(
-        catalog.documents, specs or load_settings().specs
+        catalog.documents, specs or (() if mcp else load_settings().specs)
     )
     if as_json:
         print_json(tools_as_json(catalog))
@@ -125,14 +142,77 @@ def show(
     name: Annotated[str, typer.Argument(help="The operationId.")],
     specs: Specs = None,
     overlays: Overlays = None,
+    mcp: McpServers = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one tool: inputs, effect, confirmation, compensation.
 
     Example: orchestrator tools show flight_book_offer
     """
-    tool = open_catalog(specs, overlays).tool(name)
+    tool = open_catalog(specs, overlays, mcp).tool(name)
     present(tool, draw_tool, as_json=as_json)
+
+
+@app.command()
+def diff(
+    since: Annotated[
+        str, typer.Argument(metavar="MISSION", help="A mission, or the whole digest of a catalog.")
+    ],
+    specs: Specs = None,
+    overlays: Overlays = None,
+    mcp: McpServers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how tools differ from those that a mission began with; exit 1 when they do.
+
+    Example: orchestrator tools diff m-7f2a --mcp https://rooms.example.com/mcp
+    """
+    from orchestrator.catalog.tool_changes import changed_tools
+
+    before, after = _catalog_of(since), open_catalog(specs, overlays, mcp, notes_skipped=False)
+    changes = changed_tools(before, after)
+    if as_json:
+        print_json(
+            {
+                "before": before.digest,
+                "after": after.digest,
+                "changes": [one.model_dump(mode="json") for one in changes],
+            }
+        )
+    else:
+        draw_changes(console, changes)
+    if changes:
+        raise typer.Exit(1)
+
+
+def _catalog_of(since: str) -> Catalog:
+    """Return the stored catalog of a mission, or of a digest.
+
+    Raises:
+        UsageError: no catalog is kept for a mission of this name.
+        CatalogNotFound: the store no longer has it.
+    """
+    from orchestrator.client.stores import store_of
+    from orchestrator.settings import load_settings
+
+    catalogs = store_of(load_settings()).catalogs
+    digest = since if len(since) == _DIGEST else catalogs.pinned_by(since)
+    if digest is None:
+        raise UsageError(f"no catalog is kept for a mission called {since!r}")
+    return catalogs.get(digest)
+
+
+def draw_changes(console: Console, changes: Sequence[ToolChange]) -> None:
+    """Draw each tool that differs, and its parts before and after."""
+    for one in changes:
+        console.print(line(one.tool, f" {one.change}"))
+        for part in one.parts:
+            console.print(indented(block(part.part)))
+            for sign, value in (("-", part.before), ("+", part.after)):
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                console.print(indented(block(f"{sign} {text}"), by=6), soft_wrap=True)
+    if not changes:
+        console.print("no tool differs")
 
 
 @app.command()
@@ -176,6 +256,7 @@ def call(
     ] = None,
     specs: Specs = None,
     overlays: Overlays = None,
+    mcp: McpServers = None,
     timeout: Annotated[
         float, typer.Option(min=0.1, metavar="S", help="Seconds that all of it may take.")
     ] = 20.0,
@@ -185,10 +266,10 @@ def call(
 
     Example: orchestrator tools call weather_get_forecast --input city=Oslo --input date=2026-12-03
     """
-    catalog = open_catalog(specs, overlays)
+    catalog = open_catalog(specs, overlays, mcp)
     tool = catalog.tool(name)
     refuse_consequences(tool)
-    outcome = run(_call(catalog, tool, read_inputs(tool, inputs or []), timeout))
+    outcome = run(_call(catalog, tool, read_inputs(tool, inputs or []), timeout, mcp))
     if as_json:
         print_json({"tool": tool.name, **outcome.model_dump(mode="json", include=_SHOWN)})
     else:
@@ -211,14 +292,19 @@ def refuse_consequences(tool: Tool) -> None:
 
 
 async def _call(
-    catalog: Catalog, tool: Tool, arguments: JsonObject, timeout_s: float
+    catalog: Catalog,
+    tool: Tool,
+    arguments: JsonObject,
+    timeout_s: float,
+    mcp: Sequence[str] | None = None,
 ) -> ToolOutcome:
     """Make one attempt; a missing answer is an outcome too."""
     from orchestrator.runtime.defaults import default_tools
     from orchestrator.saga.outcome import ToolOutcome
     from orchestrator.settings import load_settings
 
-    async with default_tools(load_settings()) as tools:
+    servers = mcp_servers(mcp) if mcp else None
+    async with default_tools(load_settings(), mcp=servers) as tools:
         try:
             return await tools.call(
                 catalog,

@@ -121,7 +121,6 @@ def finish(result: "MissionResult", *, as_json: bool) -> None:
 
 
 def _feed(*, after: str | None, once: bool, as_json: bool) -> None:
-    """Follow cards and questions of all missions: opened, decided, answered, expired."""
     notify = PrintOnce()
 
     async def follow(client: "MissionClient") -> None:

@@ -31,12 +31,11 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.telemetry import tracing_plugins
-from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
-from orchestrator.client.obstacles import absence, stuck
+from orchestrator.client.obstacles import Version, absence, pinned_version, stuck
 from orchestrator.client.payloads import converter_of
 from orchestrator.core import errors
 from orchestrator.core.record import Record
-from orchestrator.json_schema.wellformed import find_defect
+from orchestrator.json_schema.canonical import find_defect
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.settings import Settings, load_settings
@@ -406,7 +405,6 @@ async def connect_temporal(address: str | None = None, settings: Settings | None
 
 
 def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
-    """Return the error that the workflow raised when it refused an update."""
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return errors.UsageError(str(cause))

@@ -9,7 +9,8 @@ import asyncio
 import functools
 import logging
 from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,7 +23,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHistory
-from temporalio.converter import PayloadCodec
+from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.worker import (
     ExecuteWorkflowInput,
     Interceptor,
@@ -51,8 +52,11 @@ _AT_ONCE: Final = 2
 _TRIES: Final = 3
 """Attempts of one replay: on a busy machine the SDK reports a deadlock."""
 _DEADLOCK: Final = "TMPRL1101"
-_LAST_TASKS: Final = 20
-"""The number of final tasks that are searched first for the last state."""
+_LAST_TASKS: Final = 2
+"""The number of final tasks that are searched first for the last state: nearly each task has one,
+and each state that is read costs."""
+_RECENT: Final = 256
+"""Last states that stay in memory."""
 
 
 class SeenState(NamedTuple):
@@ -79,6 +83,31 @@ class Replays:
         self._client = client
         self._workflows = workflows or _all_workflows
         self._places = asyncio.Semaphore(_AT_ONCE)
+        self._under_way: set[asyncio.Future[str]] = set()
+        self._recent: OrderedDict[Hashable, asyncio.Future[Any]] = OrderedDict()
+
+    @property
+    def converter(self) -> DataConverter:
+        """Decodes the payloads of histories."""
+        return self._client.data_converter
+
+    async def once(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what a read returns, from memory if the same was read lately.
+
+        Those who read the same at the same time share one read, as do all who have one page open.
+
+        Args:
+            key: the run, the length of its history, and the kind of state: they determine it.
+            read: reads it.
+        """
+        found = self._recent.pop(key, None)
+        if found is None or (found.done() and (found.cancelled() or found.exception())):
+            found = asyncio.ensure_future(read())
+            found.add_done_callback(_retrieved)
+        self._recent[key] = found
+        if len(self._recent) > _RECENT:
+            self._recent.popitem(last=False)
+        return await asyncio.shield(found)
 
     async def states(
         self,
@@ -133,12 +162,20 @@ class Replays:
 
     async def _replay(self, history: WorkflowHistory, notes: "_Notes") -> None:
         for tries in range(1, _TRIES + 1):
-            async with self._places:
-                failure = await self._replay_once(history, notes)
+            # A reader who leaves does not end a replay: the SDK would drop its workflow half run.
+            replay = asyncio.ensure_future(self._in_place(history, notes))
+            self._under_way.add(replay)
+            replay.add_done_callback(self._under_way.discard)
+            replay.add_done_callback(_retrieved)
+            failure = await asyncio.shield(replay)
             if _DEADLOCK not in failure or tries == _TRIES:
                 break
         if failure:
             raise EventsUnreadable(history.workflow_id, " ".join(failure.split())[:400])
+
+    async def _in_place(self, history: WorkflowHistory, notes: "_Notes") -> str:
+        async with self._places:
+            return await self._replay_once(history, notes)
 
     async def _replay_once(self, history: WorkflowHistory, notes: "_Notes") -> str:
         """Replay a history once; return why it cannot be read, or an empty string."""
@@ -153,12 +190,18 @@ class Replays:
             workflow_runner=UnsandboxedWorkflowRunner(),
             workflow_task_executor=_threads(),
             data_converter=converter,
+            build_id="reader",  # the SDK's own is a digest of all loaded code: a second of work
         )
         with _quiet():
             result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
         if codec.error is not None:
             raise codec.error
         return notes.failure or (str(result.replay_failure) if result.replay_failure else "")
+
+
+def _retrieved(ended: "asyncio.Future[Any]") -> None:
+    if not ended.cancelled():
+        ended.exception()  # its readers may have left
 
 
 def _all_workflows() -> Sequence[type]:

@@ -36,7 +36,7 @@ def session_tools(session: "SessionHandle", offered: Sequence[OfferedTool]) -> l
 
 def _tool(session: "SessionHandle", one: OfferedTool) -> BaseTool:
     async def call(**given: Any) -> str:
-        from orchestrator.workflows.tool_saga import ToolCallFailed  # loads the workflows
+        from orchestrator.workflows.guarded_call import ToolCallFailed  # loads the workflows
 
         reason = str(given.pop(one.reason, "") or "") if one.reason else ""
         try:

@@ -1,8 +1,7 @@
 """MissionClient: starts missions, watches them, decides on their cards, rolls them back."""
 
-import logging
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,8 @@ from orchestrator.client.mission_list import (
     KnownMission,
     MissionSummary,
     known_mission,
-    list_missions,
 )
+from orchestrator.client.mission_pages import MissionFilter, MissionPage, mission_page
 from orchestrator.client.mission_rollback import (
     RollbackPreview,
     parked_rollbacks,
@@ -26,10 +25,16 @@ from orchestrator.client.mission_rollback import (
 )
 from orchestrator.client.mission_state import read_report
 from orchestrator.client.opened_cards import opened_cards
-from orchestrator.client.result_retention import KeptResult, kept_result, kept_summaries
+from orchestrator.client.saga_list import SagaAccount, list_sagas, saga_account
 from orchestrator.client.start import Starter, preview_plan
 from orchestrator.client.stores import store_of
-from orchestrator.client.waits import all_waiting, open_card, open_question, send_decision
+from orchestrator.client.waits import (
+    all_waiting,
+    open_card,
+    open_question,
+    revoke_rule,
+    send_decision,
+)
 from orchestrator.confirmation.models import (
     Approve,
     ConfirmationCard,
@@ -38,12 +43,13 @@ from orchestrator.confirmation.models import (
     Reject,
     Then,
 )
+from orchestrator.confirmation.same_again import AgainRecord, RevokeAgain, SameAgain
 from orchestrator.core import command_lines, errors
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import Question
-from orchestrator.messages.mission import AcceptedMission, MissionRequest
+from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import (
@@ -55,20 +61,15 @@ from orchestrator.messages.rollback import (
 )
 from orchestrator.messages.session import LONGEST_IDLE, OnIdle, SessionTerms
 from orchestrator.planning.models import OneCall
-from orchestrator.saga.ledger import Resolution
+from orchestrator.saga.obligation import Resolution
 from orchestrator.settings import Settings, load_policy, load_settings
 
 if TYPE_CHECKING:  # imported in the functions that use them: a command uses only one
-    from orchestrator.client.batch import Batch
-    from orchestrator.client.key_rotation import KeyUse
-    from orchestrator.client.mission_schedules import Schedules
     from orchestrator.client.observe_report import ObserveReport
     from orchestrator.client.session_handle import SessionHandle
     from orchestrator.client.stores import KeptFile
-    from orchestrator.messages.events import AnyEvent
+    from orchestrator.messages.events import AnyEvent, Cursor
     from orchestrator.messages.plan_preview import PlanPreview
-
-_log = logging.getLogger(__name__)
 
 
 class MissionClient:
@@ -100,20 +101,6 @@ class MissionClient:
         """
         settings = settings or load_settings()
         return cls(await connect_temporal(settings=settings), settings)
-
-    @property
-    def schedules(self) -> "Schedules":
-        """Return the schedules of missions."""
-        from orchestrator.client.mission_schedules import Schedules
-
-        return Schedules(self.connection, self._starter)
-
-    @property
-    def batch(self) -> "Batch":
-        """Return the runner of lists of missions."""
-        from orchestrator.client.batch import Batch
-
-        return Batch(self.connection, self._starter, hides_goals=self._settings.encrypts)
 
     async def start(self, request: MissionRequest) -> MissionHandle:
         """Start a mission: when this returns, the mission is on the server and will run.
@@ -195,6 +182,7 @@ class MissionClient:
         after: str | None = None,
         follow: bool = True,
         notify: Notify | None = None,
+        swept: "Callable[[Cursor], None] | None" = None,
     ) -> "AsyncGenerator[AnyEvent, None]":
         """Yield cards, decisions and questions of all missions as they occur, without end.
 
@@ -206,10 +194,14 @@ class MissionClient:
             follow: wait for new events; if False, end with the events so far.
             notify: called with unreadable histories and with the reasons why the server does not
                 answer. If given, the feed waits for the server forever, else for minutes.
+            swept: called after each look for more, when its events were yielded, with a cursor
+                that passes over the time since the last event.
         """
         from orchestrator.client.mission_feed import mission_feed  # loads the workflows
 
-        async for event in mission_feed(self.connection, after=after, follow=follow, notify=notify):
+        async for event in mission_feed(
+            self.connection, after=after, follow=follow, notify=notify, swept=swept
+        ):
             yield event
 
     async def follow_up(self, named: str, request: MissionRequest) -> MissionRequest:
@@ -221,14 +213,10 @@ class MissionClient:
 
         Raises:
             UsageError: the mission lists no such follow-up.
-            MissionNotFound: neither the server nor the store knows the mission.
+            MissionNotFound: the server does not know the mission.
         """
         mission_id = named.partition(":")[0].partition(".")[0]
-        try:
-            result = await self.get(mission_id).snapshot()
-        except errors.MissionNotFound:
-            result = (await self.kept(mission_id)).result
-        found = result.follow_up(named)
+        found = (await self.get(mission_id).snapshot()).follow_up(named)
         if found is None:
             raise errors.UsageError(
                 f"{mission_id} lists no follow-up {named!r}; see: "
@@ -238,20 +226,6 @@ class MissionClient:
         call = OneCall(tool=found.tool, arguments=found.inputs)
         changes = {"goal": goal, "call": call, "read_only": found.kind == "read"}
         return request.model_copy(update=changes)
-
-    async def submit(self, request: MissionRequest) -> AcceptedMission:
-        """Start a mission and return its plan in the same round trip.
-
-        A stateless process passes a mission id: after a crash the same request returns the same
-        answer, and only one mission runs.
-
-        Raises:
-            MissionRefused: the mission cannot be planned; nothing was done.
-            MissionIdTaken: a mission with another goal, inputs or budget has the id.
-            NoWorker: no worker is there to plan, and the mission was not started; or as
-                MissionQueued: the mission is on the server, and no worker has started it in time.
-        """
-        return await self._starter.submit(request)
 
     async def plan(self, request: MissionRequest) -> "PlanPreview":
         """Return the plan that a worker now makes for this request, without starting a mission.
@@ -276,10 +250,21 @@ class MissionClient:
             raise errors.MissionNotFound(mission_id)
         return MissionHandle(self.connection, mission_id)
 
+    async def sagas(self, *, limit: int = 50) -> list[MissionSummary]:
+        """Return the newest sessions, and the sagas that wait for somebody, newest first."""
+        return await list_sagas(self.connection, limit=limit)
+
+    async def saga(self, saga_id: str) -> SagaAccount:
+        """Return the state and the obligations of a saga or a session.
+
+        Raises:
+            MissionNotFound: there is no such saga or session.
+        """
+        with store_of(self._settings) as store, self.connection.explaining():
+            return await saga_account(self.connection, store.grants, saga_id)
+
     async def missions(self, *, limit: int = 50, status: str | None = None) -> list[MissionSummary]:
         """Return the newest missions, newest first, with their waits.
-
-        Missions on the server come first, then missions whose results only the store has.
 
         Args:
             limit: at most this many.
@@ -288,48 +273,45 @@ class MissionClient:
         Raises:
             UsageError: there is no such status.
         """
-        found = await list_missions(self.connection, status=status, limit=limit)
-        if len(found) == limit:
-            return found
-        known = [one.mission_id for one in found]
-        try:
-            with store_of(self._settings) as store, self.connection.explaining():
-                found += await kept_summaries(
-                    self.temporal,
-                    store.results,
-                    status=status,
-                    limit=limit - len(found),
-                    exclude=known,
-                )
-        except (errors.StoreUnavailable, errors.StoreRefused) as away:
-            _log.warning("missions that only the store knows are not listed: %s", away)
+        found: list[MissionSummary] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            page = await self.mission_page(
+                MissionFilter(status=status), limit=limit - len(found), cursor=cursor
+            )
+            found += page.missions
+            if (cursor := page.next) is None:
+                break
         return sorted(found, key=lambda one: one.started_at, reverse=True)
 
-    async def kept(self, mission_id: str) -> KeptResult:
-        """Return the result of a mission from the store, when the server no longer knows it.
+    async def mission_page(
+        self, wanted: MissionFilter | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> MissionPage:
+        """Return a page of the missions of a filter: running ones first, then the last to end.
+
+        A filter by text reads a bounded number of missions for a page, which may then be short or
+        empty.
+
+        Args:
+            wanted: the filter; None: all missions.
+            limit: at most this many.
+            cursor: `next` of the page before, for the same filter; None: the first page.
 
         Raises:
-            MissionNotFound: the store does not know it either.
+            UsageError: there is no such status, or no such cursor.
         """
-        with store_of(self._settings) as store:
-            return await kept_result(self.temporal, store.results, mission_id)
+        return await mission_page(
+            self.connection, wanted or MissionFilter(), limit=limit, cursor=cursor
+        )
 
     async def record(self, mission_id: str) -> JsonObject:
         """Return the audit record of a mission that is over.
 
-        When the server no longer knows the mission, the record holds the result, with `kept_as_of`.
-
         Raises:
             UsageError: the mission or its rollback still runs.
-            MissionNotFound: the store does not know it either.
+            MissionNotFound: there is no such mission.
         """
-        try:
-            return await self.get(mission_id).record()
-        except errors.MissionNotFound:
-            from orchestrator.client.mission_record import record_of_kept  # reads signatures
-
-            kept = await self.kept(mission_id)
-            return record_of_kept(kept, namespace=self.temporal.namespace)
+        return await self.get(mission_id).record()
 
     async def file(self, mission_id: str, handle: str) -> "KeptFile":
         """Return a file that a mission received, with its bytes, by its handle.
@@ -350,9 +332,9 @@ class MissionClient:
         """
         return await known_mission(self.connection, mission_id, why=why)
 
-    async def waiting(self) -> Waiting:
-        """Return every card, question and pause of every mission."""
-        return await all_waiting(self.connection)
+    async def waiting(self, *, requester: str | None = None) -> Waiting:
+        """Return every card, question and pause, of every mission or those of one requester."""
+        return await all_waiting(self.connection, requester=requester)
 
     def cards_of(self, workflow_id: str) -> AsyncGenerator[ConfirmationCard]:
         """Yield each card of a workflow's sagas as soon as it is open, until the workflow is over.
@@ -377,10 +359,40 @@ class MissionClient:
         """
         return await open_card(self.connection, confirmation_id)
 
-    async def approve(self, confirmation_id: str, digest: str, *, approver: str) -> DecisionReceipt:
-        """Approve the card with this digest."""
+    async def approve(
+        self,
+        confirmation_id: str,
+        digest: str,
+        *,
+        approver: str,
+        again: SameAgain | None = None,
+    ) -> DecisionReceipt:
+        """Approve the card with this digest.
+
+        Args:
+            confirmation_id: of the card.
+            digest: of the card that was read.
+            approver: the person who approves.
+            again: a rule for later calls of the same mission; None: for this call only.
+        """
         return await self.decide(
-            Approve(confirmation_id=confirmation_id, digest=digest, approver=approver)
+            Approve(confirmation_id=confirmation_id, digest=digest, approver=approver, again=again)
+        )
+
+    async def revoke(self, rule_id: str, *, by: str, reason: str = "") -> AgainRecord:
+        """Revoke the rule that an approval made for later calls; its earlier calls stand.
+
+        Args:
+            rule_id: the id of the confirmation on which the rule was made.
+            by: the person who revokes it, for the record.
+            reason: for the record.
+
+        Raises:
+            ConfirmationError: no rule is in force under this id.
+            NoWorker: no worker is there to handle it.
+        """
+        return await revoke_rule(
+            self.connection, RevokeAgain(rule_id=rule_id, by=by, reason=reason)
         )
 
     async def reject(
@@ -483,13 +495,6 @@ class MissionClient:
         from orchestrator.client.observe_report import observe_report
 
         return await observe_report(self.connection, self._settings, since=since)
-
-    async def payload_key_use(self) -> "list[KeyUse]":
-        """Return the number of workflows for each payload key, from every history on the server."""
-        from orchestrator.client.key_rotation import key_use
-
-        with self.connection.explaining():
-            return await key_use(self.temporal)
 
     async def sweep(self) -> SweepReport:
         """Start the rollback of every mission that was terminated with live obligations.

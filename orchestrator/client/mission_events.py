@@ -42,9 +42,12 @@ async def mission_events(
     mission_id: str,
     *,
     after: str | None = None,
+    follow: bool = True,
     notify: Notify | None = None,
 ) -> AsyncGenerator[AnyEvent, None]:
     """Yield the events of a mission after a cursor, until the mission and its rollback are over.
+
+    Without `follow`, it ends with the events so far.
 
     Raises:
         MissionNotFound: there is no such mission, or the server no longer retains it.
@@ -60,7 +63,7 @@ async def mission_events(
         for placed in found:
             cursor = cursor.at(placed.workflow_id, placed.place)
             yield with_cursor(placed.event, cursor)
-        if reading.is_over:
+        if reading.is_over or not follow:
             return
         await until_answered(reading.more, notify=notify)
         await asyncio.sleep(min(_REST * took, _LONGEST_REST_S))
@@ -224,7 +227,6 @@ class _HistoryReader:
     def __init__(
         self, connection: Connection, workflow_id: str, kind: str, after: HistoryPlace
     ) -> None:
-        """Take the workflow and the place of the last event that was returned."""
         self._connection = connection
         self._client: Client = connection.temporal
         self.workflow_id = workflow_id
@@ -339,7 +341,6 @@ class _HistoryReader:
         return self._client.get_workflow_handle(self.workflow_id, run_id=self.run_id)
 
     async def _catch_up(self) -> None:
-        """Read the history again if it has grown."""
         if self.is_closed:
             return
         with self._explaining():

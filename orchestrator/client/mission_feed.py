@@ -1,11 +1,12 @@
 """The feed of all missions: cards and questions as they open, are decided or answered, or expire.
 
-Each sweep lists missions that run or ended lately, and reads the histories that grew. Events are
-ordered by time within a sweep, and exactly within a workflow.
+Each sweep lists missions and sessions that run or ended lately, and workflows of users whose sagas
+wait, and reads the histories that grew. Events are ordered by time within a sweep, and exactly
+within a workflow.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Container
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,20 +15,26 @@ from typing import Final
 
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
+from orchestrator.adapters.temporal.search_attributes import quoted
 from orchestrator.client.connection import Connection, Notify, until_answered
 from orchestrator.client.mission_events import in_order, with_cursor
 from orchestrator.client.mission_state import history_or_none
 from orchestrator.client.run_events import PlacedEvent, RunEvents
-from orchestrator.core.errors import EventsUnreadable, MissionNotFound
+from orchestrator.core.errors import EventsUnreadable, MissionNotFound, UsageError
 from orchestrator.messages import names
+from orchestrator.messages.event_changes import SagaWaits
 from orchestrator.messages.events import FEED_KINDS, AnyEvent, Cursor, HistoryPlace, read_cursor
 
-_EVERY_S: Final = 1.0
-_LONGEST_REST_S: Final = 10.0
+_EVERY_S: Final = 0.5
+_LONGEST_REST_S: Final = 60.0
+"""For a run whose entry in the list stays the same: only a revoked rule changes nothing there."""
 _AT_ONCE: Final = 8
+_PAGE: Final = 100
 _OVERLAP: Final = timedelta(minutes=2)
 """How late a workflow may show in lists and be read without a cursor missing it."""
 _LATELY: Final = timedelta(minutes=1)
+_LISTED: Final = frozenset({names.MISSION_WORKFLOW, names.SESSION_WORKFLOW})
+"""Types of workflows that are listed whether they wait or not."""
 
 
 async def mission_feed(
@@ -36,19 +43,35 @@ async def mission_feed(
     after: str | None = None,
     follow: bool = True,
     notify: Notify | None = None,
+    swept: Callable[[Cursor], None] | None = None,
+    task_queue: str = "",
 ) -> AsyncGenerator[AnyEvent, None]:
-    """Yield cards, decisions and questions of all missions after a cursor.
+    """Yield cards, decisions and questions of all missions, sagas and sessions after a cursor.
+
+    Args:
+        connection: of the server.
+        after: the cursor; None: workflows that run, from their beginning.
+        follow: False: end when all that there is has been read.
+        notify: called with the reason while the server is unavailable.
+        swept: called after each sweep, when its events have been taken, with a cursor that passes
+            over the time since the last event.
+        task_queue: of the workflows; empty for those of every queue in the namespace.
 
     Raises:
         ServerUnreachable: the server was unavailable for minutes, and `notify` was not given.
-        UsageError: the cursor is invalid.
+        UsageError: the cursor is invalid, or of one mission.
     """
     begun = Cursor(begun=datetime.now(UTC) - _LATELY)
-    sweeps = _Sweeps(connection, read_cursor(after) if after else begun, notify=notify)
+    cursor = read_cursor(after) if after else begun
+    if cursor.begun is None:
+        raise UsageError("that cursor is of the events of one mission, and not of all")
+    sweeps = _Sweeps(connection, cursor, notify=notify, task_queue=task_queue)
     while True:
         found = await until_answered(sweeps.sweep, notify=notify)
         for placed in found:
             yield with_cursor(placed.event, sweeps.after(placed))
+        if swept is not None:
+            swept(sweeps.passed())
         if not follow:
             return
         await asyncio.sleep(_EVERY_S)
@@ -58,6 +81,7 @@ async def mission_feed(
 class _Followed:
     """A run that the feed reads."""
 
+    run: WorkflowExecution
     making: RunEvents
     length: int = 0
     shown: object = None
@@ -66,12 +90,23 @@ class _Followed:
     rest_s: float = 0.0
     is_done: bool = False
 
+    @property
+    def is_waiting(self) -> bool:
+        """True for a workflow of a user with open waits: once they close, no list shows it."""
+        if self.run.workflow_type in _LISTED:
+            return False
+        last = self.making.last
+        return not self.is_done and isinstance(last, SagaWaits) and bool(last.waits)
+
 
 class _Sweeps:
     """Reads the events since the previous sweep."""
 
-    def __init__(self, connection: Connection, cursor: Cursor, *, notify: Notify | None) -> None:
+    def __init__(
+        self, connection: Connection, cursor: Cursor, *, notify: Notify | None, task_queue: str
+    ) -> None:
         self._connection = connection
+        self._task_queue = task_queue
         self._begun = cursor
         self._since = cursor.since
         self._notify = notify
@@ -80,22 +115,40 @@ class _Sweeps:
             run: (place, cursor.since or datetime.max.replace(tzinfo=UTC))
             for run, place in cursor.places.items()
         }
+        self._unknown = tuple(cursor.places)
+        """Runs of the cursor, before the first sweep."""
         self._took = timedelta()
+        self._swept_at = datetime.now(UTC)
 
     def after(self, event: PlacedEvent) -> Cursor:
         """Return the cursor after an event of the sweep."""
         self._places[event.place.run_id] = (event.place, event.at)
         passed = event.at - _OVERLAP - self._took
         self._since = passed if self._since is None else max(self._since, passed)
-        self._places = {r: (p, at) for r, (p, at) in self._places.items() if at > self._since}
+        self._places = self._kept_places(self._since)
         places = {run: place for run, (place, _) in self._places.items()}
         return replace(self._begun, places=places, since=self._since)
 
+    def _kept_places(self, since: datetime) -> dict[str, tuple[HistoryPlace, datetime]]:
+        """Return the places of runs with events since then, and of those that wait."""
+        waiting = {run for run, one in self._runs.items() if one.is_waiting}
+        return {r: (p, at) for r, (p, at) in self._places.items() if at > since or r in waiting}
+
+    def passed(self) -> Cursor:
+        """Return the cursor after everything that a sweep which began long enough ago has read.
+
+        Twice the overlap: an event has the server's time, and a sweep that of this machine.
+        """
+        passed = self._swept_at - 2 * _OVERLAP - self._took
+        since = passed if self._since is None else max(self._since, passed)
+        places = {run: place for run, (place, _) in self._kept_places(since).items()}
+        return replace(self._begun, places=places, since=since)
+
     async def sweep(self) -> list[PlacedEvent]:
         """Return the events since the previous sweep, in the order of their times."""
-        began = monotonic()
-        with self._connection.explaining():
-            listed = [one async for one in self._connection.temporal.list_workflows(self._query())]
+        began, swept_at = monotonic(), datetime.now(UTC)
+        listed = await self._listed(self._query())
+        listed += await self._waited({one.run_id for one in listed})
         self._runs = {one.run_id: self._followed(one) for one in listed}
         due = [one for one in listed if self._is_due(one)]
         places = asyncio.Semaphore(_AT_ONCE)
@@ -105,16 +158,39 @@ class _Sweeps:
                 return await self._read(run)
 
         found = await asyncio.gather(*map(read, due))
-        self._took = timedelta(seconds=monotonic() - began)
+        self._took, self._swept_at = timedelta(seconds=monotonic() - began), swept_at
         return in_order(found)
+
+    async def _listed(self, query: str) -> list[WorkflowExecution]:
+        with self._connection.explaining():
+            return [one async for one in self._connection.temporal.list_workflows(query)]
+
+    async def _waited(self, listed: Container[str]) -> list[WorkflowExecution]:
+        """Return runs that waited when they were read last, and are not listed any more."""
+        waited = [one for run, one in self._runs.items() if one.is_waiting and run not in listed]
+        for known in waited:
+            known.rest_s = 0.0
+        runs = [one.run for one in waited]
+        unknown = [one for one in self._unknown if one not in listed]
+        for first in range(0, len(unknown), _PAGE):
+            several = ", ".join(map(quoted, unknown[first : first + _PAGE]))
+            found = await self._listed(f"RunId IN ({several})")
+            runs += [one for one in found if one.workflow_type not in _LISTED]
+        self._unknown = ()
+        return runs
 
     def _query(self) -> str:
         known = [moment for moment in (self._begun.begun, self._since) if moment is not None]
         closed_after = max(known).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        return (
-            f"WorkflowType = '{names.MISSION_WORKFLOW}' AND "
-            f"(ExecutionStatus = 'Running' OR CloseTime > '{closed_after}')"
+        of_queue = f"TaskQueue = {quoted(self._task_queue)} AND " if self._task_queue else ""
+        ours = f"'{names.MISSION_WORKFLOW}', '{names.SESSION_WORKFLOW}'"
+        open_or_late = f"(ExecutionStatus = 'Running' OR CloseTime > '{closed_after}')"
+        waits = (
+            f"WorkflowType NOT IN ({ours}, '{names.ROLLBACK_WORKFLOW}') AND "
+            f"ExecutionStatus = 'Running' AND "
+            f"{names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer')"
         )
+        return f"{of_queue}(WorkflowType IN ({ours}) AND {open_or_late} OR {waits})"
 
     def _followed(self, run: WorkflowExecution) -> _Followed:
         known = self._runs.get(run.run_id)
@@ -128,7 +204,7 @@ class _Sweeps:
             place,
             history=partial(history_or_none, self._connection, run.id),
         )
-        return _Followed(making)
+        return _Followed(run, making)
 
     def _is_due(self, run: WorkflowExecution) -> bool:
         known = self._runs[run.run_id]
@@ -164,6 +240,8 @@ class _Sweeps:
             known.is_done = (
                 described.status is not WorkflowExecutionStatus.RUNNING and length <= known.length
             )
+        for saga_id in {one.event.mission_id for one in found} - {run.id}:
+            self._connection.note_saga(saga_id, run.id)
         return [one for one in found if self._is_fed(one)]
 
     def _is_fed(self, placed: PlacedEvent) -> bool:
@@ -174,6 +252,8 @@ class _Sweeps:
 
 
 def _shown(run: WorkflowExecution) -> object:
-    """Return the entry of a run in a list: if it differs, the run has changed."""
-    pairs = run.typed_search_attributes
-    return run.status, sorted((pair.key.name, str(pair.value)) for pair in pairs)
+    """Return what a list shows of a run: if it differs, the run may have new events."""
+    raw = run.raw_info
+    memo = raw.memo.fields.items()
+    waits = {key: one.SerializeToString() for key, one in memo if key.startswith(names.WAITS_MEMO)}
+    return run.status, raw.search_attributes.SerializeToString(deterministic=True), waits

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from temporalio.client import (
@@ -10,12 +11,21 @@ from temporalio.client import (
     WorkflowFailureError,
 )
 
+from orchestrator.adapters.temporal.search_attributes import REQUESTER
 from orchestrator.client.connection import Connection, Notify, until_answered
 from orchestrator.client.mission_list import obstacle_of
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.mission_state import read_mission, standing
 from orchestrator.client.opened_cards import opened_cards
-from orchestrator.client.waits import Understood, mission_of, send_answer, send_decision, waits_of
+from orchestrator.client.waits import (
+    Understood,
+    in_order,
+    mission_of,
+    send_answer,
+    send_decision,
+    waits_in,
+    waits_of,
+)
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -25,6 +35,7 @@ from orchestrator.confirmation.models import (
     Respond,
     Then,
 )
+from orchestrator.confirmation.same_again import SameAgain
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
@@ -35,7 +46,21 @@ from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import RollbackReport
 
 if TYPE_CHECKING:
+    from orchestrator.client.call_progress import CallProgress
     from orchestrator.messages.events import AnyEvent
+
+
+@dataclass(frozen=True)
+class MissionNow:
+    """A mission at one moment."""
+
+    requester: str
+    waits: Waiting
+    obstacle: errors.ServiceUnavailable | None
+    """None: it can continue."""
+    progress: "tuple[CallProgress, ...]"
+    result: MissionResult | errors.EventsUnreadable
+    """The result document, or why its history cannot be read."""
 
 
 class MissionHandle:
@@ -112,11 +137,44 @@ class MissionHandle:
         """Return why the mission cannot continue: no worker, or failing tasks; None if it can."""
         return await obstacle_of(self._connection, await self._connection.mission(self.mission_id))
 
-    async def approve(self, card: ConfirmationCard, *, approver: str) -> DecisionReceipt:
-        """Approve exactly the call that the card shows."""
+    async def now(self) -> "MissionNow":
+        """Return all that a page shows of the mission, by one description of it.
+
+        Raises:
+            MissionNotFound: the server knows no such mission.
+        """
+        from orchestrator.client.call_progress import call_progress  # for doors alone
+
+        mission = await self._connection.mission(self.mission_id)
+        waits, obstacle, progress, result = await asyncio.gather(
+            waits_in(mission),
+            obstacle_of(self._connection, mission),
+            call_progress(self._connection, mission),
+            self._result_or_why(mission),
+        )
+        requester = mission.typed_search_attributes.get(REQUESTER) or ""
+        return MissionNow(requester, in_order([waits]), obstacle, progress, result)
+
+    async def _result_or_why(
+        self, mission: WorkflowExecutionDescription
+    ) -> MissionResult | errors.EventsUnreadable:
+        try:
+            return await read_mission(self._connection, self.mission_id, mission)
+        except errors.EventsUnreadable as unreadable:
+            return unreadable
+
+    async def approve(
+        self, card: ConfirmationCard, *, approver: str, again: SameAgain | None = None
+    ) -> DecisionReceipt:
+        """Approve exactly the call that the card shows, and with `again` later ones like it."""
         return await send_decision(
             self._connection,
-            Approve(confirmation_id=card.confirmation_id, digest=card.digest, approver=approver),
+            Approve(
+                confirmation_id=card.confirmation_id,
+                digest=card.digest,
+                approver=approver,
+                again=again,
+            ),
         )
 
     async def amend(
@@ -242,7 +300,7 @@ class MissionHandle:
     async def record(self) -> JsonObject:
         """Return the audit record of a mission; both the mission and its rollback must be over.
 
-        `orchestrator.confirmation.mission_records.seal` adds a digest and a signature.
+        `orchestrator.client.mission_record.seal` adds a digest.
 
         Raises:
             UsageError: the mission or its rollback still runs.
@@ -282,7 +340,11 @@ class MissionHandle:
         return await self._connection.mission(self.mission_id)
 
     async def events(
-        self, *, after: str | None = None, notify: Notify | None = None
+        self,
+        *,
+        after: str | None = None,
+        follow: bool = True,
+        notify: Notify | None = None,
     ) -> "AsyncGenerator[AnyEvent, None]":
         """Yield the events of a mission, until it is over and its rollback has tried everything.
 
@@ -291,12 +353,13 @@ class MissionHandle:
 
         Args:
             after: the cursor of an event; None: from the beginning.
+            follow: wait for new events; if False, end with the events so far.
             notify: called with the reason while the server does not answer. If given, the call
                 waits forever, else for minutes.
         """
         from orchestrator.client.mission_events import mission_events  # loads the workflows
 
         async for event in mission_events(
-            self._connection, self.mission_id, after=after, notify=notify
+            self._connection, self.mission_id, after=after, follow=follow, notify=notify
         ):
             yield event

@@ -1,11 +1,8 @@
-"""Lists of missions, newest first, each with its status and waits.
-
-One search returns a page of missions with their memos, another their rollbacks; no worker is asked.
-"""
+"""The status and the waits of missions, by searches and memos of the server; no worker is asked."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
@@ -18,11 +15,17 @@ from temporalio.client import (
     WorkflowExecutionStatus,
 )
 
-from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
-from orchestrator.adapters.temporal.search_attributes import AGENT, MODE, STATUS, WAITING_FOR
+from orchestrator.adapters.temporal.search_attributes import (
+    AGENT,
+    MODE,
+    REQUESTER,
+    STATUS,
+    WAITING_FOR,
+)
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_state import STOPPED
+from orchestrator.client.obstacles import Version, pinned_version
 from orchestrator.client.waits import waits_in
 from orchestrator.core import command_lines
 from orchestrator.core.errors import NoWorker, ServiceUnavailable, UsageError
@@ -37,8 +40,8 @@ STATUSES: Final = tuple(sorted(status.value for status in MissionStatus))
 """Statuses that a list can be filtered by."""
 LEFT: Final = frozenset({names.LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
 """Statuses of a mission that is over and whose rollback still runs."""
-_PAGE: Final = 200
-_MISSIONS: Final = f"WorkflowType = '{names.MISSION_WORKFLOW}'"
+MISSIONS: Final = f"WorkflowType = '{names.MISSION_WORKFLOW}'"
+"""The search for all missions."""
 _ROLLBACKS: Final = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}'"
 _OPEN: Final = "ExecutionStatus = 'Running'"
 _RUNNING: Final = WorkflowExecutionStatus.RUNNING
@@ -59,12 +62,13 @@ class MissionSummary(Record):
     """A mission in a list, with its status and waits."""
 
     mission_id: str
+    kind: Literal["mission", "saga", "session"] = "mission"
     status: str
     goal: str
     started_at: datetime
+    requester: str = ""
     observed: bool = Field(default=False, description="its calls are not guarded")
     waits_for: tuple[Wait, ...] = ()
-    is_kept: bool = Field(default=False, description="True if only the store still has its result")
 
 
 class KnownMission(MissionSummary):
@@ -85,48 +89,39 @@ class Family:
     unpolled: Mapping[Place, NoWorker] = field(default_factory=dict)
 
 
-# -- lists ----------------------------------------------------------------------------------------
+# -- searches -------------------------------------------------------------------------------------
 
 
-async def list_missions(
-    connection: Connection, *, status: str | None = None, limit: int
-) -> list[MissionSummary]:
-    """Return the newest missions, optionally of one status.
-
-    The search attribute of a finished mission says how it ended; its rollback is looked up where
-    the rollback may have changed the status.
+def check_status(status: str | None) -> None:
+    """Refuse a filter that is no status.
 
     Raises:
         UsageError: there is no such status.
     """
     if status is not None and status not in STATUSES:
         raise UsageError(f"{status!r} is no status of a mission; use one of: {', '.join(STATUSES)}")
-    found: dict[str, MissionSummary] = {}
-    for source in _sources(connection, status, page=min(limit, _PAGE)):
-        taken = 0
-        async for page in source:
-            fitting = [s for s in await summaries(connection, page) if status in (None, s.status)]
-            found.update((one.mission_id, one) for one in fitting)
-            taken += len(fitting)
-            if taken >= limit:
-                break
-    newest = sorted(found.values(), key=lambda one: one.started_at, reverse=True)
-    return newest[:limit]
 
 
-def _sources(
-    connection: Connection, status: str | None, *, page: int
-) -> list[AsyncIterator[list[WorkflowExecution]]]:
-    """Return searches for missions of a status, by their own attribute and by their rollbacks."""
+@dataclass(frozen=True)
+class Searches:
+    """Queries that together find the missions of a status; empty: none is needed."""
+
+    of_missions: str = ""
+    of_rollbacks: str = ""
+    """Finds their rollbacks."""
+
+
+def searches_for(status: str | None) -> Searches:
+    """Return the searches for missions of a status; None: for all."""
     if status is None:
-        return [_pages(connection, _MISSIONS, page)]
+        return Searches(of_missions=MISSIONS)
     shown = names.STATUS_ATTRIBUTE
     by_rollback = {
         MissionStatus.PARKED.value: f"{_OPEN} AND {shown} = '{RollbackStatus.PARKED.value}'",
         MissionStatus.ROLLING_BACK.value: f"{_OPEN} AND {shown} != '{RollbackStatus.PARKED.value}'",
         MissionStatus.ROLLED_BACK.value: "ExecutionStatus = 'Completed'",
         MissionStatus.ROLLED_BACK_AFTER_SUCCESS.value: "ExecutionStatus = 'Completed'",
-    }
+    }.get(status)
     own = {
         MissionStatus.PARKED.value: None,
         MissionStatus.ROLLED_BACK_AFTER_SUCCESS.value: None,
@@ -135,12 +130,10 @@ def _sources(
         MissionStatus.ROLLED_BACK.value: _shows(status, *LEFT),
         MissionStatus.CANCELLED.value: _shows(status, *LEFT),
     }.get(status, _shows(status))
-    sources = []
-    if status in by_rollback:
-        sources.append(_of_rollbacks(connection, f"{_ROLLBACKS} AND {by_rollback[status]}", page))
-    if own is not None:
-        sources.append(_pages(connection, f"{_MISSIONS} AND {own}", page))
-    return sources
+    return Searches(
+        of_missions="" if own is None else f"{MISSIONS} AND {own}",
+        of_rollbacks="" if by_rollback is None else f"{_ROLLBACKS} AND {by_rollback}",
+    )
 
 
 def _shows(*statuses: str) -> str:
@@ -148,32 +141,20 @@ def _shows(*statuses: str) -> str:
     return f"{names.STATUS_ATTRIBUTE} IN ({listed})"
 
 
-async def _pages(
-    connection: Connection, query: str, size: int
-) -> AsyncIterator[list[WorkflowExecution]]:
-    """Yield the results of a search in pages."""
-    page: list[WorkflowExecution] = []
-    with connection.explaining():
-        async for execution in connection.temporal.list_workflows(query, page_size=size):
-            page.append(execution)
-            if len(page) == size:
-                yield page
-                page = []
-    if page:
-        yield page
+async def missions_named(
+    connection: Connection, ids: Sequence[str], *, also: str = ""
+) -> list[WorkflowExecution]:
+    """Return the missions of these ids that the server knows, in the order of its lists.
 
-
-async def _of_rollbacks(
-    connection: Connection, query: str, size: int
-) -> AsyncIterator[list[WorkflowExecution]]:
-    """Yield the missions whose rollbacks a search finds, in pages."""
-    async for rollbacks in _pages(connection, query, size):
-        yield await _missions(connection, [names.mission_of(one.id) for one in rollbacks])
-
-
-async def _missions(connection: Connection, ids: Sequence[str]) -> list[WorkflowExecution]:
-    listed = ", ".join(f"'{one}'" for one in ids if "'" not in one)
-    query = f"{_MISSIONS} AND WorkflowId IN ({listed})"
+    Args:
+        connection: the connection.
+        ids: of missions.
+        also: a further condition, as ` AND ...`.
+    """
+    listed = _listed(_plain(ids))
+    if not listed:
+        return []
+    query = f"{MISSIONS} AND WorkflowId IN ({listed}){also}"
     with connection.explaining():
         return [one async for one in connection.temporal.list_workflows(query)]
 
@@ -228,6 +209,7 @@ async def summaries(
             status=status_of(mission, family.rollbacks.get(mission.id)),
             goal=str(await mission.memo_value("goal", "")),
             started_at=mission.start_time,
+            requester=mission.typed_search_attributes.get(REQUESTER) or "",
             observed=_is_observed(mission),
             waits_for=tuple(waits_for(mission, await waits_in(mission), family)),
         )
@@ -319,7 +301,6 @@ def waiting_at(execution: WorkflowExecution) -> Place:
 async def _rollbacks(
     connection: Connection, mission_ids: Iterable[str]
 ) -> dict[str, WorkflowExecution]:
-    """Return the newest rollback of each mission."""
     ids = _listed(names.rollback_workflow_id(mission) for mission in _plain(mission_ids))
     newest: dict[str, WorkflowExecution] = {}
     if not ids:
@@ -370,6 +351,5 @@ def _was_of_abandoned(rollback: WorkflowExecution, mission: WorkflowExecution) -
 
 
 def _agents(mission: WorkflowExecution) -> tuple[str, ...]:
-    """Return the agents of running legs."""
     shown = mission.typed_search_attributes.get(AGENT)
     return () if not shown else (shown,) if isinstance(shown, str) else tuple(shown)

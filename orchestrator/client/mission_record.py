@@ -7,19 +7,33 @@ outside the vault.
 import hashlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Final
 
+from pydantic import Field
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.rollbacks import begun_rollback, started_with
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_state import find_report, read_accepted, read_mission
-from orchestrator.client.result_retention import KeptResult
-from orchestrator.confirmation.mission_records import FORMAT
+from orchestrator.confirmation.models import canonical_digest
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput
+
+FORMAT: Final = "orchestrator-mission-record/1"
+
+
+class SealedRecord(Record):
+    """A mission's record, as it is written to a file."""
+
+    record: JsonObject
+    sha256: str = Field(description="hex digest of the record's canonical JSON (RFC 8785)")
+
+
+def seal(record: JsonObject) -> SealedRecord:
+    """Return the record with its digest."""
+    return SealedRecord(record=record, sha256=canonical_digest(record))
 
 
 class RecordedHistory(Record):
@@ -97,27 +111,3 @@ async def _history(client: Client, run: WorkflowExecution) -> RecordedHistory:
         events=events,
         sha256=digest.hexdigest(),
     )
-
-
-def record_of_kept(kept: KeptResult, *, namespace: str) -> JsonObject:
-    """Return the record of a mission that its server no longer knows.
-
-    `kept_as_of` says when the result was stored; facts from its histories are null.
-    """
-    stored: dict[str, Any] = kept.model_dump(mode="json")
-    result = stored["result"]
-    return {
-        "format": FORMAT,
-        "mission_id": result["mission_id"],
-        "exported_at": datetime.now(UTC).isoformat(),
-        "kept_as_of": stored["kept_as_of"],
-        "namespace": namespace,
-        "began_at": result["started_at"],
-        "ended_at": result["finished_at"],
-        "request": None,
-        "plan": None,
-        "result": result,
-        "rollback": None,
-        "events": None,
-        "histories": None,
-    }

@@ -33,7 +33,7 @@ from orchestrator.messages import names
 from orchestrator.messages.mission import LEAVES_STANDING, MissionStatus
 from orchestrator.messages.observed import OBSERVED, SEARCHED_AS
 from orchestrator.messages.rollback import ParkedRollback, ResolveInput, RollbackReport, parked_of
-from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.obligation import Obligation
 
 _LOOK_S: Final = 0.3
 

@@ -1,5 +1,6 @@
 """Results of missions and rollbacks, read from close events or by replaying histories."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC
 from typing import Any, Final, TypeVar
@@ -33,15 +34,25 @@ STOPPED: Final = frozenset({WorkflowExecutionStatus.TERMINATED, WorkflowExecutio
 STOPPED_OUTSIDE: Final = "it was stopped from outside"
 
 
-async def read_mission(connection: Connection, mission_id: str) -> MissionResult:
+async def read_mission(
+    connection: Connection, mission_id: str, mission: WorkflowExecutionDescription | None = None
+) -> MissionResult:
     """Return the current result document, with the effects of the mission's rollback.
+
+    Args:
+        connection: the connection.
+        mission_id: the mission.
+        mission: its description, if the caller has it.
 
     Raises:
         MissionNotFound: there is no such mission.
         EventsUnreadable: this release cannot replay its history.
     """
-    mission = await connection.mission(mission_id)
-    return await standing(connection, await _own_result(connection, mission))
+    mission = mission or await connection.mission(mission_id)
+    result, report = await asyncio.gather(
+        _own_result(connection, mission), find_report(connection, mission_id)
+    )
+    return result if report is None else after_rollback(result, report)
 
 
 async def standing(connection: Connection, result: MissionResult) -> MissionResult:
@@ -58,7 +69,7 @@ async def read_accepted(connection: Connection, mission_id: str) -> AcceptedMiss
         EventsUnreadable: this release cannot replay its history.
     """
     mission = await connection.mission(mission_id)
-    accepted = await _replayed(connection, mission, lambda one: one.accepted())
+    accepted = await _replayed(connection, mission, _accepted)
     if not isinstance(accepted, AcceptedMission):
         raise UsageError(f"mission {mission_id} has not been planned yet")
     return accepted
@@ -78,7 +89,7 @@ async def find_report(connection: Connection, mission_id: str) -> RollbackReport
         report = await _closed_with(connection, rollback, RollbackReport)
         if report is not None:
             return report
-    report = await _replayed(connection, rollback, lambda one: one.report())
+    report = await _replayed(connection, rollback, _report)
     return report or RollbackReport(mission_id=mission_id)
 
 
@@ -124,7 +135,7 @@ async def _own_result(
         if closed is not None:
             return closed
     try:
-        result = await _replayed(connection, mission, lambda one: one.result())
+        result = await _replayed(connection, mission, _result)
     except EventsUnreadable as unreadable:
         if mission.status not in STOPPED:
             raise
@@ -141,14 +152,30 @@ async def _replayed(
     connection: Connection, found: WorkflowExecutionDescription, read: Callable[[Any], Any]
 ) -> Any | None:
     """Return the last state of a run; None before its first task has completed."""
-    events = await history_of(connection, found.id, found.run_id)
-    return await connection.replays.last_state(found.id, events, read)
+
+    async def replayed() -> Any | None:
+        events = await history_of(connection, found.id, found.run_id)
+        return await connection.replays.last_state(found.id, events, read)
+
+    key = (found.run_id, found.history_length, read)
+    return await connection.replays.once(key, replayed)
+
+
+def _result(mission: Any) -> Any:
+    return mission.result()
+
+
+def _report(rollback: Any) -> Any:
+    return rollback.report()
+
+
+def _accepted(mission: Any) -> Any:
+    return mission.accepted()
 
 
 async def _not_begun(
     connection: Connection, mission: WorkflowExecutionDescription
 ) -> MissionResult:
-    """Return the result document of a mission that no worker has started."""
     events = await history_of(connection, mission.id, mission.run_id)
     started = events[0].workflow_execution_started_event_attributes
     (given,) = await connection.temporal.data_converter.decode(

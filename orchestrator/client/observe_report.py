@@ -32,7 +32,8 @@ from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.observed import OBSERVED, ObservedCall, ObservedRun, ObserveInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput
 from orchestrator.planning.models import Observation
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import Settings, load_policy

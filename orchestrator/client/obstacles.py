@@ -4,14 +4,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import (
     EventType,
     TaskQueueType,
+    VersioningBehavior,
     WorkerVersioningMode,
     WorkflowTaskFailedCause,
 )
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue, TaskQueueVersioningInfo
+from temporalio.api.workflow.v1 import WorkflowExecutionVersioningInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeTaskQueueRequest,
     GetWorkflowExecutionHistoryReverseRequest,
@@ -19,8 +22,10 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.exceptions import FailureError
 
-from orchestrator.adapters.temporal.pinned_builds import Version, named_version
 from orchestrator.core.errors import NoWorker, PayloadLocked, PayloadLost, WorkflowStuck
+
+Version = tuple[str, str]
+"""A deployment name and a build id."""
 
 _POLLER_GONE = timedelta(seconds=75)
 """A poll lasts a minute, so a poller that was not seen for longer than this is dead."""
@@ -144,3 +149,17 @@ async def _message_of(client: Client, failure: Failure) -> tuple[str, str]:
         return f"its words cannot be read: {locked}", _UNREAD
     said = error.message if isinstance(error, FailureError) else str(error)
     return said, _REMEDIES.get(failure.application_failure_info.type, "")
+
+
+def pinned_version(info: WorkflowExecutionVersioningInfo) -> Version | None:
+    """Return the build that a workflow is pinned to; None if it moves to the current build."""
+    moved = info.versioning_override
+    if moved.HasField("pinned"):
+        return named_version(moved.pinned.version)
+    is_pinned = info.behavior == VersioningBehavior.VERSIONING_BEHAVIOR_PINNED
+    return named_version(info.deployment_version) if is_pinned and not moved.auto_upgrade else None
+
+
+def named_version(version: WorkerDeploymentVersion) -> Version | None:
+    """Return a version that the server reports; None if it is empty."""
+    return (version.deployment_name, version.build_id) if version.build_id else None

@@ -10,7 +10,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of, walk
 
 if TYPE_CHECKING:
-    from orchestrator.adapters.storage.personal_values import PiiVault
+    from orchestrator.adapters.storage.sql_vault import SqlVault
     from orchestrator.catalog.catalog import Catalog
 
 
@@ -28,7 +28,7 @@ class BroughtInputs:
 def separate_personal(
     inputs: JsonObject,
     catalog: "Catalog",
-    vault: "PiiVault",
+    vault: "SqlVault",
     *,
     mission_id: str,
     pins: bool = True,
@@ -102,7 +102,7 @@ def _is_near(name: str, field: str) -> bool:
     return DamerauLevenshtein.distance(plain, wanted, score_cutoff=most) <= most
 
 
-def _check_handle(name: str, handle: Handle, vault: "PiiVault", mission_id: str) -> None:
+def _check_handle(name: str, handle: Handle, vault: "SqlVault", mission_id: str) -> None:
     held = vault.find(handle) if handle.version else None
     if held is not None and held.scope not in ("", mission_id):
         raise UsageError(

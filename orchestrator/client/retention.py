@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.mission_history import described_owner
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, begun_rollback, described
@@ -21,8 +20,8 @@ from orchestrator.messages import names
 
 if TYPE_CHECKING:  # imports a database library
     from orchestrator.adapters.storage.payload_driver import PayloadDriver
-    from orchestrator.adapters.storage.personal_values import PiiVault
     from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
+    from orchestrator.adapters.storage.sql_vault import SqlVault
 
 UNUSED_FOR: Final = timedelta(days=7)
 """How long a catalog stays after a worker last started on it, with or without missions."""
@@ -84,7 +83,7 @@ async def remove_observations(
 
 async def remove_expired(
     client: Client,
-    vault: "PiiVault",
+    vault: "SqlVault",
     retention: timedelta,
     *,
     now: datetime,
@@ -122,7 +121,7 @@ async def remove_expired(
 
 async def purge_mission(
     client: Client,
-    vault: "PiiVault",
+    vault: "SqlVault",
     mission_id: str,
     *,
     observations: KeptOfMissions,
@@ -255,27 +254,10 @@ async def remove_payloads(
     removed = []
     held = await asyncio.to_thread(kept.workflows, client.namespace)
     for workflow_id, kept_at in held.items():
-        if kept_at + _SETTLED >= now or await _is_named(client, workflow_id):
+        if kept_at + _SETTLED >= now:
+            continue
+        if await described(client.get_workflow_handle(workflow_id)) is not None:
             continue
         await asyncio.to_thread(kept.purge, client.namespace, workflow_id)
         removed.append(workflow_id)
     return tuple(removed)
-
-
-async def _is_named(client: Client, workflow_id: str) -> bool:
-    """Return True if the id is of a workflow, or of a schedule of missions or one of its runs.
-
-    The input of a schedule's runs is stored once, under the common prefix of their ids.
-    """
-    if await described(client.get_workflow_handle(workflow_id)) is not None:
-        return True
-    if names.schedule_id_of(workflow_id) is None:
-        return False
-    try:
-        await client.get_schedule_handle(workflow_id).describe()
-        return True
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
-    runs = client.list_workflows(f"WorkflowId STARTS_WITH '{workflow_id}-'", limit=1)
-    return any([True async for _ in runs])

@@ -1,4 +1,4 @@
-"""Derive events of one run of a mission or a rollback from its history."""
+"""Derive events of one run from its history: of a mission, a rollback, or a workflow with sagas."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,16 @@ from typing import Any, Final, NamedTuple
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 
-from orchestrator.client.history_replay import Replays, task_ends
+from orchestrator.client.history_replay import Replays, SeenState, task_ends
 from orchestrator.client.mission_state import STOPPED_OUTSIDE
+from orchestrator.client.saga_waits import saga_waits
 from orchestrator.messages import names
 from orchestrator.messages.event_changes import (
     MissionState,
+    SagaWaits,
     Where,
     rollback_changes,
+    saga_changes,
     state_changes,
     stopped_changes,
     terminated,
@@ -50,17 +53,34 @@ class PlacedEvent(NamedTuple):
 class _Kind:
     """Functions that read the state of a workflow and derive events from its changes."""
 
-    read: Callable[[Any], Any]
     changes: Callable[[Any, Any, Where], Iterator[Event]]
+    read: Callable[[Any], Any] | None = None
+    """Reads the state of an instance that replays; None: the memo in the history has it."""
+    stopped: Callable[[Any, Where], Iterator[Event]] = lambda before, where: iter(())
+    """Yields the events of a run that ended in this state."""
+    closed: Callable[[Any], Any] = lambda before: None
+    """Returns the state without waits; None: it has none."""
+
+
+def _without_waits(before: SagaWaits | None) -> SagaWaits:
+    return (before or SagaWaits()).model_copy(update={"waits": {}})
 
 
 _KINDS: Final = {
     names.MISSION_WORKFLOW: _Kind(
-        lambda mission: MissionState(result=mission.result(), progress=mission.progress()),
         state_changes,
+        lambda mission: MissionState(result=mission.result(), progress=mission.progress()),
+        lambda before, where: stopped_changes(before, where, STOPPED_OUTSIDE),
+        lambda before: terminated(before, before.result.started_at, STOPPED_OUTSIDE),
     ),
-    names.ROLLBACK_WORKFLOW: _Kind(lambda rollback: rollback.report(), rollback_changes),
+    names.ROLLBACK_WORKFLOW: _Kind(rollback_changes, lambda rollback: rollback.report()),
 }
+_WITH_SAGAS: Final = _Kind(
+    saga_changes,
+    stopped=lambda before, where: saga_changes(before, _without_waits(before), where),
+    closed=_without_waits,
+)
+"""Sessions, and workflows of users."""
 
 
 class RunEvents:
@@ -79,7 +99,7 @@ class RunEvents:
 
         Args:
             replays: reads states.
-            workflow_id: the id of the mission or the rollback.
+            workflow_id: the id of the workflow.
             kind: its workflow type.
             after: the run, and the position of the last event that was returned.
             history: returns the history of the run that this one continues, if it is retained.
@@ -88,7 +108,7 @@ class RunEvents:
         self._history = history
         self._is_begun = False
         self.workflow_id = workflow_id
-        self._kind = _KINDS[kind]
+        self._kind = _KINDS.get(kind, _WITH_SAGAS)
         self._given = after
         self._seen = after.task
         self._is_reopened = False
@@ -116,9 +136,7 @@ class RunEvents:
             self._before = await self._state_before(events)
             self._is_begun = True
         if any(task > self._task for task in task_ends(events)):
-            for task, at, now in await self._replays.states(
-                self.workflow_id, events, self._kind.read, after=self._task, seen=self._seen
-            ):
+            for task, at, now in await self._states(events, after=self._task):
                 # Events before the beginning belong to the previous run, or, after a reset, to the
                 # run that was reset.
                 is_first = self._before is None and _continued(events) != ""
@@ -139,7 +157,17 @@ class RunEvents:
         if not before or self._history is None:
             return None
         events = await self._history(before)
-        return await self._replays.last_state(self.workflow_id, events, self._kind.read)
+        if self._kind.read is not None:
+            return await self._replays.last_state(self.workflow_id, events, self._kind.read)
+        states = await self._states(events)
+        return states[-1].state if states else None
+
+    async def _states(self, events: Sequence[HistoryEvent], *, after: int = 0) -> list[SeenState]:
+        if self._kind.read is None:
+            return await saga_waits(self._replays.converter, events, after=after)
+        return await self._replays.states(
+            self.workflow_id, events, self._kind.read, after=after, seen=self._seen
+        )
 
     def _at(self, moment: datetime) -> Where:
         return Where(mission_id=self._mission_id, leg_id="", at=moment)
@@ -165,26 +193,22 @@ class RunEvents:
         if reset is None or self._is_reopened:
             return iter(())
         self._is_reopened = True
-        if not isinstance(before, MissionState):
+        closed = None if before is None else self._kind.closed(before)
+        if closed is None:
             return iter(())
         at = reset.event_time.ToDatetime(tzinfo=UTC)
-        closed = terminated(before, before.result.started_at, STOPPED_OUTSIDE)
         return self._new(reset.event_id, at, self._kind.changes(closed, before, self._at(at)))
 
     def _end(self, events: Sequence[HistoryEvent]) -> Iterator[PlacedEvent]:
-        """Return the event of a mission that was stopped from outside."""
+        """Return the events of a run that was stopped from outside."""
         last = end_of(events)
         if last is None or last.event_type == CONTINUED:
             return iter(())
-        if self._kind is not _KINDS[names.MISSION_WORKFLOW]:
-            return iter(())
         at = last.event_time.ToDatetime(tzinfo=UTC)
-        changes = stopped_changes(self._before, self._at(at), STOPPED_OUTSIDE)
-        return self._new(last.event_id, at, changes)
+        return self._new(last.event_id, at, self._kind.stopped(self._before, self._at(at)))
 
 
 def _continued(events: Sequence[HistoryEvent]) -> str:
-    """Return the id of the run that a run continues; empty for a first run."""
     return events[0].workflow_execution_started_event_attributes.continued_execution_run_id
 
 

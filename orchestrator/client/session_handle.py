@@ -10,6 +10,7 @@ import random
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -128,7 +129,7 @@ class SessionHandle:
             ToolCallFailed: the call was not made, or did not succeed.
             SessionError: the session is unknown or has no such call, or was stopped from outside.
         """
-        from orchestrator.workflows.tool_saga import ToolCallFailed  # loads the workflows
+        from orchestrator.workflows.guarded_call import ToolCallFailed  # loads the workflows
 
         while not (call := await self.look(call_id)).outcome:
             await self._until_settled(call_id)
@@ -151,6 +152,20 @@ class SessionHandle:
             if call.call_id == call_id:
                 return call
         raise self._error("CallUnknown", f"it has no call {call_id!r}; give an id of `begin`")
+
+    async def settled(self, call_id: str, *, within: timedelta) -> SessionCall:
+        """Return a call when it has an outcome, or as it is when a time is over.
+
+        Raises:
+            SessionError: as for `outcome`.
+        """
+        call = await self.look(call_id)
+        if call.outcome or not within:
+            return call
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within.total_seconds()):
+                await self._until_settled(call_id)
+        return await self.look(call_id)
 
     async def _until_settled(self, call_id: str) -> None:
         """Wait until the memo says that a call has an outcome, or the session is over.
@@ -202,7 +217,7 @@ class SessionHandle:
         doubted = next((one for one in result.calls if one.outcome == "unknown"), None)
         if doubted is None:
             raise self._error("SessionOver", f"it was rolled back: {result.reason}")
-        from orchestrator.workflows.tool_saga import ToolCallFailed  # loads the workflows
+        from orchestrator.workflows.guarded_call import ToolCallFailed  # loads the workflows
 
         raise ToolCallFailed(doubted.tool, "unknown", f"{doubted.reason}; all was rolled back")
 

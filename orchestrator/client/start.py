@@ -1,4 +1,4 @@
-"""Starts missions once per id, optionally returning the plan, and previews plans."""
+"""Starts missions once per id, and previews plans."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ import re
 import secrets
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,7 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowFailureError,
 )
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import (
     ApplicationError,
     FailureError,
@@ -28,35 +28,51 @@ from temporalio.exceptions import (
 )
 from temporalio.service import RPCError
 
-from orchestrator.adapters.temporal.mission_start import DIGEST_MEMO, mission_start
+from orchestrator.adapters.temporal.search_attributes import search_attributes
 from orchestrator.client.connection import PICK_UP, Connection, check_request
-from orchestrator.client.mission_state import read_accepted
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.stores import open_vault
 from orchestrator.core import errors
 from orchestrator.core.budget import check_currencies
-from orchestrator.core.shown_text import markdown_summary
+from orchestrator.core.shown_text import markdown_summary, visible_block
+from orchestrator.json_schema.references import FILES_KEY
 from orchestrator.messages import names
 from orchestrator.messages.mission import (
-    AcceptedMission,
     MissionInput,
     MissionRequest,
+    MissionStatus,
     request_digest,
 )
 from orchestrator.messages.mission_policy import MissionPolicy, check_new, check_not_widened
+from orchestrator.planning.models import input_names_of
 from orchestrator.settings import Settings, load_policy
 
-if TYPE_CHECKING:  # only previews need it
+if TYPE_CHECKING:  # only previews and inputs need them
+    from orchestrator.catalog.catalog import Catalog
     from orchestrator.messages.plan_preview import PlanInput, PlanPreview
 
-_TAKEN_UP: Final = timedelta(seconds=20)
-"""How long a worker may take to start a mission whose caller waits for its plan."""
 _PLAN_TAKEN_UP: Final = timedelta(seconds=20)
 """How long a worker may take to start a preview, as a dead worker may just be replaced."""
 _LONGEST_PLAN: Final = timedelta(minutes=10)
 """Twice a planner's time limit, to include a worker that takes over."""
 
+_DIGEST_MEMO: Final = "request"
+"""The memo key for the digest of the request, so that a comparison needs no worker."""
 _TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+
+
+def mission_start(request: MissionRequest) -> dict[str, Any]:
+    """Return the start options of a mission whose request has an id."""
+    mission_id = _id_of(request)
+    return {
+        "id": mission_id,
+        "id_reuse_policy": WorkflowIDReusePolicy.REJECT_DUPLICATE,
+        "search_attributes": search_attributes(
+            mission_id, MissionStatus.PLANNING, requester=request.requester
+        ),
+        "memo": {"goal": visible_block(request.goal), _DIGEST_MEMO: request_digest(request)},
+        "static_summary": markdown_summary(request.goal),
+    }
 
 
 @dataclass(frozen=True)
@@ -71,12 +87,12 @@ class Started:
 
 
 class Starter:
-    """Starts missions by update-with-start; holds no state between two calls."""
+    """Starts missions by update-with-start; keeps only the compiled catalog between two calls."""
 
     def __init__(self, connection: Connection, settings: Settings) -> None:
-        """Take the connection and the settings of new missions."""
         self._connection = connection
         self._settings = settings
+        self._compiled: tuple[tuple[tuple[str, int, int], ...], Catalog] | None = None
 
     async def start(self, request: MissionRequest) -> Started:
         """Start a mission; on return, it is on the server. See `MissionClient.start`."""
@@ -100,35 +116,6 @@ class Starter:
             return str(absence)
         return ""
 
-    async def submit(self, request: MissionRequest) -> AcceptedMission:
-        """Start a mission and return its plan. See `MissionClient.submit`."""
-        request, brought = await self.completed(request)
-        # Checked before the start, as without a worker nothing is started.
-        await self._connection.await_poller()
-        async with self._kept(request, brought):
-            accepted = await self._planned(request)
-            if accepted.refusal is not None:
-                raise errors.MissionRefused(accepted.mission_id, accepted.refusal)
-        return accepted.model_copy(update={"undeclared_inputs": brought.undeclared})
-
-    async def _planned(self, request: MissionRequest) -> AcceptedMission:
-        try:
-            return await self._update_with_start(request, names.PLAN_UPDATE)
-        except errors.NoAnswer:
-            # A slow planner looks the same until a worker answers another request.
-            await self._enqueue(request)
-        try:
-            await self._take_on(request, within=_TAKEN_UP)
-        except errors.NoAnswer:
-            queue = self._connection.task_queue
-            raise errors.NoWorker(
-                queue,
-                about=f"{_id_of(request)} is queued, and nobody has taken it yet",
-                then="; it starts then, and the same request again shows its plan",
-                code="MissionQueued",
-            ) from None
-        return await self._update_with_start(request, names.PLAN_UPDATE, within=None)
-
     @contextlib.asynccontextmanager
     async def _kept(self, request: MissionRequest, brought: BroughtInputs) -> AsyncIterator[None]:
         """Store the personal values of a request before it is sent; remove them if it is refused.
@@ -144,16 +131,9 @@ class Starter:
         await asyncio.to_thread(vault.bring, scope, brought.values, claim=claim)
         try:
             yield
-        except (errors.MissionIdTaken, errors.MissionRefused):
+        except errors.MissionIdTaken:
             await asyncio.to_thread(vault.release, scope, claim=claim)
             raise
-
-    async def _take_on(self, request: MissionRequest, *, within: timedelta = PICK_UP) -> None:
-        """Have a worker start a mission, unless the mission is over."""
-        try:
-            await self._send_with_start(request, names.TAKE_ON_UPDATE, within=within)
-        except WorkflowAlreadyStartedError:
-            await self._check_same(request)
 
     async def _enqueue(self, request: MissionRequest) -> bool:
         """Start a mission without a worker; return True if it runs, and False if it is over.
@@ -161,11 +141,14 @@ class Starter:
         Raises:
             MissionIdTaken: another request has the id.
         """
-        start = self._start_options(request, conflict=WorkflowIDConflictPolicy.FAIL)
+        start = {**mission_start(request), "task_queue": self._settings.task_queue}
         try:
             with self._connection.explaining():
                 await self._connection.temporal.start_workflow(
-                    names.MISSION_WORKFLOW, MissionInput(request=request), **start
+                    names.MISSION_WORKFLOW,
+                    MissionInput(request=request),
+                    id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                    **start,
                 )
             return True
         except WorkflowAlreadyStartedError:
@@ -196,7 +179,7 @@ class Starter:
         """Refuse an id that belongs to another request; return True if the mission still runs."""
         mission_id, digest = _id_of(request), request_digest(request)
         there = await self._connection.describe(mission_id)
-        if await there.memo_value(DIGEST_MEMO, None) != digest:
+        if await there.memo_value(_DIGEST_MEMO, None) != digest:
             raise errors.MissionIdTaken(mission_id)
         return there.status is WorkflowExecutionStatus.RUNNING
 
@@ -212,6 +195,10 @@ class Starter:
         """
         check_new(request.goal, request.policy)
         check_currencies(request)
+        if request.workflow is not None:
+            from orchestrator.planning.written_steps import parsed  # few missions need it
+
+            parsed(request.workflow)  # what it refuses, such as a credential, never enters history
         await check_request(self._connection.temporal, request)
         mission_id = request.mission_id or new_mission_id(
             request.goal, names_goal=not self._settings.encrypts
@@ -219,6 +206,10 @@ class Starter:
         policy = self._policy_of(request)
         check_currencies(policy)
         brought = await asyncio.to_thread(self._separated, request, mission_id, pins=pins)
+        if request.workflow is not None:
+            declared = input_names_of(request.workflow)
+            left = tuple(name for name in brought.undeclared if name not in declared)
+            brought = replace(brought, undeclared=left)
         completed = request.model_copy(
             update={
                 "policy": policy,
@@ -245,61 +236,33 @@ class Starter:
         check_not_widened(request.policy, of_settings)
         return request.policy
 
-    async def _update_with_start(
-        self, request: MissionRequest, update: str, *, within: timedelta | None = PICK_UP
-    ) -> AcceptedMission:
-        try:
-            return await self._send_with_start(request, update, within=within)
-        except WorkflowAlreadyStartedError:
-            pass  # the mission ran and is over; its history has the answer
-        mission_id = _id_of(request)
-        accepted = await read_accepted(self._connection, mission_id)
-        if accepted.request_digest != request_digest(request):
-            raise errors.MissionIdTaken(mission_id)
-        return accepted
-
-    async def _send_with_start(
-        self, request: MissionRequest, update: str, *, within: timedelta | None
-    ) -> AcceptedMission:
-        return await self._connection.start_with(
-            self._operation(request),
-            update,
-            request,
-            AcceptedMission,
-            # Derived from the request: a repeated request is one update, and another is refused.
-            update_id=f"{update}-{request_digest(request)}",
-            within=within,
-        )
-
-    def _operation(self, request: MissionRequest) -> "WithStartWorkflowOperation[Any, Any]":
-        start = self._start_options(request, conflict=WorkflowIDConflictPolicy.USE_EXISTING)
-        return WithStartWorkflowOperation(
-            names.MISSION_WORKFLOW, MissionInput(request=request), **start
-        )
-
-    def _start_options(
-        self, request: MissionRequest, *, conflict: WorkflowIDConflictPolicy
-    ) -> dict[str, Any]:
-        """Return the options for every start."""
-        return {
-            **mission_start(request),
-            "task_queue": self._settings.task_queue,
-            "id_conflict_policy": conflict,
-        }
-
     def _separated(self, request: MissionRequest, mission_id: str, *, pins: bool) -> BroughtInputs:
-        """Return the inputs, with personal values separated."""
         if not request.inputs:
             return BroughtInputs({}, {}, ())
-        from orchestrator.catalog.catalog import Catalog  # compiles documents
-
-        catalog = Catalog.load(*self._settings.specs, overlays=self._settings.overlays)
         vault = open_vault(self._settings)
-        return separate_personal(request.inputs, catalog, vault, mission_id=mission_id, pins=pins)
+        return separate_personal(
+            request.inputs, self._catalog(), vault, mission_id=mission_id, pins=pins
+        )
+
+    def _catalog(self) -> "Catalog":
+        """Return the catalog as its files are now; compile it if one has changed.
+
+        A document that includes other files is compiled at each start: they may lie anywhere.
+        """
+        from orchestrator.catalog.catalog import Catalog  # compiles documents
+        from orchestrator.catalog.source import file_versions
+
+        specs, overlays = self._settings.specs, self._settings.overlays
+        versions = file_versions((*specs, *overlays))
+        if self._compiled is not None and self._compiled[0] == versions:
+            return self._compiled[1]
+        catalog = Catalog.load(*specs, overlays=overlays)
+        is_whole = not any(FILES_KEY in one for one in catalog.documents.values())
+        self._compiled = (versions, catalog) if is_whole else None
+        return catalog
 
 
 def _id_of(request: MissionRequest) -> str:
-    """Return the id of a completed request."""
     assert request.mission_id is not None
     return request.mission_id
 

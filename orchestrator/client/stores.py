@@ -10,7 +10,8 @@ from orchestrator.core.received_files import ReceivedFile
 from orchestrator.settings import Settings
 
 if TYPE_CHECKING:  # imports a database library
-    from orchestrator.adapters.storage.personal_values import PiiVault, VaultKey
+    from orchestrator.adapters.storage.personal_values import VaultKey
+    from orchestrator.adapters.storage.sql_vault import SqlVault
     from orchestrator.adapters.storage.store import Store
 
 
@@ -26,7 +27,7 @@ def store_of(settings: Settings) -> "Store":
     return Store(settings.state_dir, url=url_of_store(settings), key=vault_key_of(settings))
 
 
-def open_vault(settings: Settings) -> "PiiVault":
+def open_vault(settings: Settings) -> "SqlVault":
     """Return the vault of the configured store; nothing is read yet."""
     return store_of(settings).vault
 

@@ -10,6 +10,7 @@ from typing import Final
 from pydantic import Field, JsonValue
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
+from orchestrator.adapters.temporal.search_attributes import REQUESTER, quoted
 from orchestrator.client.connection import Connection
 from orchestrator.confirmation.models import (
     ConfirmationCard,
@@ -17,13 +18,14 @@ from orchestrator.confirmation.models import (
     DecisionEnvelope,
     DecisionReceipt,
 )
+from orchestrator.confirmation.same_again import AgainRecord, RevokeAgain
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, LegWaiting, Question
 from orchestrator.messages.open_waits import Waiting, commands_for, urgency, waiting_of_all
 
-_WAITING: Final = (
+WAITING_QUERY: Final = (
     "ExecutionStatus = 'Running' "
     f"AND {names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer', 'hold', 'model', 'store')"
 )
@@ -60,11 +62,14 @@ async def waits_of(connection: Connection, mission_id: str) -> Waiting:
     return in_order([await waits_in(await connection.mission(mission_id))])
 
 
-async def all_waiting(connection: Connection) -> Waiting:
-    """Return the waits of every mission."""
+async def all_waiting(connection: Connection, *, requester: str | None = None) -> Waiting:
+    """Return the waits of every mission, or of the missions of one requester."""
+    wanted = WAITING_QUERY
+    if requester is not None:
+        wanted += f" AND {names.REQUESTER_ATTRIBUTE} = {quoted(requester)}"
     with connection.explaining():
         return in_order(
-            [await waits_in(one) async for one in connection.temporal.list_workflows(_WAITING)]
+            [await waits_in(one) async for one in connection.temporal.list_workflows(wanted)]
         )
 
 
@@ -97,7 +102,11 @@ async def workflow_of(connection: Connection, asked_id: str) -> str:
     Raises:
         CardUnknown: the id has another form.
     """
-    mission_id = mission_of(asked_id)
+    return await workflow_with(connection, mission_of(asked_id))
+
+
+async def workflow_with(connection: Connection, mission_id: str) -> str:
+    """Return the workflow of a mission or of a saga."""
     if (noted := connection.workflow_of(mission_id)) is not None:
         return noted
     if names.may_be_saga(mission_id):
@@ -147,6 +156,16 @@ async def open_question(connection: Connection, question_id: str) -> Question | 
     return next((one for one in questions if one.question_id == question_id), None)
 
 
+async def requester_of(connection: Connection, mission_id: str) -> str:
+    """Return the requester of a mission or of the workflow with a saga; empty if it states none.
+
+    Raises:
+        MissionNotFound: there is no such workflow.
+    """
+    found = await connection.describe(await workflow_with(connection, mission_id))
+    return found.typed_search_attributes.get(REQUESTER) or ""
+
+
 # -- decisions and answers ------------------------------------------------------------------------
 
 
@@ -158,6 +177,17 @@ async def send_decision(connection: Connection, decision: Decision) -> DecisionR
         DecisionEnvelope(decision=decision),
         DecisionReceipt,
         about=decision.confirmation_id,
+    )
+
+
+async def revoke_rule(connection: Connection, wanted: RevokeAgain) -> AgainRecord:
+    """Revoke a rule for later calls. See `MissionClient.revoke`."""
+    return await connection.update(
+        await workflow_of(connection, wanted.rule_id),
+        names.REVOKE_UPDATE,
+        wanted,
+        AgainRecord,
+        about=wanted.rule_id,
     )
 
 
@@ -198,10 +228,10 @@ def read_for(
     The clock has the mission's time zone: a mission that runs for a week is answered "tomorrow".
     """
     from orchestrator.client.typed_answers import read_answer  # loads the languages of dates
-    from orchestrator.messages.question_field import personal_problems
+    from orchestrator.messages.question_field import personal_problems, undisclosed
 
     zone = question.asked_at.tzinfo if question.asked_at is not None else UTC
-    refused = personal_problems(typed)
+    refused = undisclosed(typed) if question.server else personal_problems(typed)
     if refused:
         return Understood(values=dict(typed), problems=refused)
     return read_answer(question.fields, typed, now=now or datetime.now(zone))

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.converter import ExternalStorage, PayloadCodec
 
-from orchestrator.adapters.temporal.payload_references import PayloadReferences
+from orchestrator.adapters.temporal.payload_use import PayloadReferences
 from orchestrator.codec_server.callers import COOKIE, SESSION_S, Callers
 from orchestrator.core.errors import PayloadUnread
 
@@ -47,7 +47,6 @@ class CodecApp:
         storage: ExternalStorage | None = None,
         is_tls: bool = False,
     ) -> None:
-        """See `create_codec_app`."""
         self._codec = codec
         self._references = PayloadReferences(storage)
         self._callers = callers

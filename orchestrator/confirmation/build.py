@@ -92,17 +92,6 @@ class CardContext:
     """The number of effects of that order."""
 
 
-def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator[JsonObject]:
-    """Yield the objects in earlier answers that the ids among the arguments name, newest first.
-
-    An offer is booked by its id alone; the details for the person (the times, the price) are in the
-    answers that contain that id: an offer, its rules, an older offer. The last of the bodies, whose
-    money is plain, is the newest answer.
-    """
-    things = main_first(find_things(arguments, [EarlierAnswer(body) for body in bodies]))
-    yield from (item for thing in things for item in thing.items)
-
-
 def call_price(
     tool: Tool,
     arguments: JsonObject,
@@ -151,7 +140,7 @@ def build_card(
 ) -> ConfirmationCard:
     """Return the card for one exact call.
 
-    The first object of `quoted`, which `quoted_items` finds in plain answers, is shown;
+    The first object of `quoted`, those in plain answers that its ids name, is shown;
     `confirmation_id` is by default the call's own; `asked` counts how often the call is asked
     about, this time included.
     """

@@ -5,7 +5,13 @@ from datetime import datetime
 
 from orchestrator.confirmation.models import Approve, ConfirmationCard, Decision
 from orchestrator.confirmation.policy import approver_problem, is_same_person
-from orchestrator.confirmation.signatures import PublicKeys, named_signer, proved_signer
+from orchestrator.confirmation.signatures import (
+    PublicKeys,
+    Signer,
+    named_signer,
+    proved_signer,
+    unproved_sign_in,
+)
 from orchestrator.core.errors import ConfirmationError
 
 
@@ -16,19 +22,29 @@ def check_decider(
 
     Raises:
         SignatureRefused: decisions have to be signed, and this one has no valid signature.
+        SignInTooOld: its signature proves no sign-in as fresh as the policies require.
         ConfirmationError: its approver may not decide on this card.
     """
-    name = decision.approver
+    signer = Signer("", decision.approver)
     if keys is not None:
-        name = proved_signer(
-            decision, keys, digest=card.digest, opened_at=card.opened_at, at=at
-        ).subject
+        signer = proved_signer(
+            decision,
+            keys,
+            digest=card.digest,
+            opened_at=card.opened_at,
+            at=at,
+            max_age=card.max_sign_in_age,
+        )
+    elif card.max_sign_in_age is not None:
+        raise unproved_sign_in(decision.confirmation_id, card.max_sign_in_age)
+    name = signer.subject
     approves = isinstance(decision, Approve)
     problem = approver_refusal(
         name,
         (card.approvers, card.operators_approvers),
         requester=card.requester,
         requester_may_approve=card.requester_may_approve or not approves,
+        groups=signer.groups,
     )
     if problem is None and approves and any(is_same_person(name, one) for one in card.approved_by):
         problem = f"{name} has approved this already: it needs another person's approval too"
@@ -42,6 +58,7 @@ def approver_refusal(
     *,
     requester: str,
     requester_may_approve: bool,
+    groups: tuple[str, ...] = (),
 ) -> str | None:
     """Return why a person may not decide; None if they may.
 
@@ -50,9 +67,10 @@ def approver_refusal(
         patterns: of each policy that applies; the name has to match all of them.
         requester: the person who asked for the mission; empty if its start did not say.
         requester_may_approve: True if that may be the same person.
+        groups: of the person, as a signature proves them.
     """
     for of_policy in patterns:
-        problem = approver_problem(name, of_policy)
+        problem = approver_problem(name, of_policy, groups=groups)
         if problem is not None:
             return problem
     if requester_may_approve:

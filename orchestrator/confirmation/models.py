@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
@@ -25,6 +25,7 @@ from orchestrator.confirmation.choices import (
     choices_on_done,
     choices_on_plan,
 )
+from orchestrator.confirmation.same_again import AgainRule, AgainTerms, FirstCall, SameAgain
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, OneOfSeveral, Record
@@ -152,6 +153,14 @@ class ConfirmationCard(Record):
         default=False,
         description="True if decisions need a signature",
     )
+    max_sign_in_age: timedelta | None = Field(
+        default=None,
+        description="longest time from the approver's sign-in to the decision; None for any",
+    )
+    again: AgainTerms | None = Field(
+        default=None,
+        description="what a rule made with the approval may cover; None: the policy permits none",
+    )
     round: int = Field(
         default=1, description="number of times the call was asked about, this one included"
     )
@@ -250,8 +259,21 @@ class ConfirmationCard(Record):
             "Approvals needed": f"{needed}, of different people" if needed > 1 else "",
             "Approved by": ", ".join(self.approved_by),
             "Approvers are": _KNOWN_BY[self.signed],
+            "Signed in within": "" if self.max_sign_in_age is None else str(self.max_sign_in_age),
+            "A rule may cover": self._rule_text(),
         }
         return tuple(CardLine(label=k, value=v) for k, v in lines.items() if v)
+
+    def _rule_text(self) -> str:
+        """Return what a rule made with the approval may cover; empty if there can be none."""
+        if self.again is None:
+            return ""
+        choices = ", ".join(self.again.choices(self.arguments)) or "no input"
+        hours = self.again.max_time.total_seconds() / 3600
+        return (
+            f"later calls of this mission like this one, up to {self.again.max_amount} together "
+            f"and for at most {hours:g} h; of its inputs may be let differ: {choices}"
+        )
 
 
 _MOST_KEPT = 40
@@ -282,6 +304,9 @@ class Approve(_OfPerson):
 
     kind: Literal["approve"] = "approve"
     digest: str
+    again: SameAgain | None = Field(
+        default=None, description="a rule for later calls of the mission; None: for this call only"
+    )
 
 
 class Amend(_OfPerson):
@@ -354,6 +379,13 @@ class DecisionRecord(Record):
         default="", description="issuer that vouches for the approver; empty if none does"
     )
     signature: str = ""
+    again: SameAgain | None = Field(
+        default=None, description="the rule that the approval made for later calls"
+    )
+    rule: str = Field(default="", description="the rule that approved it; empty: a person did")
+    opened_at: datetime | None = Field(
+        default=None, description="time at which its card was opened"
+    )
 
 
 PAST: Final[dict[str, Past]] = {
@@ -377,6 +409,20 @@ def record_of(decision: Decision, card: ConfirmationCard, at: datetime) -> Decis
         then=decision.then if isinstance(decision, Reject) else "",
         issuer=decision.issuer,
         signature=decision.signature,
+        again=decision.again if isinstance(decision, Approve) else None,
+        opened_at=card.opened_at,
+    )
+
+
+def expiry_of(card: ConfirmationCard, at: datetime) -> DecisionRecord:
+    """Return the record of a card on which nobody decided in time."""
+    return DecisionRecord(
+        confirmation_id=card.confirmation_id,
+        kind="expired",
+        approver="",
+        at=at,
+        digest=card.digest,
+        opened_at=card.opened_at,
     )
 
 
@@ -407,6 +453,9 @@ class Grant(Record):
         default=None, description="time at which its card was opened"
     )
     approvals: tuple[Approval, ...] = Field(default=(), description="empty for a standing approval")
+    again: AgainRule | None = Field(
+        default=None, description="the rule that a person made on an earlier card, if it gives this"
+    )
 
     def of_people(self) -> tuple[Approval, ...]:
         """Return the approvals; a grant without any counts as one by its named approver."""
@@ -423,6 +472,51 @@ def grant_of(card: ConfirmationCard, approvals: Iterable[Approval], at: datetime
         granted_at=at,
         opened_at=card.opened_at,
         approvals=given,
+    )
+
+
+def rule_of(approve: Approve, card: ConfirmationCard, first: FirstCall, at: datetime) -> AgainRule:
+    """Return the rule that an approval makes.
+
+    Raises:
+        ValueError: the approval makes none.
+    """
+    if approve.again is None:
+        raise ValueError("the approval is for one call only")
+    return AgainRule(
+        rule_id=card.confirmation_id,
+        digest=card.digest,
+        again=approve.again,
+        first=first,
+        approver=approve.approver,
+        issuer=approve.issuer,
+        signature=approve.signature,
+        at=at,
+        opened_at=card.opened_at,
+    )
+
+
+def approval_of(rule: AgainRule) -> Approve:
+    """Return the approval with which a rule was made."""
+    return Approve(
+        confirmation_id=rule.rule_id,
+        digest=rule.digest,
+        again=rule.again,
+        approver=rule.approver,
+        issuer=rule.issuer,
+        signature=rule.signature,
+    )
+
+
+def is_of_card(rule: AgainRule) -> bool:
+    """Return True if the digest that was approved is that of the rule's first call."""
+    first = rule.first
+    return rule.digest == call_digest(
+        first,
+        arguments=first.arguments,
+        card_type=first.card_type,
+        confirmation_id=rule.rule_id,
+        terms=first.terms,
     )
 
 

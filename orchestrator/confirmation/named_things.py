@@ -59,7 +59,7 @@ def holders_of(wanted: NamedId, body: JsonValue, others: JsonObject | None = Non
     """Return the objects of an answer that an id names, outer before inner.
 
     If several members of one list contain the id, the member that agrees with the arguments in
-    `beside` counts; none if these do not separate them.
+    `others` counts; none if these do not separate them.
     """
     return _held(wanted, body, {}, others or {})
 

@@ -21,6 +21,8 @@ Pattern = Annotated[str, Field(min_length=1, max_length=200)]
 
 POLICY_PREFIX = "policy:"
 """The prefix of standing approvals' names, which replace a person's name."""
+GROUP_PREFIX = "group:"
+"""The prefix of patterns for groups, which only signed decisions prove."""
 _LONGEST_NAME = 200
 
 
@@ -32,14 +34,21 @@ class Scope(Record):
 
     def covers(self, *, card_type: str, tool: str) -> bool:
         """Return True for a card of this type, for a call of this tool."""
-        return _fits(card_type, self.card_types) and _fits(tool, self.tools)
+        return fits(card_type, self.card_types) and fits(tool, self.tools)
 
 
 class ApproverRule(Scope):
     """The approvers of the cards of a scope."""
 
     approvers: tuple[Pattern, ...] = Field(
-        min_length=1, description="such as ann@example.com or *@finance.example.com"
+        min_length=1,
+        description="such as ann@example.com, *@finance.example.com or group:finance; groups count "
+        "where decisions are signed",
+    )
+    max_age: timedelta | None = Field(
+        default=None,
+        description="longest time from the sign-in of an approver to the decision, which has to be "
+        "signed; None for any",
     )
 
 
@@ -130,7 +139,9 @@ class StandingApproval(Scope):
             self.max_amount and _all_within([self.max_amount], other.max_amount)
         ):
             return False
-        return _narrower(self.card_types, other.card_types) and _narrower(self.tools, other.tools)
+        return is_narrower(self.card_types, other.card_types) and is_narrower(
+            self.tools, other.tools
+        )
 
 
 class TwoApprovers(Scope):
@@ -168,6 +179,9 @@ class ConfirmationPolicy(Record):
         max_length=10,
         description="delays after a card was opened",
     )
+    max_age: timedelta | None = Field(
+        default=None, description="as for a rule on approvers, for all cards; the shorter counts"
+    )
     requester_may_approve: bool = Field(
         default=True, description="False if the requester of a mission may not approve its calls"
     )
@@ -196,9 +210,17 @@ class ConfirmationPolicy(Record):
 
     def approvers_of(self, *, card_type: str, tool: str) -> tuple[str, ...]:
         """Return patterns of the people who may decide on a card; empty for anybody."""
-        covering = (r for r in self.approvers if r.covers(card_type=card_type, tool=tool))
-        rule = next(covering, None)
+        rule = self._rule_on(card_type=card_type, tool=tool)
         return rule.approvers if rule is not None else ()
+
+    def max_age_of(self, *, card_type: str, tool: str) -> timedelta | None:
+        """Return the longest time from a sign-in to a decision on a card; None for any."""
+        rule = self._rule_on(card_type=card_type, tool=tool)
+        return shortest(self.max_age, None if rule is None else rule.max_age)
+
+    def _rule_on(self, *, card_type: str, tool: str) -> ApproverRule | None:
+        covering = (r for r in self.approvers if r.covers(card_type=card_type, tool=tool))
+        return next(covering, None)
 
     def approvals_needed(
         self, *, card_type: str, tool: str, amounts: Sequence[Money] | None
@@ -231,15 +253,44 @@ class ConfirmationPolicy(Record):
                 )
 
 
-def approver_problem(approver: str, patterns: tuple[str, ...]) -> str | None:
-    """Return why this name may not decide on a card with these patterns; None if it may."""
+def shortest(*waits: timedelta | None) -> timedelta | None:
+    """Return the shortest of some limits; None if there is none."""
+    return min((wait for wait in waits if wait is not None), default=None)
+
+
+def approver_problem(
+    approver: str, patterns: tuple[str, ...], *, groups: tuple[str, ...] = ()
+) -> str | None:
+    """Return why this name may not decide on a card with these patterns; None if it may.
+
+    Args:
+        approver: the name.
+        patterns: of names and groups; empty for anybody.
+        groups: of the approver, as a signature proves them.
+    """
     if not approver.strip() or not approver.isprintable() or len(approver) > _LONGEST_NAME:
         return f"say who decides, by a name of at most {_LONGEST_NAME} printable characters"
     if _alike(approver).startswith(POLICY_PREFIX):
         return f"{POLICY_PREFIX}... is the name of a standing approval, not of a person"
-    if not _fits(approver, patterns):
+    if _alike(approver).startswith(GROUP_PREFIX):
+        return f"{GROUP_PREFIX}... is the name of a group, not of a person"
+    if patterns and not (
+        any(fits(approver, (one,)) for one in patterns if not is_of_group(one))
+        or any(in_group(one, groups) for one in patterns)
+    ):
         return f"{approver} may not decide on this; who may: {', '.join(patterns)}"
     return None
+
+
+def is_of_group(pattern: str) -> bool:
+    """Return True if a pattern is about groups, and not about names of people."""
+    return pattern.lower().startswith(GROUP_PREFIX)
+
+
+def in_group(pattern: str, groups: Iterable[str]) -> bool:
+    """Return True if a pattern is about groups, and one of these fits it."""
+    wanted = pattern[len(GROUP_PREFIX) :]
+    return is_of_group(pattern) and any(fits(group, (wanted,)) for group in groups)
 
 
 def is_same_person(name: str, other: str) -> bool:
@@ -255,7 +306,7 @@ def _all_within(amounts: Iterable[Money], most: Money) -> bool:
     return all(one.currency == most.currency and one.amount <= most.amount for one in amounts)
 
 
-def _narrower(own: tuple[str, ...], others: tuple[str, ...]) -> bool:
+def is_narrower(own: tuple[str, ...], others: tuple[str, ...]) -> bool:
     """Return True if each pattern matches only names that the others match.
 
     No pattern at all matches every name.
@@ -264,9 +315,10 @@ def _narrower(own: tuple[str, ...], others: tuple[str, ...]) -> bool:
         return True
     lowered = {other.lower() for other in others}
     return bool(own) and all(
-        one.lower() in lowered or (not set("*?[") & set(one) and _fits(one, others)) for one in own
+        one.lower() in lowered or (not set("*?[") & set(one) and fits(one, others)) for one in own
     )
 
 
-def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+def fits(name: str, patterns: tuple[str, ...]) -> bool:
+    """Return True if a name matches one of the patterns, or there are none."""
     return not patterns or any(fnmatchcase(name.lower(), p.lower()) for p in patterns)

@@ -5,8 +5,8 @@ This project holds no secrets here: workflows and workers have public keys, and 
 
 import json
 from base64 import urlsafe_b64decode
-from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
 
@@ -24,15 +24,13 @@ from orchestrator.confirmation.models import (
     Respond,
     canonical_digest,
 )
-from orchestrator.core.errors import SignatureRefused, UsageError
+from orchestrator.core.errors import SignatureRefused, SignInTooOld, UsageError
 from orchestrator.core.record import JsonObject, Record
 
 D = TypeVar("D", Approve, Amend, Reject, Respond, Approve | Amend | Reject | Respond)
 
 TYPE: Final = "orchet-decision+jwt"
 """The `typ` of the JWS: a token for another purpose is no decision."""
-RECORD_TYPE: Final = "orchet-record+jwt"
-"""The `typ` of a mission's record: its signature can never be a decision."""
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ES256": ("EC", "P-256"),
     "Ed25519": ("OKP", "Ed25519"),
@@ -66,10 +64,12 @@ class PublicKeys(Record):
 
 
 class Signer(NamedTuple):
-    """The issuer and the subject of a signature."""
+    """The person that a signature names, and what it says about them."""
 
     issuer: str
     subject: str
+    groups: tuple[str, ...] = ()
+    signed_in_at: datetime | None = None
 
 
 class _Registry(jws.JWSRegistry):
@@ -181,15 +181,21 @@ class SigningKey:
 
     @classmethod
     def generate(cls, *, issuer: str, subject: str) -> tuple[JsonObject, JsonObject]:
-        """Return a new key pair for one person, as private and public JWK."""
+        """Return a new key pair as private and public JWK.
+
+        Args:
+            issuer: the only issuer that it signs as; empty for any.
+            subject: the only person that it signs for; empty for a service, which signs for all.
+        """
         made = OKPKey.generate_key("Ed25519")
-        named: JsonObject = {"kid": made.thumbprint(), "iss": issuer, "sub": subject}
+        names = {"kid": made.thumbprint(), "iss": issuer, "sub": subject}
+        named: JsonObject = {name: value for name, value in names.items() if value}
         private, public = made.as_dict(private=True), made.as_dict(private=False)
         return {**_parameters(private), **named}, {**_parameters(public), **named, "use": "sig"}
 
-    def sign(self, claims: JsonObject, *, kind: str = TYPE) -> str:
-        """Return the compact JWS over these claims; its `typ` limits it to that kind of use."""
-        header = {"alg": self.algorithm, "typ": kind, "kid": self.kid}
+    def sign(self, claims: JsonObject) -> str:
+        """Return the compact JWS over these claims; its `typ` limits it to decisions."""
+        header = {"alg": self.algorithm, "typ": TYPE, "kid": self.kid}
         return jws.serialize_compact(header, json.dumps(claims), self._key, registry=_REGISTRY)
 
 
@@ -211,7 +217,14 @@ def _from_pem(text: str) -> JsonObject:
 
 
 def decision_claims(
-    decision: Decision, *, digest: str, issuer: str, subject: str, at: datetime
+    decision: Decision,
+    *,
+    digest: str,
+    issuer: str,
+    subject: str,
+    at: datetime,
+    auth_time: datetime | None = None,
+    groups: Iterable[str] = (),
 ) -> JsonObject:
     """Return the claims of the JWS of a decision.
 
@@ -221,7 +234,10 @@ def decision_claims(
         issuer: the service that vouches for the approver, for example the URL of a login service.
         subject: the approver, by the name in policies and records.
         at: the time of signing.
+        auth_time: the time at which the approver signed in; None: unknown.
+        groups: of the approver, for policies that list groups.
     """
+    listed: list[JsonValue] = [*sorted(set(groups))]
     return {
         "iss": issuer,
         "sub": subject,
@@ -230,12 +246,16 @@ def decision_claims(
         "digest": digest,
         "decision": decision.kind,
         **_content(decision),
+        **({} if auth_time is None else {"auth_time": int(auth_time.timestamp())}),
+        **({"groups": listed} if listed else {}),
     }
 
 
 def _content(decision: Decision) -> JsonObject:
     """Return the digest of a decision's content, in addition to yes or no."""
     match decision:
+        case Approve(again=again) if again is not None:
+            return {"content": canonical_digest({"again": again.content()})}
         case Amend(changes=changes):
             return {"content": canonical_digest(changes)}
         case Reject(reason=reason, then="replan"):
@@ -256,6 +276,8 @@ def sign_decision(
     at: datetime,
     issuer: str = "",
     subject: str = "",
+    auth_time: datetime | None = None,
+    groups: Iterable[str] = (),
 ) -> D:
     """Return the decision with its approver's signature; the key may name the approver.
 
@@ -266,7 +288,15 @@ def sign_decision(
     by = issuer or decision.issuer or key.issuer
     if not (who and by):
         raise UsageError("a signed decision names its approver and its issuer: say both")
-    claims = decision_claims(decision, digest=digest, issuer=by, subject=who, at=at)
+    claims = decision_claims(
+        decision,
+        digest=digest,
+        issuer=by,
+        subject=who,
+        at=at,
+        auth_time=auth_time,
+        groups=groups,
+    )
     signed = {"approver": who, "issuer": by, "signature": key.sign(claims)}
     return decision.model_copy(update=signed)
 
@@ -281,6 +311,7 @@ def proved_signer(
     digest: str,
     opened_at: datetime | None,
     at: datetime,
+    max_age: timedelta | None = None,
 ) -> Signer:
     """Return the signer of a decision, by its signature.
 
@@ -290,9 +321,11 @@ def proved_signer(
         digest: of the open card.
         opened_at: when that card was opened.
         at: now, or the time of the decision.
+        max_age: longest time from the sign-in of the signer until then; None for any.
 
     Raises:
         SignatureRefused: it is not signed, not by one of these keys, or for something else.
+        SignInTooOld: it proves no sign-in as fresh as that.
     """
     refusal = _Refusal(decision.confirmation_id)
     claims = _verified(decision.signature, keys, refusal)
@@ -301,13 +334,42 @@ def proved_signer(
         if claims.get(name) != expected.get(name):
             raise refusal.because(f"its signature is for another {name}")
     _check_time(claims, opened_at, at, refusal)
-    signer = Signer(_text(claims, "iss"), _text(claims, "sub"))
-    if not all(name.strip() and name.isprintable() for name in signer):
+    named = _text(claims, "iss"), _text(claims, "sub")
+    if not all(name.strip() and name.isprintable() for name in named):
         raise refusal.because("its signature does not name an approver (sub) and an issuer (iss)")
-    for said, name in zip((decision.issuer, decision.approver), signer, strict=True):
+    for said, name in zip((decision.issuer, decision.approver), named, strict=True):
         if said and said.casefold() != name.casefold():
             raise refusal.because(f"it says {said}, and its signature {name}")
-    return signer
+    signed_in_at = _signed_in_at(claims, refusal)
+    if max_age is not None and (signed_in_at is None or at - signed_in_at > max_age):
+        raise unproved_sign_in(decision.confirmation_id, max_age)
+    return Signer(*named, _groups(claims, refusal), signed_in_at)
+
+
+def unproved_sign_in(confirmation_id: str, max_age: timedelta) -> SignInTooOld:
+    """Return the refusal of a decision that proves no sign-in as fresh as required."""
+    return SignInTooOld(
+        confirmation_id,
+        f"its approver has to have signed in within {max_age} before the decision, and no "
+        "signature proves that: sign in again, and decide then",
+        max_age_s=max_age.total_seconds(),
+    )
+
+
+def _signed_in_at(claims: JsonObject, refusal: "_Refusal") -> datetime | None:
+    said, signed_at = claims.get("auth_time"), claims["iat"]
+    if said is None:
+        return None
+    if not (_is_number(said) and _is_number(signed_at) and 0 <= said <= signed_at):
+        raise refusal.because("the sign-in of its signature (auth_time) is no time before it")
+    return datetime.fromtimestamp(said, UTC)
+
+
+def _groups(claims: JsonObject, refusal: "_Refusal") -> tuple[str, ...]:
+    listed = claims.get("groups", [])
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        raise refusal.because("the groups of its signature are no list of names")
+    return tuple(str(one) for one in listed)
 
 
 def named_signer(signature: str) -> Signer:
@@ -328,18 +390,7 @@ class _Refusal(NamedTuple):
         return SignatureRefused(self.confirmation_id, reason)
 
 
-def verified_record(signature: str, keys: PublicKeys, mission_id: str) -> JsonObject:
-    """Return the claims in the signature of a mission's record, which one of the keys made.
-
-    Raises:
-        SignatureRefused: no key made it, or it is for something else.
-    """
-    return _verified(signature, keys, _Refusal(mission_id), kind=RECORD_TYPE)
-
-
-def _verified(
-    signature: str, keys: PublicKeys, refusal: _Refusal, *, kind: str = TYPE
-) -> JsonObject:
+def _verified(signature: str, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
     """Return the claims of a signature that one of the keys made."""
     if not signature:
         raise refusal.because(
@@ -348,7 +399,7 @@ def _verified(
         )
     if len(signature) > _LONGEST:
         raise refusal.because("its signature is too long")
-    header = _header(signature, refusal, kind)
+    header = _header(signature, refusal)
     key = _key_for(header, keys, refusal)
     try:
         token = jws.deserialize_compact(signature, _import(key), registry=_REGISTRY)
@@ -363,15 +414,15 @@ def _verified(
     return claims
 
 
-def _header(signature: str, refusal: _Refusal, kind: str) -> JsonObject:
+def _header(signature: str, refusal: _Refusal) -> JsonObject:
     try:
         header: JsonObject = jws.extract_compact(signature.encode()).headers()
     except (JoseError, ValueError, TypeError, AttributeError) as error:
         raise refusal.because("its signature is no compact JWS") from error
     if header.get("alg") not in ALGORITHMS:
         raise refusal.because(f"it is not signed with one of {', '.join(ALGORITHMS)}")
-    if header.get("typ") != kind:
-        raise refusal.because(f"its signature is not of the type (typ) {kind}")
+    if header.get("typ") != TYPE:
+        raise refusal.because(f"its signature is not of the type (typ) {TYPE}")
     if {"crit", "b64"} & header.keys():
         raise refusal.because("its signature has critical headers that nobody knows here")
     return header

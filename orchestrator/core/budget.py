@@ -17,7 +17,8 @@ Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 cod
 class Money(Record):
     """An amount in one currency: `Money(amount="181.40", currency="EUR")`."""
 
-    amount: Decimal = Field(ge=0, allow_inf_nan=False)
+    # Written out for people, 1e999999999 would be a text of 1 GB.
+    amount: Decimal = Field(ge=0, allow_inf_nan=False, max_digits=60)
     currency: Currency
 
     def __str__(self) -> str:

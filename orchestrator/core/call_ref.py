@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from orchestrator.core.record import Record
+from orchestrator.core.record import JsonObject, Record
 
 
 class CallRef(Record):
@@ -42,3 +42,12 @@ def key_of_call(call_id: str, origin: str) -> str:
 def step_label(step: int, part: int = 0) -> str:
     """Return the label of a step, with a letter for each of its parallel calls: 3, 3b, 3c."""
     return f"{step}{ascii_lowercase[part] if part else ''}"
+
+
+class StatedCancel(Record):
+    """The call that cancels another, as a written workflow states it."""
+
+    tool: str
+    arguments: JsonObject = Field(
+        default_factory=dict, description="expressions over that call and its answer, or constants"
+    )

@@ -5,6 +5,7 @@ OrchestratorError
   DocumentUnreadable, DocumentInvalid, ToolNotFound, CatalogNotFound
   PlanError           a plan or a planner's decision is at fault
   ArgumentsInvalid, EgressRefused, TokenRefused, TransportFailed, SecretMissing, PiiMissing
+  NoticeUndelivered   a channel did not take an announcement
   ConfirmationError   a decision or a grant is at fault
   QuestionError       an answer to a question, a pause or a parked obligation is at fault
   SessionError        a session is not used as it can be
@@ -86,8 +87,6 @@ class UsageError(OrchestratorError):
 
 
 class MissionIdTaken(UsageError, Worded):
-    """The id belongs to a mission that was started with another request."""
-
     template = (
         "a mission {mission_id!r} exists, with another goal, other inputs, another budget or "
         "another requester; choose another id"
@@ -96,8 +95,6 @@ class MissionIdTaken(UsageError, Worded):
 
 
 class MissionNotFound(UsageError, Worded):
-    """The server knows no mission with that id."""
-
     template = "no mission {mission_id!r}; see: orchestrator mission list"
     mission_id: str
 
@@ -107,16 +104,12 @@ class PolicyWidened(UsageError):
 
 
 class ModelUnusable(UsageError, Worded):
-    """The model cannot be called where the leg runs; the leg keeps waiting."""
-
     template = "the model {model} cannot be used here: {reason}"
     model: str
     reason: str
 
 
 class DocumentUnreadable(Worded):
-    """A file is missing, or is neither JSON nor YAML."""
-
     template = "{path} cannot be read: {reason}"
     path: str
     reason: str
@@ -170,14 +163,6 @@ class OutsideWall(DecisionInvalid):
     """A planner called a tool that its agent's profile does not allow."""
 
 
-class MissionRefused(PlanError, Worded):
-    """A mission could not be planned; nothing was done."""
-
-    template = "{mission_id}: {reason}"
-    mission_id: str
-    reason: str
-
-
 class PlanRefused(PlanError, Worded):
     """A goal cannot be planned, where only its plan was requested."""
 
@@ -185,8 +170,6 @@ class PlanRefused(PlanError, Worded):
 
 
 class ModelRefused(PlanError, Worded):
-    """The model's provider does not serve the request: credentials, quota, size or content."""
-
     template = "the model {model} cannot plan this step: {reason}"
     model: str
     reason: str
@@ -205,8 +188,6 @@ class ArgumentsInvalid(Worded):
 
 
 class EgressRefused(Worded):
-    """Calls to the host are not allowed; nothing was sent there."""
-
     template = "{tool}: {host} {reason}"
     tool: str
     host: str
@@ -214,8 +195,6 @@ class EgressRefused(Worded):
 
 
 class TokenRefused(Worded):
-    """A token endpoint gave no token; the tool that needed it was not called."""
-
     template = (
         "{tool}: its token endpoint refused the client of {secret!r}: {reason}; check the "
         "secrets {secret}__client_id and {secret}__client_secret"
@@ -226,8 +205,6 @@ class TokenRefused(Worded):
 
 
 class TransportFailed(Worded):
-    """No answer arrived; `may_have_arrived` is True if the provider may have acted anyway."""
-
     template = "{tool}: {reason}"
     tool: str
     reason: str
@@ -236,8 +213,6 @@ class TransportFailed(Worded):
 
 
 class ConfirmationError(Worded):
-    """A decision or a grant is at fault; docs/confirmation.md lists the codes."""
-
     template = "{confirmation_id}: {reason}"
     confirmation_id: str
     reason: str
@@ -251,6 +226,12 @@ class CardUnknown(ConfirmationError):
 
 class SignatureRefused(ConfirmationError):
     """The decision is unsigned, signed by an untrusted key, or signed for something else."""
+
+
+class SignInTooOld(SignatureRefused):
+    """The policy requires a fresh sign-in of the approver, which the signature does not prove."""
+
+    max_age_s: float = 0.0
 
 
 class GrantMissing(ConfirmationError):
@@ -289,11 +270,21 @@ class SessionError(Worded):
 
 
 class SecretMissing(Worded):
-    """A credential that a document declares is not configured."""
-
     template = "no secret {name!r}; set {looked_at}"
     name: str
     looked_at: str
+
+
+class NoticeUndelivered(Worded):
+    template = "the channel {channel} did not take it: {reason}"
+    channel: str
+    reason: str
+    _: KW_ONLY
+    final: bool = False
+    """True if another attempt would end the same way."""
+    gone: bool = False
+    """True if the receiver wants no further notice."""
+    retry_after_s: float | None = None
 
 
 class PiiMissing(Worded):
@@ -318,8 +309,6 @@ class PiiGone(PiiMissing):
 
 
 class EventsUnreadable(Worded):
-    """This release's code cannot replay a history, so its events cannot be read."""
-
     template = (
         "the events of {workflow_id} cannot be read by this release ({reason}); read them with the "
         "release that its workers run, and go on after the same cursor"
@@ -335,8 +324,6 @@ class ServiceUnavailable(OrchestratorError):
 
 
 class ModelUnavailable(ServiceUnavailable, Worded):
-    """A model does not answer now; another attempt may reach it."""
-
     template = "the model {model} does not answer: {reason}"
     model: str
     reason: str
@@ -345,8 +332,6 @@ class ModelUnavailable(ServiceUnavailable, Worded):
 
 
 class ServerUnreachable(ServiceUnavailable, Worded):
-    """No Temporal server answers at the address."""
-
     template = (
         "no Temporal server answers at {address}; start one with: orchestrator dev, "
         "or set TEMPORAL_ADDRESS"
@@ -355,8 +340,6 @@ class ServerUnreachable(ServiceUnavailable, Worded):
 
 
 class NamespaceUnprepared(ServiceUnavailable, Worded):
-    """The server does not know the search attributes that missions start with."""
-
     template = (
         "the namespace {namespace!r} has no search attributes of missions, perhaps because its "
         "database is new; a worker adds them when it starts, and within a minute while it runs: "
@@ -368,7 +351,7 @@ class NamespaceUnprepared(ServiceUnavailable, Worded):
 class NoWorker(ServiceUnavailable, Worded):
     """No worker polls the task queue that has waiting tasks.
 
-    Codes: NothingSent, for a decision; MissionQueued, for a mission that was started.
+    Its code is NothingSent for a decision.
     """
 
     task_queue: str
@@ -440,8 +423,6 @@ class NoAnswer(NoWorker):
 
 
 class ThoughtCutOff(ServiceUnavailable, Worded):
-    """A step was started several times in a workflow task, and its worker died each time."""
-
     template = (
         "step {step} of the leg {leg_id} was begun {times} times in a workflow task of "
         "{mission_id}, and its worker died each time"
@@ -453,15 +434,11 @@ class ThoughtCutOff(ServiceUnavailable, Worded):
 
 
 class EmbedderUnavailable(ServiceUnavailable, Worded):
-    """The embedder has no vectors for the router now; `reason` quotes nothing of a request."""
-
     template = "the embedder gives no vectors: {reason}"
     reason: str
 
 
 class ApprovalKeysUnavailable(ServiceUnavailable, Worded):
-    """The keys that verify decisions are unavailable; nothing is approved meanwhile."""
-
     template = "the approval keys of {source} are not available: {reason}"
     source: str
     reason: str
@@ -500,8 +477,6 @@ class PayloadUnread(ServiceUnavailable):
 
 
 class PayloadLocked(PayloadUnread, Worded):
-    """No key here decrypts a payload."""
-
     UNKNOWN_HERE: ClassVar[str] = "a payload is encrypted with the key"
     template = (
         f"{UNKNOWN_HERE} {{key_id!r}}, and {{reason}}; give this process that key in "
@@ -512,8 +487,6 @@ class PayloadLocked(PayloadUnread, Worded):
 
 
 class PayloadLost(PayloadUnread, Worded):
-    """The store cannot save or load a large payload now, or does not hold it."""
-
     template = (
         "a large payload is not available in {place}: {reason}; give this process the "
         "ORCHESTRATOR_PAYLOAD_STORE that all others have"
@@ -523,8 +496,6 @@ class PayloadLost(PayloadUnread, Worded):
 
 
 class PayloadKeysInvalid(UsageError, Worded):
-    """The setting with the payload keys is malformed; no key is ever quoted."""
-
     template = (
         "{name}: {reason}; write ID:KEY, one for each key, the one that encrypts first "
         "(make one with: orchestrator keys new payload FILE --id ID)"
@@ -541,8 +512,6 @@ class StateMissing(ServiceUnavailable):
 
 
 class CatalogNotFound(StateMissing, Worded):
-    """No catalog with that digest is stored where this worker looks."""
-
     retryable = True
     template = (
         "no catalog {digest:.12} is stored where this worker looks; give all workers of a task "
@@ -553,8 +522,6 @@ class CatalogNotFound(StateMissing, Worded):
 
 
 class CatalogDamaged(CatalogNotFound):
-    """A stored catalog was truncated or changed."""
-
     template = (
         "the catalog {digest:.12} in {path} is damaged: {reason}; restore it, or start a worker "
         "on the documents that it was made from, which writes it again"
@@ -564,8 +531,6 @@ class CatalogDamaged(CatalogNotFound):
 
 
 class ObservationMissing(StateMissing, Worded):
-    """An observation is missing in this worker's store; the leg waits for a worker that has it."""
-
     template = (
         "what mission {mission_id} has seen is not in {place}; give this worker the store of the "
         "worker that kept it (ORCHESTRATOR_STORE, or ORCHESTRATOR_STATE_DIR), or stop it and start "
@@ -576,8 +541,6 @@ class ObservationMissing(StateMissing, Worded):
 
 
 class ObservationsUnkept(StateMissing, Worded):
-    """An observation of a leg cannot be stored now; the leg waits until it can."""
-
     template = "what mission {mission_id} has seen cannot be kept in {place}: {reason}"
     mission_id: str
     place: str
@@ -597,8 +560,6 @@ class VaultLocked(UsageError, StateMissing, Worded):
 
 
 class SlotsTaken(StateMissing, Worded):
-    """The calls in progress at this worker use up the share of a provider or a mission."""
-
     template = (
         "{count} calls of {provider} or of mission {mission_id} are under way at this worker, all "
         "that may be at once; this one is sent after one of them"
@@ -609,16 +570,12 @@ class SlotsTaken(StateMissing, Worded):
 
 
 class StoreUnavailable(StateMissing, Worded):
-    """The store does not answer, or does not accept writes; `reason` holds no password."""
-
     template = "the store {place} cannot be used now: {reason}"
     place: str
     reason: str
 
 
 class StoreRefused(UsageError, StateMissing, Worded):
-    """ORCHESTRATOR_STORE names no store, or a store that refuses access."""
-
     template = (
         "ORCHESTRATOR_STORE: {place}: {reason}; it should be "
         "postgresql://USER:PASSWORD@HOST/DATABASE"
@@ -628,8 +585,6 @@ class StoreRefused(UsageError, StateMissing, Worded):
 
 
 class StoreNewer(UsageError, StateMissing, Worded):
-    """A newer release has changed the tables of the store so that this release cannot use them."""
-
     template = (
         "the store {place} is of a newer release (schema {found}, this one knows {known}); install "
         "that release here, or restore the store as it was before"

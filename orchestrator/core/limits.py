@@ -201,18 +201,14 @@ def out_of_time(limit: timedelta | None, passed: timedelta, *, of: str) -> Limit
 
 def _amount(figure: str, value: Decimal) -> str:
     if figure == WALL_CLOCK:
-        return _duration(value)
+        seconds = value
+        left, parts = int(seconds), []
+        for size, unit in _UNITS:
+            number, left = divmod(left, size)
+            if number:
+                parts.append(f"{number} {unit}")
+        return " ".join(parts[:2]) or f"{seconds.normalize():f} s"
     return f"{value:,.4f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
-
-
-def _duration(seconds: Decimal) -> str:
-    """Return a duration in its two largest units: `1 h 5 min`, `40 s`."""
-    left, parts = int(seconds), []
-    for size, unit in _UNITS:
-        number, left = divmod(left, size)
-        if number:
-            parts.append(f"{number} {unit}")
-    return " ".join(parts[:2]) or f"{seconds.normalize():f} s"
 
 
 _CENT: Final = Decimal("0.01")
@@ -286,7 +282,6 @@ class LimitShares:
 
 
 def _smallest(name: str) -> Decimal:
-    """Return the smallest share of a figure: one request, or one step."""
     return _CENT if name == "cost_usd" else Decimal(1)
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import Record
 
-MadeBy = Literal["", "model", "rules", "one leg"]
+MadeBy = Literal["", "model", "rules", "one leg", "workflow"]
 
 
 class PlanOrigin(Record):
@@ -36,6 +36,7 @@ class PlanOrigin(Record):
             "model": f"planned by the model {self.model}",
             "rules": "planned by the rules",
             "one leg": "not split: one agent has the whole goal",
+            "workflow": "written beforehand as an Arazzo workflow",
         }[self.planner]
         times = len(self.corrected)
         if self.planner == "model" and times:

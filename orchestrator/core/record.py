@@ -1,7 +1,7 @@
 """The base of all messages and values: frozen, typed, read from and written to JSON."""
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import (
     BaseModel,
@@ -11,6 +11,11 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     model_serializer,
 )
+
+if TYPE_CHECKING:  # schemas are asked for rarely
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 
 class Record(BaseModel):
@@ -25,6 +30,15 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, ser_json_timedelta="float", defer_build=True)
 
 
+def shared_fields(source: Record, kind: type[Record]) -> dict[str, Any]:
+    """Return the values of the fields that a record has in common with a kind of records."""
+    return {
+        name: getattr(source, name)
+        for name in type(source).model_fields
+        if name in kind.model_fields
+    }
+
+
 class OneOfSeveral(Record):
     """A value that is read by its `kind`, which is written even where defaults are omitted."""
 
@@ -33,6 +47,23 @@ class OneOfSeveral(Record):
     @model_serializer(mode="wrap")
     def _with_kind(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {"kind": self.kind, **write(self)}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: "CoreSchema", handler: "GetJsonSchemaHandler"
+    ) -> "JsonSchemaValue":
+        """Describe the fields, which the schema of the serializer would hide."""
+        fields: Any = {name: one for name, one in core_schema.items() if name != "serialization"}
+        schema = handler(fields)
+        return schema if handler.mode == "validation" else _requiring_kind(schema, handler)
+
+
+def _requiring_kind(
+    schema: "JsonSchemaValue", handler: "GetJsonSchemaHandler"
+) -> "JsonSchemaValue":
+    described = handler.resolve_ref_schema(schema)
+    described["required"] = sorted({*described.get("required", ()), "kind"})
+    return schema
 
 
 JsonObject = dict[str, JsonValue]

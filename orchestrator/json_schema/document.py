@@ -79,7 +79,6 @@ class SchemaNames:
         return [path for within in self._found.dynamic.values() for path in within.get(name, ())]
 
     def _base_of(self, path: _Path) -> str:
-        """Return the URI of the nearest enclosing schema that has one."""
         bases = self._found.bases
         around = (path[:length] for length in range(len(path), -1, -1))
         return next((bases[outer] for outer in around if outer in bases), "")
@@ -102,7 +101,6 @@ class SchemaNames:
         return found
 
     def _note(self, found: _Found, schema: JsonObject, path: _Path, base: str) -> str:
-        """Record the names of a schema and return the base URI inside it."""
         if isinstance(declared := schema.get("$id"), str):
             base = _joined(base, declared)
             found.resources.setdefault(base, path)

@@ -1,7 +1,7 @@
 """Expansion of document schemas: references are inlined or point to `$defs`."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
@@ -92,35 +92,31 @@ class SchemaGraph:
         if (known := self._vertices.get(schema.path)) is not None:
             return known
         try:
-            return self._traverse(schema)
+            first = self._visit(schema)
+            waiting = [(first, iter(first.targets))]
+            while waiting:
+                vertex, targets = waiting[-1]
+                for target in targets:
+                    other = self._vertices.get(target.path)
+                    if other is None:
+                        other = self._visit(target)
+                        waiting.append((other, iter(other.targets)))
+                        break
+                    if other.is_open:
+                        vertex.lowest = min(vertex.lowest, other.number)
+                        vertex.is_recursive |= other is vertex
+                else:
+                    waiting.pop()
+                    if waiting:
+                        waiting[-1][0].lowest = min(waiting[-1][0].lowest, vertex.lowest)
+                    if vertex.lowest == vertex.number:
+                        self._close_component(vertex)
+            return first
         except DocumentInvalid:
             for vertex in self._open:
                 del self._vertices[vertex.path]
             self._open.clear()
             raise
-
-    def _traverse(self, schema: DocumentNode) -> _Vertex:
-        """Find strongly connected components (Tarjan), without recursion: chains may be long."""
-        first = self._visit(schema)
-        waiting = [(first, iter(first.targets))]
-        while waiting:
-            vertex, targets = waiting[-1]
-            for target in targets:
-                other = self._vertices.get(target.path)
-                if other is None:
-                    other = self._visit(target)
-                    waiting.append((other, iter(other.targets)))
-                    break
-                if other.is_open:
-                    vertex.lowest = min(vertex.lowest, other.number)
-                    vertex.is_recursive |= other is vertex
-            else:
-                waiting.pop()
-                if waiting:
-                    waiting[-1][0].lowest = min(waiting[-1][0].lowest, vertex.lowest)
-                if vertex.lowest == vertex.number:
-                    self._close_component(vertex)
-        return first
 
     def _visit(self, schema: DocumentNode) -> _Vertex:
         targets: list[DocumentNode] = []
@@ -346,7 +342,16 @@ class SchemaExpansion:
         if reference_of(schema.value) is not None:
             schema.resolved()
         if targets := _referred_schemas(schema, way.entered or ()):
-            return self._expand_references(schema, targets, way)
+            expansions: list[JsonValue] = [self._expand_target(target, way) for target in targets]
+            siblings: JsonObject = {
+                keyword: self._expand_keyword(keyword, child, way)
+                for keyword, child in schema.raw_items()
+                if keyword != "$ref" and self._is_kept_next_to_reference(keyword)
+            }
+            (first, *more) = expansions
+            if isinstance(first, dict) and not more and siblings.keys() <= ANNOTATIONS:
+                return {**first, **siblings} if siblings else first
+            return {"allOf": expansions, **siblings}
         way = way._replace(hidden=way.hidden | self._hidden_names(schema))
         expanded: JsonObject = {}
         for keyword, child in schema.raw_items():
@@ -356,20 +361,6 @@ class SchemaExpansion:
         _restrict_alternatives(expanded, schema)
         is_nullable = schema.mapping().get("nullable") is True
         return as_json_schema(expanded, is_3_0=self._is_3_0, is_nullable=is_nullable)
-
-    def _expand_references(
-        self, schema: DocumentNode, targets: Sequence[DocumentNode], way: _Way
-    ) -> JsonObject:
-        expansions: list[JsonValue] = [self._expand_target(target, way) for target in targets]
-        siblings: JsonObject = {
-            keyword: self._expand_keyword(keyword, child, way)
-            for keyword, child in schema.raw_items()
-            if keyword != "$ref" and self._is_kept_next_to_reference(keyword)
-        }
-        (first, *more) = expansions
-        if isinstance(first, dict) and not more and siblings.keys() <= ANNOTATIONS:
-            return {**first, **siblings} if siblings else first
-        return {"allOf": expansions, **siblings}
 
     def _expand_target(self, target: DocumentNode, way: _Way) -> JsonObject:
         if not self.graph.must_define(target, way.limit):

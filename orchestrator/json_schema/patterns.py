@@ -112,17 +112,9 @@ class _Piece:
     settled: frozenset[int] = frozenset()
 
 
-def translate(pattern: str, *, is_unicode: bool) -> Translated:
-    """Translate a pattern for Rust's engines.
-
-    Args:
-        pattern: well-formed.
-        is_unicode: True to read it with the flag u; else as browsers read patterns without it.
-    """
-    return _Translation(pattern, is_unicode).run()
-
-
 class _Translation:
+    """A pattern on its way to Rust's engines: read with the flag u, or as browsers without it."""
+
     def __init__(self, pattern: str, is_unicode: bool) -> None:
         self._pattern, self._is_unicode = pattern, is_unicode
         self._at = 0
@@ -155,7 +147,22 @@ class _Translation:
         """Read the next part; None if it only structures its neighbours."""
         sign = self._pattern[self._at]
         if sign == "(":
-            self._open_group()
+            found = _GROUP.match(self._pattern, self._at)
+            if found is None or (found[0] == "(" and self._pattern[found.end() :].startswith("?")):
+                raise Untranslatable("a group with modifiers")
+            self._at = found.end()
+            frame = _Frame(prefix=f"(?{found[1]}" if found[1] else "(")
+            if found[1] is None:
+                self._groups += 1
+                frame.number = self._groups
+                if found[2] is not None and self._names.setdefault(found[2], self._groups) != (
+                    self._groups
+                ):
+                    raise Untranslatable("two groups with one name")
+            self._is_regular &= found[1] in (None, ":")
+            self._open.append(frame)
+            self._depth = max(self._depth, sum(looking.looks for looking in self._open))
+            self._written.append(frame.prefix)
             return None
         if sign == ")":
             return self._close_group()
@@ -172,24 +179,6 @@ class _Translation:
         if sign == ".":
             return _Piece(_ANY_BUT_LINE_ENDS)
         return self._escaped() if sign == "\\" else _Piece(_literal(ord(sign)))
-
-    def _open_group(self) -> None:
-        found = _GROUP.match(self._pattern, self._at)
-        if found is None or (found[0] == "(" and self._pattern[found.end() :].startswith("?")):
-            raise Untranslatable("a group with modifiers")
-        self._at = found.end()
-        frame = _Frame(prefix=f"(?{found[1]}" if found[1] else "(")
-        if found[1] is None:
-            self._groups += 1
-            frame.number = self._groups
-            if found[2] is not None and self._names.setdefault(found[2], self._groups) != (
-                self._groups
-            ):
-                raise Untranslatable("two groups with one name")
-        self._is_regular &= found[1] in (None, ":")
-        self._open.append(frame)
-        self._depth = max(self._depth, sum(looking.looks for looking in self._open))
-        self._written.append(frame.prefix)
 
     def _close_group(self) -> _Piece:
         self._at += 1
@@ -214,7 +203,6 @@ class _Translation:
         )
 
     def _add(self, piece: _Piece) -> None:
-        """Write a part with its quantifier and count it."""
         frame = self._open[-1]
         least, most, text = self._quantifier()
         self._nested |= most is None and piece.is_loop
@@ -232,7 +220,6 @@ class _Translation:
         self._written += (piece.text, text, *([_APART] if text else []))
 
     def _quantifier(self) -> tuple[int, int | None, str]:
-        """Read the quantifier at this place: least, most, and its text."""
         found = _QUANTIFIER.match(self._pattern, self._at)
         if found is None:
             return 1, 1, ""
@@ -246,7 +233,6 @@ class _Translation:
         return least, most, f"{{{least},{'' if most is None else most}}}{found[5]}"
 
     def _escaped(self) -> _Piece:
-        """Read an escape outside of a class."""
         sign = self._pattern[self._at]
         if sign in "bB":
             self._at += 1
@@ -276,9 +262,8 @@ class _Translation:
         return _Piece(rf"(?:\{number})", fixed=0)
 
     def _character(self) -> int:
-        """Return the code point of an escape."""
         sign = self._pattern[self._at]
-        if (found := _HEX.match(self._pattern, self._at)) and not (found[5] and self._is_legacy):
+        if (found := _HEX.match(self._pattern, self._at)) and (self._is_unicode or not found[5]):
             self._at = found.end()
             if found[2]:
                 high, low = int(found[2], 16), int(found[3], 16)
@@ -296,10 +281,6 @@ class _Translation:
             return ord(letter) % 32
         return _CONTROLS.get(sign, ord(sign))
 
-    @property
-    def _is_legacy(self) -> bool:
-        return not self._is_unicode
-
     def _taken(self, expected: re.Pattern[str]) -> str:
         found = expected.match(self._pattern, self._at)
         assert found is not None
@@ -307,7 +288,6 @@ class _Translation:
         return found[0]
 
     def _class(self) -> str:
-        """Translate a class, from its opening bracket."""
         self._at += 1
         is_negated = self._pattern.startswith("^", self._at)
         self._at += is_negated
@@ -479,7 +459,7 @@ def _read(pattern: str) -> _Pattern:
     if len(pattern) > _LONGEST:
         raise PatternUndecided(pattern, f"it has more than {_LONGEST:,} characters")
     try:
-        translated = translate(pattern, is_unicode=_is_unicode(pattern))
+        translated = _Translation(pattern, _is_unicode(pattern)).run()
     except Untranslatable as error:
         raise PatternUndecided(pattern, f"it has {error}") from None
     counted = _COUNTED.fullmatch(translated.text)

@@ -145,7 +145,6 @@ def _merged(schema: JsonObject, member: JsonObject) -> JsonObject:
 
 
 def _only_alternative(schema: JsonObject) -> JsonObject | None:
-    """Return the single alternative apart from null, or None."""
     for keyword in ("anyOf", "oneOf"):
         if isinstance(branches := schema.get(keyword), list):
             real = [b for b in branches if isinstance(b, dict) and b.get("type") != "null"]

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from jsonschema.exceptions import UnknownType, ValidationError
-from pydantic import JsonValue
 from rapidfuzz import fuzz, process
 from referencing.exceptions import Unresolvable
 
@@ -92,20 +91,15 @@ def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[s
         except SCHEMA_FAULTS:
             continue  # the preparation of the call reports a schema that cannot be evaluated
         yield from (_named(name, text) for text in texts)
-        yield from _outside_bounds(name, schema, values[name])
-
-
-def _outside_bounds(name: str, schema: JsonObject, value: JsonValue) -> Iterator[str]:
-    """Yield the problems of a day outside the earliest and the latest allowed one."""
-    first, last = schema.get(FIRST_DAY), schema.get(LAST_DAY)
-    if isinstance(value, str) and isinstance(first, str) and value < first:
-        yield f"{name} cannot be before {first}, on which it starts"
-    if isinstance(value, str) and isinstance(last, str) and value > last:
-        yield f"{name} cannot be after {last}, on which it ends"
+        value = values[name]
+        first, last = schema.get(FIRST_DAY), schema.get(LAST_DAY)
+        if isinstance(value, str) and isinstance(first, str) and value < first:
+            yield f"{name} cannot be before {first}, on which it starts"
+        if isinstance(value, str) and isinstance(last, str) and value > last:
+            yield f"{name} cannot be after {last}, on which it ends"
 
 
 def _named(name: str, text: str) -> str:
-    """Put the field's name into `the value must be ...`."""
     return text.replace("the value", name, 1) if text.startswith("the value") else f"{name}: {text}"
 
 
@@ -131,7 +125,16 @@ def _describe(error: ValidationError, answered: bool) -> Iterator[str]:
     if error.validator == "required":
         yield from (f"{name} is missing" for name in _missing(error))
     elif error.validator in ("additionalProperties", "unevaluatedProperties"):
-        yield from _extra(error, answered)
+        schema = error.schema if isinstance(error.schema, dict) else {}
+        if not isinstance(error.instance, dict) or error.validator_value is not False:
+            yield f"{_subject(error)} has a property that does not fit"
+            return
+        for name in extra_names(error.instance, schema):
+            path = _path([*error.absolute_path, name])
+            if answered:
+                yield f"{path} is not declared"
+            else:
+                yield unknown_name(path, schema.get("properties", {}))
     elif error.validator in ("anyOf", "oneOf") and _is_too_deep(error):
         yield f"{_subject(error)} fits none of its alternatives"
     elif error.validator in ("anyOf", "oneOf"):
@@ -153,7 +156,6 @@ def _subject(error: ValidationError) -> str:
 
 
 def _path(steps: Iterable[str | int]) -> str:
-    """Format a path as `guests[0].name`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return text.removeprefix(".")
 
@@ -164,21 +166,7 @@ def _missing(error: ValidationError) -> list[str]:
     return [_path([*error.absolute_path, str(name)]) for name in wanted if name not in given]
 
 
-def _extra(error: ValidationError, answered: bool) -> Iterator[str]:
-    schema = error.schema if isinstance(error.schema, dict) else {}
-    if not isinstance(error.instance, dict) or error.validator_value is not False:
-        yield f"{_subject(error)} has a property that does not fit"
-        return
-    for name in extra_names(error.instance, schema):
-        path = _path([*error.absolute_path, name])
-        if answered:
-            yield f"{path} is not declared"
-        else:
-            yield unknown_name(path, schema.get("properties", {}))
-
-
 def _branches(error: ValidationError) -> dict[object, list[ValidationError]]:
-    """Return the violations of each alternative."""
     branches: dict[object, list[ValidationError]] = {}
     for nested in error.context or ():
         branches.setdefault(nested.schema_path[0], []).append(nested)
@@ -208,7 +196,6 @@ def _selected_alternative(error: ValidationError, answered: bool) -> tuple[str, 
 
 
 def _alternatives(error: ValidationError, answered: bool) -> str:
-    """Describe the alternatives, each by its violations."""
     branches = _branches(error)
     if not branches:
         return f"{_subject(error)} fits more than one alternative where exactly one must fit"
@@ -230,7 +217,6 @@ def _only_missing(errors: list[ValidationError]) -> str:
 
 
 def _rule(error: ValidationError) -> str:
-    """Return the requirement of the keyword that a value violates."""
     keyword, wanted = str(error.validator), error.validator_value
     if keyword == "type":
         names = wanted if isinstance(wanted, list) else [wanted]

@@ -16,7 +16,10 @@ _TOKEN = re.compile(
 )
 # A part ends before an upper case letter that follows a lower case one or a digit, or that starts
 # the last word of a run of capitals (HTTPServer is HTTP, Server), and between letters and digits.
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# The s of a plural belongs to its capitals: getURLsFor is get, URLs, For.
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))")
+_SPELLED_PLURAL = re.compile(r"[b-df-hj-np-tv-xz]{2,}(?<!s)s")
+"""Plurals of abbreviations without a vowel, which the stemmer leaves as they are: vpcs, vms."""
 _LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CLITIC = re.compile(r"['\u2019](?:s|re|ve|ll|d|m|t)$")
 _NAME: Final = 48
@@ -55,7 +58,7 @@ _stemmer = Stemmer("english", 0)  # words are cached below, in a third of the ti
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
     """Return the Snowball (English) stem of one lower case word."""
-    return str(_stemmer.stemWord(word))
+    return str(_stemmer.stemWord(word[:-1] if _SPELLED_PLURAL.fullmatch(word) else word))
 
 
 _VERB_STEMS: Final = {stem(verb): action for verb, action in _VERBS.items()}

@@ -4,12 +4,14 @@ The same two states give the same events. A state of None precedes all work; the
 reports what is there in the first state of its rollback.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
-from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord
-from orchestrator.core.record import Record
+from pydantic import Field
+
+from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord, expiry_of
+from orchestrator.core.record import Record, shared_fields
 from orchestrator.messages.events import (
     CallEvent,
     CardEvent,
@@ -40,7 +42,8 @@ from orchestrator.messages.leg import (
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.rollback import RollbackReport
 from orchestrator.messages.step import StepRecord
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 
 ASKED: Final = "ask the user"
 """The `did` of a step that asked a person."""
@@ -64,17 +67,41 @@ class MissionState(Record):
     progress: MissionProgress
 
 
+class SagaWaits(Record):
+    """The waits of a workflow's sagas at one time, and the decisions and answers until then."""
+
+    waits: dict[str, LegWaiting] = Field(default_factory=dict)
+    """By saga and call: `SAGA.CALL`."""
+    decisions: tuple[DecisionRecord, ...] = ()
+    answered: frozenset[str] = frozenset()
+    """Ids of questions."""
+
+    @property
+    def cards(self) -> tuple[ConfirmationCard, ...]:
+        """The open cards."""
+        return tuple(one.card for one in self.waits.values() if one.card is not None)
+
+
 def state_changes(before: MissionState | None, now: MissionState, where: Where) -> Iterator[Event]:
     """Yield the events of a mission and its legs between two states, its end last."""
-    was = MissionProgress() if before is None else before.progress
     own = list(mission_changes(None if before is None else before.result, now.result, where))
     ended = [one for one in own if isinstance(one, MissionEvent) and one.over]
     yield from (one for one in own if one not in ended)
     legs = {**now.progress.legs, **_ended_between(before, now)}
     for leg_id, leg in legs.items():
         of_leg = Where(mission_id=where["mission_id"], leg_id=leg_id, at=where["at"])
-        yield from leg_changes(was.legs.get(leg_id), leg, of_leg)
+        yield from leg_changes(_leg_before(before, leg_id), leg, of_leg)
     yield from ended
+
+
+def _leg_before(before: MissionState | None, leg_id: str) -> LegProgress | None:
+    """Return a leg as it was; as it ended, for one that a repair has reopened since."""
+    if before is None or leg_id in before.progress.legs:
+        return None if before is None else before.progress.legs[leg_id]
+    for leg in before.result.legs:
+        if leg.leg_id == leg_id and leg.status in _ENDED:
+            return _as_ended(LegProgress(agent=leg.agent, goal=leg.goal), leg)
+    return None
 
 
 def _ended_between(before: MissionState | None, now: MissionState) -> dict[str, LegProgress]:
@@ -140,7 +167,9 @@ def leg_changes(before: LegProgress | None, now: LegProgress, where: Where) -> I
     if now.selection is not None and now.selection != was.selection:
         yield SelectionEvent(**where, **now.selection.model_dump())
     steps = _new_steps(was, now)
-    yield from _closed(was.waiting, now.waiting, now.decisions[len(was.decisions) :], steps, where)
+    answers = [one.outcome for one in steps if one.did == ASKED]
+    decided = now.decisions[len(was.decisions) :]
+    yield from _closed(was.waiting, now.waiting, decided, answers, where)
     if now.status != was.status and not over:
         yield _leg(now, where)
     moved = list(_obligations(was.ledger, now.ledger, where))
@@ -163,22 +192,13 @@ def mission_changes(
         yield PlanEvent(**where, legs=legs)
     was, waits = _own_waits(before), _own_waits(now)
     decided = now.plan_decisions[len(before.plan_decisions) if before else 0 :]
-    ends = [
+    answers = [
         *(one.outcome for one in now.plan_answers[len(before.plan_answers) if before else 0 :]),
         *(one.decision for one in now.holds[len(before.holds) if before else 0 :]),
     ]
-    answered = [
-        StepRecord(
-            step=0,
-            tools_forwarded=(),
-            catalog_size=0,
-            band="",
-            did=ASKED,
-            outcome="expired" if end == "expired" else "answered",
-        )
-        for end in ends
-    ]
-    yield from _closed(was, waits, decided, answered, where)
+    ends = ["expired" if one == "expired" else "answered" for one in answers]
+    yield from _closed(was, waits, decided, ends, where)
+    yield from _revoked(before, now, where)
     over = now.finished_at is not None
     is_same = before is not None and (before.status, before.goal_became) == (
         now.status,
@@ -194,6 +214,44 @@ def mission_changes(
             over=over,
         )
     yield from _opened(was, waits, where)
+
+
+def _revoked(before: MissionResult | None, now: MissionResult, where: Where) -> Iterator[Event]:
+    """Yield an event for each rule that was revoked meanwhile."""
+    known = {one.rule.rule_id for one in before.again if one.revoked_at} if before else set()
+    for one in now.again:
+        if one.revoked_at is not None and one.rule.rule_id not in known:
+            yield DecisionEvent(
+                **where,
+                confirmation_id=one.rule.rule_id,
+                digest=one.rule.digest,
+                decision="revoked",
+                approver=one.revoked_by,
+                reason=one.reason,
+            )
+
+
+def saga_changes(before: SagaWaits | None, now: SagaWaits, where: Where) -> Iterator[Event]:
+    """Yield the events of a workflow's sagas between two states."""
+    was, at = before or SagaWaits(), where["at"]
+    new = now.decisions[len(was.decisions) :]
+    for key in sorted(was.waits.keys() | now.waits.keys()):
+        saga_id, _, call = key.partition(".")
+        of_call = Where(mission_id=saga_id, leg_id=call, at=at)
+        earlier, later = was.waits.get(key, LegWaiting()), now.waits.get(key, LegWaiting())
+        card, question = earlier.card, earlier.question
+        decided = [one for one in new if card and one.confirmation_id == card.confirmation_id]
+        if card and card != later.card and not decided and _is_past(card.expires_at, at):
+            decided = [expiry_of(card, at)]
+        answers = ["expired"] if question and _is_past(question.expires_at, at) else []
+        if question and question.question_id in now.answered:
+            answers = ["answered"]
+        yield from _closed(earlier, later, decided, answers, of_call)
+        yield from _opened(earlier, later, of_call)
+
+
+def _is_past(moment: datetime | None, at: datetime) -> bool:
+    return moment is not None and moment <= at
 
 
 def rollback_changes(
@@ -283,10 +341,10 @@ def _closed(
     was: LegWaiting,
     now: LegWaiting,
     decided: Iterable[DecisionRecord],
-    steps: Iterable[StepRecord],
+    answers: Sequence[str],
     where: Where,
 ) -> Iterator[Event]:
-    """Yield decisions, and the end of each wait."""
+    """Yield decisions, and the end of each wait; the first answer is that of the question."""
     verdicts = list(decided)
     for one in verdicts:
         if one.kind != "expired":
@@ -297,8 +355,7 @@ def _closed(
         yield _card(card, kinds[-1] if kinds else "withdrawn", where)
     question = was.question
     if question is not None and question != now.question:
-        ends = [one.outcome for one in steps if one.did == ASKED]
-        yield _question(question, ends[0] if ends else "withdrawn", where)
+        yield _question(question, answers[0] if answers else "withdrawn", where)
     if was.pause is not None and (now.pause is None or now.pause.pause_id != was.pause.pause_id):
         yield _pause(was.pause, "closed", where)
     if was.stalled and not now.stalled:
@@ -340,5 +397,5 @@ def _pause(pause: ModelPause, state: str, where: Where) -> PauseEvent:
 
 def _shared(source: Record, kind: type[Record]) -> dict[str, Any]:
     """Return the fields that `source` and `kind` share, without the fields of all events."""
-    names = type(source).model_fields.keys() & kind.model_fields.keys() - Event.model_fields.keys()
-    return {name: getattr(source, name) for name in names}
+    found = shared_fields(source, kind).items()
+    return {name: value for name, value in found if name not in Event.model_fields}

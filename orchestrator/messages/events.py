@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 from pydantic import Field, TypeAdapter
 
+from orchestrator.confirmation.same_again import SameAgain
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
@@ -17,12 +18,14 @@ from orchestrator.messages.hold import Hold
 
 _RELEASE: Final = "1"
 _FIELDS: Final = 4
+_LONGEST: Final = 4 * 1024 * 1024
+"""Bytes of a cursor: a hundred for each run of the last minutes."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class HistoryPlace(NamedTuple):
-    """The position after `told` events of the task that the history's event `task` started."""
+    """The position after `number` events of the task that the history's event `task` started."""
 
     run_id: str
     task: int
@@ -60,14 +63,23 @@ def read_cursor(text: str) -> Cursor:
     """
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        release, since, begun, *lines = zlib.decompress(packed).decode().split("\n")
+        release, since, begun, *lines = _unpacked(packed).decode().split("\n")
         if release != _RELEASE:
             raise ValueError(release)
         return Cursor(dict(_place(line) for line in lines), _moment(since), _moment(begun))
     except (ValueError, binascii.Error, zlib.error, OverflowError, OSError):
         raise UsageError(
-            f"{text[:60]!r} is no cursor: give the `cursor` of an event, or none to begin anew"
+            f"{text[:60]!r} is no cursor: give the `cursor` of an event, or none"
         ) from None
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Return a decompressed text, which strangers send and which may be a bomb."""
+    reading = zlib.decompressobj()
+    text = reading.decompress(packed, _LONGEST)
+    if not reading.eof:
+        raise ValueError("too long, or cut off")
+    return text
 
 
 def _place(line: str) -> tuple[str, HistoryPlace]:
@@ -161,6 +173,7 @@ class StepEvent(Event):
 
     kind: Literal["step"] = "step"
     step: str = Field(description="its number; parallel calls of one step are 3, 3b, 3c")
+    step_id: str = Field(default="", description="of a written workflow's step")
     did: str
     outcome: str
     error: str | None = None
@@ -198,10 +211,16 @@ class DecisionEvent(Event):
     kind: Literal["decision"] = "decision"
     confirmation_id: str
     digest: str
-    decision: str = Field(description="approved, amended, rejected, responded")
+    decision: str = Field(
+        description="approved, amended, rejected, responded; or revoked: a rule for later calls"
+    )
     approver: str
     reason: str = ""
     then: str = Field(default="", description="what follows a rejection")
+    again: SameAgain | None = Field(
+        default=None, description="the rule for later calls that the approval made"
+    )
+    rule: str = Field(default="", description="the rule that approved it; empty: a person did")
 
 
 class QuestionEvent(Event):

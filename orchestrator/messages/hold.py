@@ -9,8 +9,9 @@ from pydantic import Field, JsonValue, ValidationError
 from orchestrator.core.budget import Money
 from orchestrator.core.limits import WALL_CLOCK, LimitReached, Limits
 from orchestrator.core.pii import bare_personal, handle_for, is_handle
-from orchestrator.core.record import JsonObject, Record
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.core.record import JsonObject, Record, shared_fields
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 
 HoldDecision = Literal["repair", "roll back", "keep"]
 
@@ -96,13 +97,8 @@ def standing_of(ledger: Ledger) -> tuple[Standing, ...]:
     """Return the effects that a rollback would cancel, in that order."""
     return tuple(
         Standing(
+            **{**shared_fields(one, Standing), "price": one.price or one.approved_price},
             call_id=one.obligation_id,
-            tool=one.tool,
-            title=one.title,
-            state=one.state,
-            price=one.price or one.approved_price,
-            cancel_tool=one.cancel_tool,
-            fee=one.fee,
             until=one.cancellable_until,
         )
         for one in ledger.compensation_order()

@@ -30,7 +30,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.orders import Order, WhenRead
-from orchestrator.saga.outcome import FollowUp, OutcomeKind
+from orchestrator.saga.outcome import FollowUp, InputWanted, OutcomeKind
 
 if TYPE_CHECKING:
     from orchestrator.messages.question_field import QuestionField
@@ -78,6 +78,9 @@ class Question(Record):
     asked_at: datetime | None = None
     """In the time zone in which the dates of the answer are read."""
     hold: Hold | None = Field(default=None, description="set before a rollback: what it is about")
+    server: str = Field(
+        default="", description="name of the MCP server that asks; only a person answers it"
+    )
 
     @property
     def asks(self) -> "tuple[QuestionField, ...]":
@@ -145,7 +148,11 @@ class Acting(Record):
     parts: dict[int, PreparedCall] = Field(default_factory=dict)
     """Prepared calls by part, stored after the read-only calls were made."""
     sent: PreparedCall | None = None
-    """Its call, while a person decides on the overcharge."""
+    """Its call, while a person decides on the overcharge or answers its server."""
+    wanted: InputWanted | None = None
+    """The input that the server of the call asks for."""
+    due: datetime | None = None
+    """The time before which its call is not prepared, as its workflow is written."""
 
 
 class LegAccount(Record):
@@ -161,6 +168,7 @@ class LegAccount(Record):
     )
     conditions: tuple[WhenRead, ...] = ()
     """The planner's readings of conditional orders."""
+    outputs: JsonObject = Field(default_factory=dict, description="of its written workflow")
     error: str | None = None
     steps: tuple[StepRecord, ...] = Field(default=(), description="the newest steps")
     steps_before: int = Field(default=0, description="number of older steps that are left out")
@@ -240,6 +248,8 @@ class LegInput(Record):
     leg: LegPlan
     inputs: JsonObject = Field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
+    outputs_of: dict[str, JsonObject] = Field(default_factory=dict)
+    """Outputs of the workflows that its own depends on, by their ids."""
     budget: Money | None = None
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     read_only: bool = Field(default=False, description="True if the mission may change nothing")
@@ -280,7 +290,7 @@ class LegInput(Record):
             "acting": acting,
             "repeats": Repeats(),
             "asked": (),
-            "told": (),
+            "noted": (),
             "model": model,
             "error": None,
             "limit": None,

@@ -10,15 +10,16 @@ from typing import Final, Literal, Self
 from pydantic import Field, computed_field, field_validator, model_validator
 
 from orchestrator.confirmation.models import DecisionRecord
+from orchestrator.confirmation.same_again import AgainRecord
 from orchestrator.core.budget import Money, Spend, Usage, overspent
 from orchestrator.core.errors import UsageError
 from orchestrator.core.limits import LimitReached, Limits, Used
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.received_files import ReceivedFile, file_handles_in
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject, Record, shared_fields
 from orchestrator.messages.hold import HoldRecord
 from orchestrator.messages.leg import LegInput, LegResult, LegWaiting, Question
-from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy, OnFailure
+from orchestrator.messages.mission_policy import BeginInput, CatalogPin, MissionPolicy, OnFailure
 from orchestrator.messages.plan_changes import Replanned
 from orchestrator.messages.receipts import (
     Cancelled,
@@ -31,21 +32,21 @@ from orchestrator.messages.receipts import (
 )
 from orchestrator.messages.rollback import RollbackReport, RollbackStatus
 from orchestrator.messages.step import StepRecord
-from orchestrator.planning.models import CHAINING, Doubt, MissionPlan, OneCall, OwnPlanner
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.planning.models import (
+    CHAINING,
+    Doubt,
+    MissionPlan,
+    OneCall,
+    OwnPlanner,
+    WorkflowSource,
+)
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import FollowUp
 
 MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"
-
-
-LONGEST_TENANT: Final = 64
-"""Bytes of a fairness key of Temporal."""
 MOST_ORDERS: Final = 100
-LEAST_URGENT: Final = 5
-"""The lowest of Temporal's default priorities."""
-
-
 LONGEST_GOAL: Final = 4000
 
 
@@ -66,6 +67,8 @@ class MissionRequest(Record):
     model's plan even if nobody approves the plan."""
     call: OneCall | None = None
     """A single call instead of a plan, such as a follow-up."""
+    workflow: WorkflowSource | None = None
+    """A written workflow instead of a plan; the goal is then its title."""
     on_failure: OnFailure | None = None
     """After a final failure with effects: roll back, or ask first; None: as the policy says."""
     requester: str = Field(default="", max_length=200)
@@ -74,11 +77,6 @@ class MissionRequest(Record):
     """The planner of agents that name none; None: the worker's planner."""
     model: str | None = Field(default=None, max_length=200)
     """The model of agents that name none; None: the worker's model."""
-
-    tenant: str = ""
-    """Temporal shares workers fairly between the waiting tasks of tenants."""
-    priority: int | None = Field(default=None, ge=1, le=LEAST_URGENT)
-    """Waiting tasks with smaller numbers run first; None: the middle."""
 
     @field_validator("goal", mode="before")
     @classmethod
@@ -105,14 +103,6 @@ class MissionRequest(Record):
             raise ValueError("a requester is a name of printable characters")
         return requester.strip()
 
-    @field_validator("tenant")
-    @classmethod
-    def _is_a_key(cls, tenant: str) -> str:
-        """Refuse a tenant that Temporal cannot store as a fairness key."""
-        if not tenant.isprintable() or len(tenant.encode()) > LONGEST_TENANT:
-            raise ValueError(f"a tenant is a name of at most {LONGEST_TENANT} bytes, printable")
-        return tenant.strip()
-
     @model_validator(mode="after")
     def _chooses_once(self) -> Self:
         """Refuse a model for a planner that uses none."""
@@ -122,28 +112,31 @@ class MissionRequest(Record):
 
 
 def request_digest(request: MissionRequest) -> str:
-    """Return the SHA-256 of the request and its requester, without policy, tenant and priority.
+    """Return the SHA-256 of the request and its requester, without policy.
 
     Fields that requests did not have originally are covered only if they are set: a request without
     them keeps its earlier digest.
     """
     optional = ("requester", "planner", "model", "read_only", "observe", "orders", "call")
-    named = {name for name in optional if getattr(request, name)}
+    named = {name for name in (*optional, "workflow") if getattr(request, name)}
     covered = {"goal", "inputs", "budget", *named}
     asked = request.model_dump(mode="json", include=covered)
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
+def begin_of(request: MissionRequest, **given: object) -> BeginInput:
+    """Return the input for planning a request, as the request says and with what is given."""
+    return BeginInput.model_validate({**shared_fields(request, BeginInput), **given})
+
+
 class AcceptedMission(Record):
-    """A mission that was accepted, with its plan."""
+    """The request of a mission and its plan, for its record."""
 
     mission_id: str
     plan: MissionPlan = Field(description="its legs; None if it was refused")
     catalog: CatalogPin
     request_digest: str = Field(description="distinguishes another request under the same id")
     refusal: str | None = Field(default=None, description="reason why it could not be planned")
-    undeclared_inputs: tuple[str, ...] = ()
-    """Inputs of the request that no tool of its client takes."""
 
 
 class MissionStatus(StrEnum):
@@ -246,6 +239,8 @@ class MissionResult(Record):
     """Decisions on the cards of its plan."""
     holds: tuple[HoldRecord, ...] = ()
     """Failures that people were asked about before a rollback, in order."""
+    again: tuple[AgainRecord, ...] = ()
+    """Rules for later calls that people made with approvals, and what the rules approved."""
     stalled: str = ""
     """The reason for waiting for state that no worker has; empty: it does not wait."""
 
@@ -399,6 +394,7 @@ class CarriedMission(Record):
     """The open question before a rollback: `legs` are those that a repair continues."""
     holds: tuple[HoldRecord, ...] = ()
     deadline: timedelta | None = Field(default=None, description="as a person raised it")
+    again: tuple[AgainRecord, ...] = ()
 
     @property
     def ledger(self) -> Ledger:

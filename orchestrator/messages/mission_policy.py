@@ -8,9 +8,10 @@ from typing import Final, Literal
 from pydantic import Field
 
 from orchestrator.confirmation.policy import ConfirmationPolicy
+from orchestrator.confirmation.same_again import SameAgainPolicy
 from orchestrator.core.errors import PolicyWidened, UsageError
 from orchestrator.core.limits import Limits, Used
-from orchestrator.core.record import Record
+from orchestrator.core.record import Record, shared_fields
 from orchestrator.core.spending_limit import OnOvercharge
 from orchestrator.planning.models import GoalBrief
 
@@ -113,6 +114,9 @@ class MissionPolicy(Record):
     """After a final failure with effects: roll them back, or ask the requester first."""
     hold_limit: timedelta = timedelta(hours=24)
     """The longest time that such a question is open."""
+    same_again: SameAgainPolicy | None = None
+    """The rules for later calls that an approval may make. In a worker's policy None: none at all.
+    In a mission's own None: as the worker's policy permits."""
 
 
 def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
@@ -144,6 +148,10 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
         found.append("verify_cancels is off, and the worker's policy verifies each cancel")
     if own.confirmation.unapproved_plans and not workers.confirmation.unapproved_plans:
         found.append("unapproved_plans is on, and the worker's policy does not have it")
+    if own.same_again is not None and (
+        workers.same_again is None or own.same_again.wider_than(workers.same_again)
+    ):
+        found.append("same_again permits more than the worker's policy does")
     found += [
         f"the standing approval {standing.name} approves more than the worker's policy does "
         "(ORCHESTRATOR_MISSION_POLICY of the worker)"
@@ -239,7 +247,7 @@ class BeginInput(GoalBrief):
     @property
     def brief(self) -> GoalBrief:
         """The part of the input for the planner."""
-        return GoalBrief.model_validate(self.model_dump(include=set(GoalBrief.model_fields)))
+        return GoalBrief(**shared_fields(self, GoalBrief))
 
 
 def check_begin(mission: BeginInput, workers: MissionPolicy) -> None:

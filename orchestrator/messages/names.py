@@ -11,9 +11,10 @@ MISSION_WORKFLOW: Final = "MissionWorkflow"
 ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
 SWEEP_WORKFLOW: Final = "SweepWorkflow"
 PLAN_WORKFLOW: Final = "PlanWorkflow"
-SCHEDULED_MISSION_WORKFLOW: Final = "ScheduledMissionWorkflow"
 SESSION_WORKFLOW: Final = "SessionWorkflow"
 SESSION_CALL_WORKFLOW: Final = "SessionCallWorkflow"
+NOTICES_WORKFLOW: Final = "NoticesWorkflow"
+NOTICE_WORKFLOW: Final = "NoticeWorkflow"
 SESSION_SAGA: Final = "session"
 """The name of the saga of a session."""
 OF_MISSIONS: Final = (MISSION_WORKFLOW, ROLLBACK_WORKFLOW)
@@ -41,11 +42,14 @@ RECOVER_MISSION: Final = "recover_mission"
 CHECK_MODEL: Final = "check_model"
 PLAN_HAND_OVER: Final = "plan_hand_over"
 AWAIT_KEY: Final = "await_payload_key"
+READ_NOTICES: Final = "read_notices"
+DELIVER_NOTICE: Final = "deliver_notice"
+NOTE_UNDELIVERED: Final = "note_undelivered"
 
 DECIDE_UPDATE: Final = "decide"
+REVOKE_UPDATE: Final = "revoke_again"
 ANSWER_UPDATE: Final = "answer"
 TAKE_ON_UPDATE: Final = "take_on"
-PLAN_UPDATE: Final = "plan"
 RESOLVE_UPDATE: Final = "resolve"
 RESUME_UPDATE: Final = "resume"
 OPEN_UPDATE: Final = "open"
@@ -112,11 +116,6 @@ ROLLBACK_REFUSED: Final = frozenset({"MissionStillRuns", "MissionUnknown", "Roll
 PROVIDER_BUSY: Final = "ProviderBusy"
 MODEL_TROUBLE: Final = "ModelTrouble"
 
-_SCHEDULED: Final = "scheduled:"
-_DUE: Final = re.compile(
-    rf"{_SCHEDULED}([A-Za-z0-9][A-Za-z0-9_-]{{0,62}})-(\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
-)
-
 
 def saga_id(name: str, workflow_id: str, first_run_id: str) -> str:
     """Return the id of a saga in a user's workflow, the counterpart of a mission id.
@@ -169,26 +168,15 @@ def sweep_schedule_id(task_queue: str) -> str:
     return f"orchestrator-sweep-{task_queue}"
 
 
-def schedule_workflow_id(schedule_id: str) -> str:
-    """Return the server's id for a schedule of missions, the prefix of the ids of its runs."""
-    return f"{_SCHEDULED}{schedule_id}"
+def notices_workflow_id(task_queue: str) -> str:
+    """Return the id of the workflow that announces the cards of a task queue."""
+    return f"orchestrator-notices-{task_queue}"
 
 
-def schedule_id_of(workflow_id: str) -> str | None:
-    """Return the id of a schedule of missions on the server; None: it is another schedule."""
-    return workflow_id.removeprefix(_SCHEDULED) if workflow_id.startswith(_SCHEDULED) else None
-
-
-def due_mission_id(workflow_id: str) -> str | None:
-    """Return the id of the mission that a schedule's run starts, from the run's id and time.
-
-    The server appends the time to the run's id. None: no schedule of missions has such runs.
-    """
-    found = _DUE.fullmatch(workflow_id)
-    if found is None:
-        return None
-    schedule_id, time = found.groups()
-    return f"{schedule_id}-{re.sub(r'[-:]', '', time)}"
+def notice_workflow_id(notices_id: str, notice_id: str, route: int, again: str = "") -> str:
+    """Return the id of the workflow that delivers a notice by a route: once, unless replayed."""
+    replayed = f":replay-{again}" if again else ""
+    return f"{notices_id}:{notice_id}:{route}{replayed}"
 
 
 def call_id(mission_id: str, leg_id: str, step: int, part: int = 0) -> str:
@@ -224,6 +212,11 @@ def hold_id(asked_in: str, number: int = 0) -> str:
 def plan_workflow_id(digest: str) -> str:
     """Return the workflow id of a plan preview, which no mission, leg or rollback can have."""
     return f"plan:{digest[:32]}"
+
+
+def input_id(call_id: str, asked: int) -> str:
+    """Return the id of the nth question that a server asks during a call."""
+    return confirmation_id(f"{call_id}-input", asked)
 
 
 def model_pause_id(call_id: str) -> str:

@@ -14,7 +14,8 @@ from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
 from orchestrator.messages.mission_policy import CALL_TIMEOUT, MissionPolicy
-from orchestrator.saga.ledger import CancelCall, IllegalTransition, Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, IllegalTransition, Obligation
 from orchestrator.saga.outcome import ToolOutcome
 
 Mode = Literal["guard", "observe"]

@@ -142,7 +142,7 @@ class Waiting(Record):
         return tuple(sorted((*self.cards, *self.questions), key=urgency))
 
     def entries(self) -> tuple[JsonObject, ...]:
-        """Return all waits as one list for scripts; `kind` tells cards, holds and others apart."""
+        """Return all waits; `kind` is `card`, `question`, `hold`, `model` or `store`."""
         asked = (
             {**_content(one), "kind": _kind(one), "commands": list(commands_for(one))}
             for one in self.in_order()

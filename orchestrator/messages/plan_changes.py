@@ -6,7 +6,7 @@ from typing import Literal, TypeVar
 
 from pydantic import Field
 
-from orchestrator.core.record import Record
+from orchestrator.core.record import JsonObject, Record, shared_fields
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import Fact, LegPlan, MissionPlan
@@ -22,6 +22,9 @@ class HandOverAsked(Record):
     goal: str = Field(max_length=4000)
     orders: tuple[Order, ...] = ()
     """Orders of the leg that are not served yet."""
+    gives: JsonObject | None = None
+    """JSON Schema of the outputs, for the goal of a written workflow's step."""
+    inputs: JsonObject = Field(default_factory=dict)
 
 
 class HandedOver(Record):
@@ -34,6 +37,7 @@ class HandedOver(Record):
     summary: str = ""
     why: str = Field(default="", description="reason of a refusal or failure")
     facts: tuple[Fact, ...] = ()
+    outputs: JsonObject = Field(default_factory=dict)
 
 
 class HandOverInput(Record):
@@ -79,8 +83,7 @@ class Replanned(Record):
 
 def replaced(result: LegResult) -> ReplacedLeg:
     """Return the record of a leg whose plan was replaced."""
-    fields = {name: getattr(result, name) for name in ReplacedLeg.model_fields}
-    return ReplacedLeg.model_validate(fields)
+    return ReplacedLeg(**shared_fields(result, ReplacedLeg))
 
 
 def replanning_after(lost: LegResult, legs: Iterable[LegResult], at: datetime) -> Replanned:

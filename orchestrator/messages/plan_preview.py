@@ -182,13 +182,6 @@ def asks_first(plan: MissionPlan) -> bool:
     return any(plan.has_orders or doubt.kind != "left_over" for doubt in plan.doubts)
 
 
-def why_asked(plan: MissionPlan) -> str:
-    """Return the reason that a plan's question states."""
-    if any(doubt.kind == "language" for doubt in plan.doubts):
-        return "its goal could not be read with certainty"
-    return "a part of its goal is not carried out as it stands"
-
-
 def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
     """Return the schema of the answer to a question about a plan."""
     choices = {
@@ -223,8 +216,7 @@ def plan_question(plan: MissionPlan, problem: str = "") -> str:
 
 def doubt_text(doubt: Doubt) -> str:
     """Return a doubt in words for a person."""
-    found = f" (found: {', '.join(doubt.choices)})" if doubt.choices else ""
-    return f"{doubt.about!r}: {doubt.why.rstrip('.')}{found}"
+    return f"{doubt.about!r}: {doubt.why.rstrip('.')}"
 
 
 def set_aside(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[str, ...]:

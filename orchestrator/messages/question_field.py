@@ -119,6 +119,9 @@ def _readable(value: JsonValue) -> str:
     return apart if apart and " " not in text else text
 
 
+DECLINED: Final[JsonObject] = {"reply": "decline"}
+"""The answer to a server by a person who declines."""
+DECLINE: Final = "reply=decline"
 _TOLD: Final = WordLists("asked").table("kinds")
 _LONGEST: Final = 200
 _PERSONAL: Final = frozenset({"passport", "iban", "ssn", "cvv", "cvc"})
@@ -178,6 +181,27 @@ def answer_problems(fields: Mapping[str, JsonObject], values: JsonObject) -> tup
     """
     faults = field_problems({**fields}, values)
     return (*faults, *personal_problems(values))
+
+
+def input_problems(fields: Mapping[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
+    """Return one sentence for each fault of an answer to a server; none quotes a value.
+
+    No personal value goes to a server that asks, also not by its handle.
+    """
+    if values == DECLINED:
+        return ()
+    needed = {n: one for n, one in fields.items() if n in values or "default" not in one}
+    return (*field_problems(needed, values), *undisclosed(values))
+
+
+def undisclosed(values: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """Return a sentence for each value that no server gets because it asks for it."""
+    handles = [name for name, value in values.items() if is_handle(value)]
+    held = [*_personal(values), *((name, "it is a handle of a personal value") for name in handles)]
+    return tuple(
+        f"{name}: {why}, which no server gets because it asks; decline with {DECLINE}"
+        for name, why in held
+    )
 
 
 def personal_problems(values: Mapping[str, JsonValue]) -> tuple[str, ...]:

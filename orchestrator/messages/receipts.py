@@ -9,10 +9,11 @@ from pydantic import Field, JsonValue
 
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import is_handle
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject, Record, shared_fields
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.planning.models import LegPlan, MissionPlan
-from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.orders import (
     Effect,
     done_though_unmet,
@@ -112,18 +113,11 @@ def reference_of(obligation: Obligation) -> JsonObject:
 
 
 def _receipt(obligation: Obligation) -> Receipt:
+    follow_ups = tuple(_with_fee(one, obligation) for one in obligation.follow_ups)
     return Receipt(
+        **{**shared_fields(obligation, Receipt), "follow_ups": follow_ups},
         call_id=obligation.obligation_id,
-        leg_id=obligation.leg_id,
-        tool=obligation.tool,
-        title=obligation.title,
-        price=obligation.price,
-        approved_price=obligation.approved_price,
-        overcharged=obligation.overcharged,
-        confirmed_by=obligation.confirmed_by,
-        observed=obligation.observed,
         reference=reference_of(obligation),
-        follow_ups=tuple(_with_fee(one, obligation) for one in obligation.follow_ups),
     )
 
 

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from orchestrator.core import command_lines
 from orchestrator.core.budget import Money
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject, Record, shared_fields
 from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages.receipts import reference_of
-from orchestrator.saga.ledger import (
-    Ledger,
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import (
     Obligation,
     ObligationState,
     Resolution,
@@ -127,8 +127,8 @@ class RollbackReport(Record):
         )
 
 
-class ReadRollbackInput(Record):
-    """The mission whose rollback to read."""
+class MissionRef(Record):
+    """A mission: whose rollback to read, or that may have been left with live obligations."""
 
     mission_id: str
 
@@ -151,12 +151,6 @@ class ConcludeInput(Record):
     known: tuple[str, ...] = Field(
         default=(), description="ids of the obligations and cancels in the ledger"
     )
-
-
-class ConcludeOutput(Record):
-    """Obligations that are missing in a mission's or saga's history after a reset."""
-
-    abandoned: Ledger = Field(default_factory=Ledger)
 
 
 class RollbackStatus(StrEnum):
@@ -184,12 +178,6 @@ class FindStrandedOutput(Record):
 
     mission_ids: tuple[str, ...]
     page_token: str = Field(default="", description="token of the next page; empty after the last")
-
-
-class RecoverInput(Record):
-    """A mission that may have been left with live obligations."""
-
-    mission_id: str
 
 
 class Recovery(Record):
@@ -280,16 +268,10 @@ def parked_of(report: RollbackReport) -> tuple[ParkedObligation, ...]:
 
 def _parked_obligation(obligation: Obligation) -> ParkedObligation:
     return ParkedObligation(
-        obligation_id=obligation.obligation_id,
-        mission_id=obligation.mission_id,
-        tool=obligation.tool,
-        title=obligation.title,
-        cancel_tool=obligation.cancel_tool,
+        **shared_fields(obligation, ParkedObligation),
         reference=reference_of(obligation) or obligation.cancel_inputs,
-        price=obligation.price,
         why=obligation.note,
         since=obligation.settled_at,
-        resolutions=obligation.resolutions,
         commands=tuple(
             command_lines.resolve_parked(obligation.obligation_id, decision, note)
             for decision, note in _RESOLUTIONS.items()

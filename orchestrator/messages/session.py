@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field, JsonValue
 
 from orchestrator.core.budget import Money
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject, Record, shared_fields
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.saga.ledger import Ledger
 
@@ -38,7 +38,7 @@ class SessionTerms(Record):
     @property
     def terms(self) -> "SessionTerms":
         """The terms alone, without the fields of a subclass."""
-        return SessionTerms(**{name: getattr(self, name) for name in SessionTerms.model_fields})
+        return SessionTerms(**shared_fields(self, SessionTerms))
 
 
 class SessionOpened(Record):

@@ -111,6 +111,7 @@ class StepRecord(Record):
     part: int = Field(
         default=0, description="index of the call among the parallel calls of the step"
     )
+    step_id: str = Field(default="", description="step of the written workflow that it is of")
     tools_forwarded: tuple[str, ...]
     catalog_size: int
     band: str

@@ -1,6 +1,6 @@
 """A tool call: as a planner wants it, as prepared, and as sent."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import Field
 
@@ -9,14 +9,16 @@ from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.confirmation.policy import StandingApproval
 from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.budget import Money, Spend
-from orchestrator.core.call_ref import CallRef
+from orchestrator.core.call_ref import CallRef, StatedCancel
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.spending_limit import SpendingLimit
 from orchestrator.core.wall import Wall
 from orchestrator.messages.mission_policy import CALL_TIMEOUT, MissionPolicy
-from orchestrator.planning.models import Fact, Observation
-from orchestrator.saga.ledger import CancelCall, Ledger, Obligation
+from orchestrator.planning.models import NO_TERMS, CallTerms, Fact, Observation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, Obligation
 from orchestrator.saga.orders import Effect, Order
+from orchestrator.saga.outcome import InputGiven
 
 
 class ToolCall(CallRef):
@@ -30,7 +32,10 @@ class ToolCall(CallRef):
     deadline: datetime | None = None
     """The call is not sent after this time."""
     postponed: int = 0
-    """The number of attempts that found no worker with the needed state."""
+    """The number of earlier sendings: those that found no worker with the needed state, and those
+    that the server answered with a question."""
+    given: InputGiven | None = None
+    """The answer to the input that its server asked for."""
     may_have_arrived: bool = False
     """An attempt may have reached the provider before the call was held back: its outcome is found
     out by its key, and no refusal settles it."""
@@ -40,6 +45,9 @@ class ToolCall(CallRef):
     approvals_needed: int = Field(
         default=1, description="by the policy of the mission or the worker"
     )
+    max_sign_in_age: timedelta | None = None
+    """By the policies of the mission and the worker: the longest time from an approver's sign-in to
+    the approval; None for any."""
     price: Money | None = None
     """From its card; None: unknown, or there is no card."""
     standing: StandingApproval | None = None
@@ -51,8 +59,16 @@ class ToolCall(CallRef):
     named: tuple[Obligation, ...] = ()
     """The live obligations of the mission that a cancel without a card names when it is sent: there
     must be exactly one, or the cancel is refused."""
+    stated_cancel: StatedCancel | None = None
+    """The cancel that its written workflow states, as its card shows it."""
+    approvers: tuple[str, ...] = ()
+    """By its written workflow: the people who may approve it, in addition to the policy's rules."""
     limit: SpendingLimit | None = None
     """The limit on its charge."""
+    headers: tuple[str, ...] = ()
+    """Names of further headers of the answer that the outcome holds."""
+    step_id: str = ""
+    """The step of the written workflow that makes it."""
     past: str = ""
     """The key of its leg's observations. A long answer is stored there, and the outcome refers to
     it; empty: the outcome holds the whole answer."""
@@ -67,8 +83,14 @@ class ToolCall(CallRef):
             terms["amounts"] = [one.model_dump(mode="json") for one in self.amounts]
         if self.approvals_needed > 1:
             terms["approvals_needed"] = self.approvals_needed
+        if self.max_sign_in_age is not None:
+            terms["max_sign_in_age_s"] = self.max_sign_in_age.total_seconds()
         if self.price is not None:
             terms["price"] = self.price.model_dump(mode="json")
+        if self.stated_cancel is not None:
+            terms["stated_cancel"] = self.stated_cancel.model_dump(mode="json")
+        if self.approvers:
+            terms["approvers"] = list(self.approvers)
         return terms
 
 
@@ -93,6 +115,7 @@ class PrepareInput(CallRef):
     goal: str = Field(default="", description="goal of the mission")
     clause: str = Field(default="", description="goal of the leg")
     reason: str = Field(default="", description="the planner's reason")
+    call_terms: CallTerms = NO_TERMS
     said_at: datetime | None = None
     """The time of the goal, to read its dates; None: the rules have compared the values already."""
     given: JsonObject = Field(default_factory=dict)

@@ -86,10 +86,19 @@ def open_meter(
 class AnswerUnusable(DecisionInvalid):
     """Answers of a model that cannot be carried out, the corrected one neither: a step is spent."""
 
-    def __init__(self, reason: str, usage: Usage | None = None) -> None:
-        """Take what is wrong with the last answer, and what all of them took."""
+    def __init__(
+        self, reason: str, usage: Usage | None = None, *, is_withheld: bool = False
+    ) -> None:
+        """Take what is wrong with the last answer, and the usage of all of them.
+
+        Args:
+            reason: what is wrong.
+            usage: of all answers.
+            is_withheld: True if the model or its provider's content filter refused to answer.
+        """
         super().__init__(reason)
         self.usage = usage or Usage()
+        self.is_withheld = is_withheld
 
 
 def usage_in(error: DecisionInvalid) -> Usage:

@@ -5,7 +5,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
+from orchestrator.arazzo.written import WrittenWorkflow
 from orchestrator.core.budget import Money, Usage
+from orchestrator.core.call_ref import StatedCancel
 from orchestrator.core.limits import Allowance, Limits
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import BodyRef, JsonObject, OneOfSeveral, Record
@@ -13,7 +15,7 @@ from orchestrator.core.wall import Wall
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import OutcomeKind
 
-DoubtKind = Literal["not_carried_out", "left_over", "ambiguous", "impossible", "language"]
+DoubtKind = Literal["not_carried_out", "left_over", "ambiguous", "impossible"]
 
 
 class Doubt(Record):
@@ -25,9 +27,6 @@ class Doubt(Record):
     kind: DoubtKind
     about: str = Field(description="words of the goal")
     why: str = Field(description="one sentence: the alternative, or what was found")
-    choices: tuple[str, ...] = Field(
-        default=(), description="found items in readable form, without raw ids"
-    )
 
 
 CHAINING: Final = "chaining"
@@ -36,6 +35,8 @@ LLM: Final = "llm"
 """The model planner."""
 RULES: Final = "rules"
 """The name of the rule planner in a leg's `planned_by`."""
+WRITTEN: Final = "workflow"
+"""The `planned_by` of a leg that a written workflow decides."""
 CODE: Final = "code"
 """The `planned_by` of a call that a workflow's own code makes."""
 OwnPlanner = Literal["chaining", "llm"]
@@ -134,6 +135,46 @@ class OneCall(Record):
     arguments: JsonObject = Field(default_factory=dict, description="personal values as handles")
 
 
+class WorkflowSource(Record):
+    """A workflow to run, in an Arazzo document that travels with the request."""
+
+    document: JsonObject = Field(description="the whole Arazzo document")
+    name: str = Field(default="workflow", description="of its file, for errors")
+    workflow_id: str = Field(default="", description="empty: the only one of the document")
+    sources: dict[str, str] = Field(
+        default_factory=dict,
+        description="documents of the catalog by the names of source descriptions, where neither "
+        "name nor URL says which one is meant",
+    )
+    linked: dict[str, JsonObject] = Field(
+        default_factory=dict, description="Arazzo documents that it refers to, by URL"
+    )
+
+
+MOST_WORKFLOW_CHARACTERS: Final = 400_000
+"""Of the JSON of an Arazzo document that travels with a request."""
+_LONGEST_TITLE: Final = 300
+
+
+def title_of(source: WorkflowSource) -> str:
+    """Return the title of a written workflow: its summary, or its id, or that of the document."""
+    listed = source.document.get("workflows")
+    flows = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    meant = [one for one in flows if source.workflow_id in ("", one.get("workflowId"))]
+    titles = [meant[0].get("summary"), meant[0].get("workflowId")] if len(meant) == 1 else []
+    found = (text for text in (*titles, source.workflow_id, source.name) if isinstance(text, str))
+    return next((" ".join(text.split())[:_LONGEST_TITLE] for text in found if text.strip()), "")
+
+
+def input_names_of(source: WorkflowSource) -> frozenset[str]:
+    """Return the names of the inputs that the workflows of a document declare."""
+    listed = source.document.get("workflows")
+    flows = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    inputs = [one.get("inputs") for one in flows]
+    properties = [one.get("properties") for one in inputs if isinstance(one, dict)]
+    return frozenset(name for one in properties if isinstance(one, dict) for name in one)
+
+
 class LegPlan(Record):
     """A part of a mission, for one agent."""
 
@@ -155,6 +196,13 @@ class LegPlan(Record):
         default="", description="leg that handed it over; empty if it was planned"
     )
     call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
+    written: WrittenWorkflow | None = Field(
+        default=None, description="the workflow that decides its steps; None: its planner does"
+    )
+    inputs: JsonObject = Field(default_factory=dict, description="values for this leg alone")
+    gives: JsonObject | None = Field(
+        default=None, description="JSON Schema of its outputs, if it does a step of a workflow"
+    )
     planned_by: str = Field(
         default="",
         description="planner of its steps: a model, the rules or one of your own; empty if "
@@ -164,11 +212,15 @@ class LegPlan(Record):
     @property
     def asks_no_model(self) -> bool:
         """True if its calls are prepared without waiting for anybody, in the workflow's worker."""
+        if self.planned_by == WRITTEN:
+            return True
         return self.planned_by in (RULES, CODE) and not self.agent.model
 
     @property
     def is_planned_by_rules(self) -> bool:
         """True if no model and no user's own planner decides its steps, so that it is quick."""
+        if self.planned_by == WRITTEN:
+            return True
         return self.planned_by == RULES and not self.agent.model
 
 
@@ -222,6 +274,9 @@ class GoalBrief(Record):
     )
     read_only: bool = Field(default=False, description="True if the mission may change nothing")
     call: OneCall | None = Field(default=None, description="None: the goal is to be planned")
+    workflow: WorkflowSource | None = Field(
+        default=None, description="a written workflow in place of a plan"
+    )
     allowance: Allowance | None = Field(
         default=None, description="limit of model usage for planning; None for no limit"
     )
@@ -295,6 +350,16 @@ class Observation(Record):
         description="warning that the same call had the same answer before; given once, "
         "before it ends the leg",
     )
+    step_id: str = Field(default="", description="step of the written workflow that it is of")
+    replaces: bool = Field(
+        default=False, description="True if a repair made the step's last call again"
+    )
+    status: int | None = Field(
+        default=None, description="HTTP status, for a step of a written workflow"
+    )
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="those that the workflow reads, by lower-case name"
+    )
     sent_back: bool = Field(
         default=False, description="True if the person wants a change, as the hint says"
     )
@@ -339,6 +404,15 @@ class StepContext(Record):
     )
     read_only: bool = Field(default=False, description="True if the mission may change nothing")
     call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
+    written: WrittenWorkflow | None = Field(
+        default=None, description="the workflow that decides its steps; None: its planner does"
+    )
+    gives: JsonObject | None = Field(
+        default=None, description="JSON Schema of the outputs that a workflow wants of its end"
+    )
+    outputs_of: dict[str, JsonObject] = Field(
+        default_factory=dict, description="outputs of the workflows that it depends on, by id"
+    )
     colleagues: tuple[Colleague, ...] = Field(
         default=(), description="agents that may take over a part of the leg"
     )
@@ -359,6 +433,11 @@ class StepContext(Record):
     )
 
     @property
+    def is_routed(self) -> bool:
+        """True if the router selects its tools: no workflow and no request names them."""
+        return self.written is None and self.call is None
+
+    @property
     def ordered_tools(self) -> tuple[str, ...]:
         """The tool of each order: the first whose provider did not answer that it is gone (410)."""
         over = {
@@ -376,6 +455,24 @@ class StepContext(Record):
         return next((seen.error for seen in made), None)
 
 
+class CallTerms(Record):
+    """Terms of a call that a written workflow states: they only tighten its document's."""
+
+    card_type: str = Field(default="", description="for a tool that asks nobody by its document")
+    approvers: tuple[str, ...] = Field(
+        default=(), description="people who may approve it, among those of the policy"
+    )
+    cancel: StatedCancel | None = Field(
+        default=None, description="for a tool whose document declares no cancel"
+    )
+    timeout_s: float | None = Field(
+        default=None, gt=0, description="of one attempt, where the policy allows more"
+    )
+
+
+NO_TERMS: Final = CallTerms()
+
+
 class CallTool(OneOfSeveral):
     """Call this tool with these arguments.
 
@@ -389,6 +486,15 @@ class CallTool(OneOfSeveral):
         default_factory=dict, description="personal inputs as handles: pii: and the input"
     )
     reason: str = Field(default="", description="reason, for readers of the history")
+    step_id: str = Field(default="", description="step of the written workflow that wants it")
+    replaces: bool = Field(
+        default=False, description="True if a repair makes the step's last call again"
+    )
+    after_s: float = Field(default=0, ge=0, description="seconds to wait before it is prepared")
+    headers: tuple[str, ...] = Field(
+        default=(), description="names of headers of the answer that are read"
+    )
+    call_terms: CallTerms = Field(default=NO_TERMS, description="of a written workflow's step")
 
 
 MOST_CALLS: Final = 8
@@ -460,6 +566,7 @@ class Finish(OneOfSeveral):
         description="for each order with a `when`, or an `each` without items: whether it "
         "held, and the value read",
     )
+    outputs: JsonObject = Field(default_factory=dict, description="for a written workflow")
 
 
 class GiveUp(OneOfSeveral):
@@ -481,7 +588,20 @@ class HandOver(OneOfSeveral):
     reason: str = Field(default="", description="reason, for readers of the history")
 
 
+class StepGoal(OneOfSeveral):
+    """Have a planner reach the goal of a written workflow's step, as a leg; no planner says it."""
+
+    kind: Literal["step_goal"] = "step_goal"
+    step_id: str
+    goal: str
+    agent: str = Field(default="", description="empty: the agent of the workflow's leg")
+    inputs: JsonObject = Field(default_factory=dict)
+    gives: JsonObject = Field(default_factory=dict, description="JSON Schema of the outputs")
+    orders: tuple[Order, ...] = ()
+    after_s: float = Field(default=0, ge=0, description="seconds to wait before it begins")
+
+
 StepDecision = Annotated[
-    CallTool | CallTools | DiscoverTools | AskUser | HandOver | Finish | GiveUp,
+    CallTool | CallTools | DiscoverTools | AskUser | HandOver | StepGoal | Finish | GiveUp,
     Field(discriminator="kind"),
 ]

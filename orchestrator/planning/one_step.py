@@ -20,6 +20,7 @@ from orchestrator.planning.models import (
     GiveUp,
     HandOver,
     StepDecision,
+    StepGoal,
 )
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.trimming import cut_text
@@ -169,6 +170,10 @@ def fitted(decision: StepDecision) -> tuple[StepDecision, str | None]:
             return CallTool(tool=decision.kind), f"it is {most}: ask for less at once"
         case DiscoverTools(query=query):
             return DiscoverTools(query=cut_text(query, _LONGEST_QUERY)), None
+        case StepGoal(step_id=step_id):
+            return GiveUp(reason=f"step {step_id}: its goal with inputs is {most}"), None
+        case Finish(outputs=outputs) if outputs:
+            return GiveUp(reason=f"the outputs with the summary are {most}"), None
         case Finish(summary=summary):
             return Finish(summary=cut_text(summary, _LONGEST_TEXT)), None
         case GiveUp(reason=reason):

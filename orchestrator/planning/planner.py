@@ -12,6 +12,9 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, PlanInvalid
 from orchestrator.core.pii import handle_for, is_handle
 from orchestrator.core.record import Record
+from orchestrator.json_schema.patterns import PatternUndecided
+from orchestrator.json_schema.validation import SCHEMA_FAULTS, describe_violations
+from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
 from orchestrator.planning.models import (
     MOST_DROPPED,
     AgentProfile,
@@ -28,6 +31,7 @@ from orchestrator.planning.models import (
     MissionPlan,
     StepContext,
     StepDecision,
+    StepGoal,
 )
 from orchestrator.planning.walls import Walls, is_inside, listed
 from orchestrator.routing.selection import Selection
@@ -229,8 +233,11 @@ def check_decision(
             _check_question(decision, context, catalog)
         case HandOver():
             _check_hand_over(decision, context)
+        case StepGoal() if context.written is not None:
+            pass
         case Finish(summary=summary):
             _check_text("a finished leg needs a summary of what was reached", summary)
+            _check_outputs(decision, context)
         case GiveUp(reason=reason):
             _check_text("giving up needs a reason", reason)
         case _:
@@ -296,6 +303,18 @@ def _check_hand_over(decision: HandOver, context: StepContext) -> None:
             f"nothing can be handed over to {decision.agent!r}, only to "
             f"{', '.join(names) or 'nobody'}"
         )
+
+
+def _check_outputs(decision: Finish, context: StepContext) -> None:
+    if context.gives is None:
+        return
+    validator = SchemaValidator(context.gives, format_checker=REQUEST_FORMATS)
+    try:
+        faults = describe_violations(validator.iter_errors(decision.outputs))
+    except (PatternUndecided, *SCHEMA_FAULTS) as error:
+        faults = (f"they cannot be checked: {error}",)
+    if faults:
+        raise DecisionInvalid(f"the outputs do not fit what the workflow wants: {faults[0]}")
 
 
 def _check_text(complaint: str, text: str) -> None:

@@ -165,7 +165,6 @@ async def _forward(
     pruned: Pruned,
     began: float,
 ) -> Response:
-    """Return the provider's answer to a request to a model."""
     url = proxy.upstream.url(target)
     if pruned.coding == IDENTITY:
         received = [pair for pair in received if pair[0] != "content-encoding"]
@@ -300,7 +299,6 @@ async def _pieces(request: Request) -> AsyncIterator[bytes]:
 
 
 def _target(request: Request) -> str:
-    """Return path and query unchanged."""
     path = request.scope.get("raw_path") or request.url.path.encode()
     query = request.scope.get("query_string", b"")
     return (path.split(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")

@@ -1,4 +1,4 @@
-"""Serves ASGI apps on a real socket: the proxy, and the codec server."""
+"""Serves ASGI apps on a real socket: the proxy, the codec server, and the inbox."""
 
 import asyncio
 import gc
@@ -10,6 +10,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from orchestrator.core.errors import UsageError
 from orchestrator.proxy.proxy_app import Proxy, create_proxy
 
 _GRACE_S = 10
@@ -43,7 +44,22 @@ def serve_app(
     certificate: Path | None = None,
     private_key: Path | None = None,
 ) -> None:
-    """Serve an app until SIGINT or SIGTERM.
+    """Serve an app until SIGINT or SIGTERM, in an event loop of its own; see `serving`."""
+    made = serving(app, host, port, ready=ready, certificate=certificate, private_key=private_key)
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done
+        asyncio.run(made)
+
+
+async def serving(
+    app: ASGIApp,
+    host: str,
+    port: int,
+    *,
+    ready: Callable[[str], None],
+    certificate: Path | None = None,
+    private_key: Path | None = None,
+) -> None:
+    """Serve an app in this event loop until SIGINT or SIGTERM.
 
     Args:
         app: the app.
@@ -60,23 +76,36 @@ def serve_app(
     address = address_of(listener)
     if certificate is not None:
         address = address.replace("http://", "https://", 1)
-    config = _config(app, ssl_certfile=certificate, ssl_keyfile=private_key)
-    server = ReadyServer(config, lambda: ready(address), is_guest=False)
-    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done
-        asyncio.run(server.serve(sockets=[listener]))
+    config = _config(app, certificate=certificate, private_key=private_key)
+    await ReadyServer(config, lambda: ready(address), is_guest=False).serve(sockets=[listener])
 
 
 @asynccontextmanager
 async def running_proxy(
     proxy: Proxy, *, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[str]:
-    """Serve in this event loop until the block ends; yield the base URL.
+    """Serve the proxy in this event loop until the block ends; yield the base URL.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    async with running_app(create_proxy(proxy), host=host, port=port) as url:
+        yield url
+
+
+@asynccontextmanager
+async def running_app(
+    app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0, grace_s: int = _GRACE_S
+) -> AsyncIterator[str]:
+    """Serve an app in this event loop until the block ends; yield the base URL.
+
+    The app answers only while the loop turns, and leaves signals to the process.
 
     Raises:
         OSError: the port is taken.
     """
     listener, ready = listen(host, port), asyncio.Event()
-    server = ReadyServer(_config(create_proxy(proxy)), ready.set, is_guest=True)
+    server = ReadyServer(_config(app, grace_s=grace_s), ready.set, is_guest=True)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     starting = asyncio.create_task(ready.wait())
     try:
@@ -91,7 +120,11 @@ async def running_proxy(
 
 
 def _config(
-    app: ASGIApp, ssl_certfile: Path | None = None, ssl_keyfile: Path | None = None
+    app: ASGIApp,
+    *,
+    grace_s: int = _GRACE_S,
+    certificate: Path | None = None,
+    private_key: Path | None = None,
 ) -> uvicorn.Config:
     # No log of requests, as their paths and headers belong to the callers.
     return uvicorn.Config(
@@ -102,9 +135,10 @@ def _config(
         access_log=False,
         server_header=False,
         date_header=False,
-        timeout_graceful_shutdown=_GRACE_S,
-        ssl_certfile=ssl_certfile,
-        ssl_keyfile=ssl_keyfile,
+        proxy_headers=False,  # an app that believes a proxy says which
+        timeout_graceful_shutdown=grace_s,
+        ssl_certfile=certificate,
+        ssl_keyfile=private_key,
     )
 
 
@@ -129,6 +163,18 @@ class ReadyServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """Return host and port of `127.0.0.1:8080` or `[::]:8080`.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65_535:
+        raise UsageError(f"{text!r} is no HOST:PORT; give one as 127.0.0.1:8080")
+    return host.strip("[]"), int(port)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -119,7 +119,6 @@ def _figures(usage: ProxyUsage) -> list[tuple[str, str]]:
 
 
 def _bars(counts: Mapping[str, int]) -> str:
-    """Return a bar for each name, proportional to its count."""
     most = max(counts.values())
     rows = []
     for row, (name, count) in enumerate(counts.items()):

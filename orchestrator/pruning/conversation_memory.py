@@ -41,11 +41,10 @@ class ConversationMemory:
     hashed with a secret of the process, so that nothing of them can be read from memory.
     """
 
-    def __init__(self, secret: bytes, *, most_requests: int = _MOST_REQUESTS) -> None:
-        """Take the secret for the hashes, and the number of requests to remember."""
+    def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._kept: Recent[bytes, Remembered] = Recent(most_requests)
-        self._answers: Recent[bytes, bytes] = Recent(most_requests)
+        self._kept: Recent[bytes, Remembered] = Recent(_MOST_REQUESTS)
+        self._answers: Recent[bytes, bytes] = Recent(_MOST_REQUESTS)
 
     def place(self, start: str, turns: Iterable[str], follows: str = "") -> TurnPlace:
         """Return the position of a request.

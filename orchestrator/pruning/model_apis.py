@@ -30,12 +30,11 @@ _ANTHROPIC_SEARCH: Final = {
 }
 
 
-class ChatCompletions:
+class ChatCompletions(ModelApi):
     """Requests to /chat/completions, which most compatible servers implement."""
 
     name = "chat"
     path = "/chat/completions"
-    turns_member = "messages"
     can_defer = False
 
     def tools_member(self, body: Mapping[str, Any]) -> str:
@@ -83,14 +82,6 @@ class ChatCompletions:
         for choice in objects(document.get("choices")):
             yield string_in(choice, "message", "content") + string_in(choice, "delta", "content")
 
-    def answer_id(self, document: Mapping[str, Any]) -> str:
-        """Return an empty id: requests bring all turns."""
-        return ""
-
-    def error(self, message: str, kind: str) -> Mapping[str, Any]:
-        """Return an error in OpenAI's format."""
-        return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
-
 
 def _chat_calls(message: Mapping[str, Any]) -> Iterator[str]:
     yield from map(_chat_called, objects(message.get("tool_calls")))
@@ -103,17 +94,12 @@ def _chat_called(value: Any) -> str:
     return next(filter(None, named), string_in(value, "name"))
 
 
-class Responses:
+class Responses(ModelApi):
     """Requests to /responses."""
 
     name = "responses"
     path = "/responses"
     turns_member = "input"
-    can_defer = True
-
-    def tools_member(self, body: Mapping[str, Any]) -> str:
-        """Return `tools`."""
-        return "tools"
 
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
         """Read a function or a custom tool; namespaces and others are the provider's own."""
@@ -171,22 +157,12 @@ class Responses:
             return string_in(document, "id")
         return string_in(document, "response", "id")
 
-    def error(self, message: str, kind: str) -> Mapping[str, Any]:
-        """Return an error in OpenAI's format."""
-        return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
-
-class Messages:
+class Messages(ModelApi):
     """Requests to /messages."""
 
     name = "messages"
     path = "/messages"
-    turns_member = "messages"
-    can_defer = True
-
-    def tools_member(self, body: Mapping[str, Any]) -> str:
-        """Return `tools`."""
-        return "tools"
 
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
         """Read a tool of the caller; one with another type is Anthropic's own."""
@@ -228,10 +204,6 @@ class Messages:
         """Yield the text of an answer's content, or a piece of it."""
         yield text_of(document.get("content"), "text")
         yield string_in(document, "delta", "text")
-
-    def answer_id(self, document: Mapping[str, Any]) -> str:
-        """Return an empty id: requests bring all turns."""
-        return ""
 
     def error(self, message: str, kind: str) -> Mapping[str, Any]:
         """Return an error in Anthropic's format."""

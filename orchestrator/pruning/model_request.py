@@ -3,9 +3,10 @@
 import json
 import re
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import zstandard
 
@@ -70,52 +71,52 @@ class Conversation:
     """The id of an earlier answer that it continues, if the provider stores answers."""
 
 
-class ModelApi(Protocol):
+class ModelApi(ABC):
     """The format of requests to one API and of its answers."""
 
     name: str
     path: str
     """The end of the path of its requests."""
-    turns_member: str
+    turns_member: str = "messages"
     """The name of the member that holds the turns."""
-    can_defer: bool
+    can_defer: bool = True
     """True if tools may be sent as deferred, for the model to search."""
 
     def tools_member(self, body: Mapping[str, Any]) -> str:
         """Return the name of the member that holds the tools."""
-        ...
+        return "tools"
 
+    @abstractmethod
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
         """Return the tool of an entry of that member."""
-        ...
 
+    @abstractmethod
     def choice(self, body: Mapping[str, Any]) -> ToolChoice:
         """Return the tools that may be called."""
-        ...
 
+    @abstractmethod
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
         """Return the turns."""
-        ...
 
+    @abstractmethod
     def search_tool(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """Return the tool that finds deferred tools; None if the request already has one."""
-        ...
 
+    @abstractmethod
     def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
         """Yield names of the tools that an answer, or an event of a stream, calls."""
-        ...
 
+    @abstractmethod
     def said(self, document: Mapping[str, Any]) -> Iterator[str]:
         """Yield the texts of an answer, or of an event of a stream."""
-        ...
 
     def answer_id(self, document: Mapping[str, Any]) -> str:
         """Return the id by which a later request may refer to an answer; empty without one."""
-        ...
+        return ""
 
     def error(self, message: str, kind: str) -> Mapping[str, Any]:
-        """Return an error in the format that clients of this API read."""
-        ...
+        """Return an error in the format that clients of this API read: here, OpenAI's."""
+        return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
 
 def objects(value: JsonValue) -> Iterator[Mapping[str, Any]]:

@@ -105,7 +105,6 @@ class Pruner:
     """
 
     def __init__(self, lists: ToolLists, memory: ConversationMemory) -> None:
-        """Take the lists of tools and the memory of conversations."""
         self._lists = lists
         self._memory = memory
 

@@ -43,10 +43,9 @@ class ToolList:
 class ToolLists:
     """Reads lists of tools and caches recent ones; safe to share between threads."""
 
-    def __init__(self, make: Callable[[Catalog], Router], *, most_lists: int = _MOST_LISTS) -> None:
-        """Take the factory of routers, and the number of lists to cache."""
+    def __init__(self, make: Callable[[Catalog], Router]) -> None:
         self._make = make
-        self._lists: Recent[bytes, ToolList] = Recent(most_lists)
+        self._lists: Recent[bytes, ToolList] = Recent(_MOST_LISTS)
 
     def known(self, key: bytes) -> ToolList | None:
         """Return the list of a key, if it was read before."""

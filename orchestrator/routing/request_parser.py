@@ -21,8 +21,7 @@ from orchestrator.language.words import (
     tokens,
 )
 from orchestrator.routing.cards.capability_card import CapabilityCard
-from orchestrator.routing.cards.vocabulary import CatalogVocabulary
-from orchestrator.routing.cards.word_evidence import EvidenceIndex
+from orchestrator.routing.cards.vocabulary import CatalogVocabulary, EvidenceIndex
 from orchestrator.routing.clause_reading import (
     ClauseReading,
     matter_start,

@@ -20,12 +20,6 @@ from orchestrator.routing.clause_reading import ClauseReading, joined
 from orchestrator.routing.profile import PROXY_LIMIT_S, Deadline, OutOfTime, RoutingProfile
 from orchestrator.routing.request_parser import RequestParser
 from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards
-from orchestrator.routing.scoring.fitness import (
-    FITTED_TO,
-    Fitness,
-    FittedRequest,
-    without_values,
-)
 from orchestrator.routing.scoring.request_scoring import (
     RECENT,
     RequestScorer,
@@ -33,7 +27,14 @@ from orchestrator.routing.scoring.request_scoring import (
     in_order,
     merged,
 )
-from orchestrator.routing.scoring.scorer import Scorer, ScoreTable
+from orchestrator.routing.scoring.scorer import (
+    FITTED_TO,
+    Fitness,
+    FittedRequest,
+    Scorer,
+    ScoreTable,
+    without_values,
+)
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.routing.width import Needs, adaptive_k, needs_of, of_nothing
 

@@ -67,7 +67,7 @@ def _planner_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
     for profile in profiles:
         for named in own_planners([profile]):
             if (problem := planner_problem(named)) is not None:
-                remedy = "its worker imports it: see docs/models.md"
+                remedy = "its worker imports it: see docs/planning.md"
                 yield _fault(profile, "planner", problem, remedy)
 
 

@@ -30,19 +30,25 @@ from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import LLM_EXTRA
 from orchestrator.runtime.extensions import PlannerParts, load_leg_planner, load_planner
 from orchestrator.runtime.vectors import embedder_of, similarity_of
-from orchestrator.settings import Settings, load_routing_profile
+from orchestrator.settings import Settings, load_mcp_servers, load_routing_profile
 
-if TYPE_CHECKING:  # an extra, and a database library
+if TYPE_CHECKING:  # extras, and a database library
+    from orchestrator.adapters.mcp.servers import McpServer
     from orchestrator.adapters.storage.store import Store
+    from orchestrator.catalog.mcp_documents import McpListing
     from orchestrator.planning.llm.model_planner import LlmPlanner
 
 
 def default_tools(
-    settings: Settings, store: "Store | None" = None, catalog: Catalog | None = None
+    settings: Settings,
+    store: "Store | None" = None,
+    catalog: Catalog | None = None,
+    *,
+    mcp: "Sequence[McpServer] | None" = None,
 ) -> ToolClient:
     """Return a tool client with credentials from the environment, and a store's vault and files.
 
-    The default store is that of the settings; a catalog provides its functions.
+    The default store and MCP servers are those of the settings; a catalog provides its functions.
     """
     store = store or store_of(settings)
     return ToolClient(
@@ -56,6 +62,36 @@ def default_tools(
         proxy=_proxy_of(settings),
         sends_trace=settings.send_trace,
         functions=catalog.functions if catalog is not None else {},
+        mcp=load_mcp_servers(settings.mcp) if mcp is None else mcp,
+    )
+
+
+def list_mcp_servers(
+    settings: Settings,
+    servers: "Sequence[McpServer] | None" = None,
+    *,
+    patience_s: float = 0.0,
+) -> "list[McpListing]":
+    """Return what MCP servers list now, by default those of the settings.
+
+    A server that is down is tried again for `patience_s`.
+
+    Raises:
+        DocumentUnreadable: their file or an overlay cannot be read.
+        UsageError: the extra `mcp` is not installed.
+    """
+    asked = load_mcp_servers(settings.mcp) if servers is None else servers
+    if not asked:
+        return []
+    from orchestrator.adapters.mcp.listing import list_servers
+
+    return list_servers(
+        asked,
+        secrets=EnvironmentSecrets(),
+        allowed_private_hosts=settings.allowed_private_hosts,
+        only_hosts=settings.only_hosts,
+        proxy=_proxy_of(settings),
+        patience_s=patience_s,
     )
 
 

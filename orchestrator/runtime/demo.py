@@ -14,7 +14,7 @@ from orchestrator.core.shown_text import number_of
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.runtime.devserver import Stack
-from orchestrator.saga.ledger import Obligation, ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.sandbox import FaultRule, SandboxClient
 
 
@@ -53,17 +53,10 @@ class DemoMission(Record):
     """A mission of the demo, with the sandbox's record of it."""
 
     name: str
-    mission_id: str
-    status: str
-    error: str | None
-    legs: tuple[LegResult, ...]
-    ledger: tuple[Obligation, ...]
+    result: MissionResult
     sandbox_ledger: tuple[JsonObject, ...]
-    sandbox_live_obligations: int
+    live_effects: int
     duplicate_effects: int
-    tools_forwarded: tuple[int, ...]
-    catalog_size: int
-    spend: dict[str, str]
     timeline: tuple[TimelineEntry, ...]
     seconds: float
     problems: tuple[str, ...] = Field(default=(), description="deviations from the expected result")
@@ -82,7 +75,6 @@ class Demo:
     """Runs the three missions on a started stack."""
 
     def __init__(self, stack: Stack, report: Tell) -> None:
-        """Take the stack, and the callback for each line of progress."""
         self._stack = stack
         self._print = report
 
@@ -114,7 +106,9 @@ class Demo:
     ) -> DemoMission:
         """Run the same trip, with the provider of its second booking refusing permanently."""
         # By their place in the plan, as parallel legs book in any order.
-        planned = sorted(success.ledger, key=lambda obligation: obligation.leg_id)
+        planned = sorted(
+            success.result.ledger.obligations, key=lambda obligation: obligation.leg_id
+        )
         doomed = planned[1].tool if len(planned) > 1 else "*"
         self._print(f"[b]2. rollback[/b]: the same trip, and {doomed} is refused for good")
         began = asyncio.get_running_loop().time()
@@ -172,7 +166,6 @@ class Demo:
 
 
 async def _is_on_the_wire(mission: MissionHandle) -> bool:
-    """Return True if the ledger has a side effect that was not answered yet."""
     ledger = (await mission.snapshot()).ledger
     return any(o.state is ObligationState.INTENDED for o in ledger.obligations)
 
@@ -199,19 +192,10 @@ async def _checked(
     effects = await sandbox.ledger(result.mission_id)
     return DemoMission(
         name=name,
-        mission_id=result.mission_id,
-        status=result.status.value,
-        error=result.error,
-        legs=result.legs,
-        ledger=result.ledger.obligations,
+        result=result,
         sandbox_ledger=tuple(effects),
-        sandbox_live_obligations=len(live),
+        live_effects=len(live),
         duplicate_effects=len(duplicates),
-        tools_forwarded=tuple(
-            len(step.tools_forwarded) for leg in result.legs for step in leg.steps
-        ),
-        catalog_size=result.catalog_size,
-        spend={m.currency: str(m.amount) for m in result.spend.amounts()},
         timeline=timeline(result),
         seconds=asyncio.get_running_loop().time() - began,
         problems=tuple(_problems(result, wanted, live, duplicates)),

@@ -1,4 +1,4 @@
-"""A whole installation on one machine: Temporal's dev server, the sandbox and workers."""
+"""A whole installation on one machine: Temporal's dev server, the sandbox, workers, the inbox."""
 
 import asyncio
 import contextlib
@@ -13,8 +13,8 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import httpx
 from pydantic import SecretStr
@@ -33,7 +33,6 @@ from orchestrator.client.stores import open_vault
 from orchestrator.core.errors import OrchestratorError, ServiceUnavailable, UsageError
 from orchestrator.messages import names
 from orchestrator.runtime.part_logs import how_it_ended, last_line
-from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
 
 
@@ -141,7 +140,7 @@ _SERVICE_PORTS = range(10_000, 32_000)
 """Below the ports that systems assign to outgoing connections, one of which could take a port
 before its server does, or while the server restarts."""
 _SERVERS = ("temporal", "sandbox", "codec")
-"""The parts to which workers connect."""
+"""The parts to which workers and the inbox connect."""
 _START_S = 40.0
 _DRAIN_S = 5
 """The drain time of these workers, so that Ctrl-C does not wait a minute for a hanging call."""
@@ -158,12 +157,15 @@ class Ports:
     sandbox: int = 8700
     codec: int | None = None
     """The port of the codec server; None if nothing is encrypted."""
+    inbox: int | None = 8600
+    """The port of the HTTP API and the inbox; None: `serve` is not started."""
 
     @classmethod
-    def free(cls) -> "Ports":
-        """Return three unused ports, and no codec server."""
+    def free(cls, *, has_inbox: bool = False) -> "Ports":
+        """Return unused ports, without a codec server and, unless wanted, without an inbox."""
         with contextlib.ExitStack() as held:
-            return cls(*(_hold_port(held) for _ in range(3)))
+            temporal, ui, sandbox, inbox = (_hold_port(held) for _ in range(4))
+            return cls(temporal, ui, sandbox, inbox=inbox if has_inbox else None)
 
     def check_free(self) -> None:
         """Refuse to start if another process listens on a port.
@@ -187,32 +189,6 @@ def _hold_port(held: contextlib.ExitStack) -> int:
         with contextlib.suppress(OSError):
             held.enter_context(socket.socket()).bind(("127.0.0.1", port))
             return port
-
-
-class PartProcess(Protocol):
-    """A process of an installation, with the interface of `asyncio.subprocess`."""
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        ...
-
-    @property
-    def returncode(self) -> int | None:
-        """The exit code, negative for a signal; None while the process runs."""
-        ...
-
-    async def wait(self) -> int:
-        """Return the exit code, once the process has ended."""
-        ...
-
-    def terminate(self) -> None:
-        """Ask the process to stop."""
-        ...
-
-    def kill(self) -> None:
-        """Kill the process at once."""
-        ...
 
 
 @dataclass
@@ -240,7 +216,11 @@ class Stack:
     suggest_after: int | None = None
     """Events of a run after which the server suggests continue-as-new; None: the server's
     default."""
-    _processes: dict[str, PartProcess] = field(default_factory=dict)
+    inherited: Mapping[str, str] | None = None
+    """Environment variables that the parts get, below those of the stack; None: this process's."""
+    local_user: str = "local"
+    """The person to whom all requests to the inbox belong, as nobody signs in."""
+    _processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -261,6 +241,11 @@ class Stack:
     def codec_url(self) -> str | None:
         """The codec server's base URL; None without one."""
         return None if self.ports.codec is None else f"http://127.0.0.1:{self.ports.codec}"
+
+    @property
+    def inbox_url(self) -> str | None:
+        """The address of the API and the inbox; None without them."""
+        return None if self.ports.inbox is None else f"http://127.0.0.1:{self.ports.inbox}"
 
     @property
     def codec_token(self) -> CodecToken:
@@ -323,14 +308,16 @@ class Stack:
                     self._reported("the codec server", "answers", self.start_codec_server())
                 )
             await asyncio.gather(*starting)
-            await self._reported("the worker", "polls", self.start_worker())
+            working = [self._reported("the worker", "polls", self.start_worker())]
+            if self.ports.inbox is not None:
+                working.append(self._reported("the inbox", "answers", self.start_inbox()))
+            await asyncio.gather(*working)
         except BaseException:
             await self.stop()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop everything."""
         await self.stop()
 
     async def client(self) -> MissionClient:
@@ -373,7 +360,7 @@ class Stack:
         served += [f"--overlay={path}" for path in self.overlays]
         where = [f"--port={self.ports.sandbox}", f"--db={self.folder / 'sandbox.db'}"]
         await self._spawn("sandbox", [*ourselves(), "sandbox", *where, *served])
-        await self._until("sandbox", self._sandbox_answers)
+        await self._until("sandbox", partial(_answers, f"{self.sandbox_url}/_sandbox/health"))
 
     async def start_codec_server(self) -> None:
         """Start the codec server, which decrypts payloads for the Web UI of this stack."""
@@ -382,7 +369,13 @@ class Stack:
         await self._spawn(
             "codec", [*ourselves(), "codec-server", listens, *pages], self.codec_token.variables()
         )
-        await self._until("codec", self._codec_server_answers)
+        await self._until("codec", partial(_answers, str(self.codec_url)))
+
+    async def start_inbox(self) -> None:
+        """Start the HTTP API and the inbox for the local user, on loopback only."""
+        where = [f"--listen=127.0.0.1:{self.ports.inbox}", f"--local-user={self.local_user}"]
+        await self._spawn("inbox", [*ourselves(), "serve", *where])
+        await self._until("inbox", partial(_answers, f"{self.inbox_url}/healthz"))
 
     async def start_worker(
         self,
@@ -470,7 +463,7 @@ class Stack:
             await before.wait()
         environment = {
             **self.credentials,
-            **_inherited(),
+            **(_inherited() if self.inherited is None else self.inherited),
             "ORCHESTRATOR_DRAIN": str(_DRAIN_S),
             **self.environment,
             **(variables or {}),
@@ -481,7 +474,7 @@ class Stack:
 
     async def start_process(
         self, command: Sequence[str], environment: Mapping[str, str], log: Path
-    ) -> PartProcess:
+    ) -> asyncio.subprocess.Process:
         """Start a program with exactly this environment, which appends its output to a file."""
         with log.open("ab") as printed:
             return await asyncio.create_subprocess_exec(
@@ -515,21 +508,6 @@ class Stack:
             return False
         return True
 
-    async def _sandbox_answers(self) -> bool:
-        async with SandboxClient(self.sandbox_url) as sandbox:
-            try:
-                return await sandbox.health()
-            except httpx.TransportError:
-                return False
-
-    async def _codec_server_answers(self) -> bool:
-        async with httpx.AsyncClient(trust_env=False) as http:
-            try:
-                await http.get(str(self.codec_url))
-            except httpx.TransportError:
-                return False
-        return True
-
     @property
     def exports(self) -> Path:
         """Write a file for a shell to source, which connects our commands to this stack."""
@@ -547,6 +525,15 @@ class Stack:
         vault = open_vault(self.settings)
         for name in SANDBOX_PROFILE.keys() - set(vault.fields()):
             vault.put(name, SANDBOX_PROFILE[name])
+
+
+async def _answers(url: str) -> bool:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        try:
+            await http.get(url)
+        except httpx.TransportError:
+            return False
+    return True
 
 
 def _inherited() -> dict[str, str]:
@@ -575,7 +562,7 @@ def ourselves(module: str = "orchestrator") -> list[str]:
     return [sys.executable, *(() if is_uninstalled else ("-P",)), "-m", module]
 
 
-async def end_process(process: PartProcess) -> None:
+async def end_process(process: asyncio.subprocess.Process) -> None:
     """Stop a process, by SIGKILL if it takes longer than a few seconds."""
     if process.returncode is not None:
         return

@@ -2,17 +2,16 @@
 
 import asyncio
 import logging
-import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from orchestrator.core.errors import UsageError
+from orchestrator.proxy.server import read_address, running_app
 from orchestrator.runtime.worker_state import WorkerState
 
 MetricsText = Callable[[], tuple[bytes, str]]
@@ -73,60 +72,18 @@ async def served_health(
     Raises:
         UsageError: the address is invalid, or is taken.
     """
-    host, port = read_address(address)
-    with _listening(host, port) as listener:
-        server = _Server(
-            uvicorn.Config(
-                health_app(state, metrics),
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                timeout_graceful_shutdown=_CLOSES_WITHIN_S,
-            )
-        )
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
+    app = health_app(state, metrics)
+    async with AsyncExitStack() as stack:
         try:
-            shown = f"[{host}]" if ":" in host else host
-            url = f"http://{shown}:{listener.getsockname()[1]}"
-            _log.info("health and metrics at %s", url)
-            yield url
-        finally:
-            server.should_exit = True
-            await serving
-
-
-def read_address(address: str) -> tuple[str, int]:
-    """Return host and port of `127.0.0.1:8080` or `[::]:8080`.
-
-    Raises:
-        UsageError: the text has another form.
-    """
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65_535:
-        raise UsageError(f"{_VARIABLE}: {address!r} is no HOST:PORT, e.g. 127.0.0.1:8080")
-    return host.strip("[]"), int(port)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen()
-    except OSError as error:
-        listener.close()
-        raise UsageError(
-            f"{_VARIABLE}: cannot listen on {host}:{port}: {error.strerror}; "
-            "choose another port, or stop what listens there"
-        ) from error
-    return listener
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves the signals to the worker in whose process it runs."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+            host, port = read_address(address)
+            serving = running_app(app, host=host, port=port, grace_s=_CLOSES_WITHIN_S)
+            url = await stack.enter_async_context(serving)
+        except UsageError as error:
+            raise UsageError(f"{_VARIABLE}: {error}") from error
+        except OSError as error:
+            raise UsageError(
+                f"{_VARIABLE}: cannot listen on {address}: {error.strerror}; "
+                "choose another port, or stop what listens there"
+            ) from error
+        _log.info("health and metrics at %s", url)
+        yield url

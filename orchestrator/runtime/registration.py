@@ -26,6 +26,7 @@ from temporalio.client import (
     ScheduleUpdate,
     ScheduleUpdateInput,
 )
+from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.activities.boundary import LARGEST_SKEW, skew_fault
@@ -36,6 +37,7 @@ from orchestrator.core.errors import (
     UsageError,
 )
 from orchestrator.messages import names
+from orchestrator.messages.notice import NoticesInput
 from orchestrator.messages.rollback import SweepInput
 from orchestrator.runtime.worker_state import WorkerState
 from orchestrator.settings import Settings
@@ -89,6 +91,8 @@ async def keep_registered(client: Client, settings: Settings, state: WorkerState
 
 async def _look_again(client: Client, settings: Settings, state: WorkerState) -> None:
     """Register again whatever the server has lost."""
+    if settings.notices is not None:
+        await start_notices(client, settings.task_queue)
     if await _missing(client) or await _lost_sweep(client, settings):
         state.unregistered = _LOST
         _log.warning("%s; they are restored", _LOST)
@@ -186,6 +190,22 @@ async def _no_room(client: Client, missing: Mapping[str, IndexedValueType.ValueT
         "already, and a server on SQL takes 10 of Keyword and 3 of every other type; remove some "
         "that nobody uses (temporal operator search-attribute remove --name NAME), or use a "
         "namespace of its own (TEMPORAL_NAMESPACE)"
+    )
+
+
+async def start_notices(client: Client, task_queue: str) -> None:
+    """Start the workflow that announces cards and questions, unless it runs.
+
+    Any number of workers may do this. One that was terminated begins again, and announces what is
+    open; what was announced before keeps its ids, and is not announced twice.
+    """
+    await client.start_workflow(
+        names.NOTICES_WORKFLOW,
+        NoticesInput(),
+        id=names.notices_workflow_id(task_queue),
+        task_queue=task_queue,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        static_summary="announce what waits for people",
     )
 
 

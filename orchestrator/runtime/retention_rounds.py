@@ -12,9 +12,7 @@ from temporalio.service import RPCError
 
 from orchestrator.adapters.storage.begun_thoughts import FOLDER as THOUGHTS
 from orchestrator.adapters.storage.begun_thoughts import BegunThoughts
-from orchestrator.client.key_rotation import renew_schedules
 from orchestrator.client.payloads import payload_drivers_of
-from orchestrator.client.result_retention import KeptRound, keep_results
 from orchestrator.client.retention import (
     remove_catalogs,
     remove_expired,
@@ -27,6 +25,8 @@ from orchestrator.settings import Settings
 if TYPE_CHECKING:  # imports a database library
     from orchestrator.adapters.storage.store import Store
 
+NOTICES_KEPT: Final = timedelta(days=90)
+"""How long the record of a delivery stays after its last change."""
 _LONGEST_PAUSE: Final = timedelta(hours=1)
 _log = logging.getLogger(__name__)
 
@@ -44,8 +44,7 @@ async def keep_retention(client: Client, settings: Settings, store: "Store") -> 
         _remove_thoughts,
         _remove_catalogs,
         _remove_payloads,
-        _keep_results,
-        _renew_schedules,
+        _remove_notices,
     )
     while True:
         for one in rounds:
@@ -114,23 +113,9 @@ async def _remove_payloads(
             yield f"removed the large payloads of {len(removed)} workflows"
 
 
-async def _keep_results(
-    client: Client, settings: Settings, store: "Store", now: datetime
+async def _remove_notices(
+    _client: Client, _settings: Settings, store: "Store", now: datetime
 ) -> AsyncIterator[str]:
-    if not settings.keep_results:
-        return
-    done = await keep_results(
-        client, settings.task_queue, store.results, settings.keep_results, now=now
-    )
-    if done != KeptRound():
-        yield (
-            f"kept the results of {done.kept} missions, could not read {done.unread}, "
-            f"removed {done.removed} old ones"
-        )
-
-
-async def _renew_schedules(
-    client: Client, settings: Settings, _store: "Store", _now: datetime
-) -> AsyncIterator[str]:
-    if renewed := await renew_schedules(client, settings.task_queue):
-        yield f"encrypted with the present key what these schedules start: {', '.join(renewed)}"
+    removed = await asyncio.to_thread(store.notices.remove_before, now - NOTICES_KEPT)
+    if removed:
+        yield f"removed the records of {removed} deliveries of notices"

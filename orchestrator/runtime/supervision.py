@@ -20,6 +20,7 @@ _SHOWN_AS: Final = {
     "sandbox": "the sandbox",
     "codec": "the codec server",
     "worker": "the worker",
+    "inbox": "the inbox",
 }
 _SHOWN: Final = 8
 """Lines to show of a part that has ended, as the end of a traceback gives the reason."""
@@ -29,7 +30,6 @@ class Supervisor:
     """Keeps the parts of a started installation running, and reports their state."""
 
     def __init__(self, stack: Stack, report: Callable[[str], None]) -> None:
-        """Take the installation, and the callback for each line about it."""
         self._stack = stack
         self._print = report
         starts: Mapping[str, Callable[[], Awaitable[None]]] = {
@@ -37,6 +37,7 @@ class Supervisor:
             "sandbox": stack.start_sandbox,
             "codec": stack.start_codec_server,
             "worker": stack.start_worker,
+            "inbox": stack.start_inbox,
         }
         self._starts = {name: start for name, start in starts.items() if stack.runs(name)}
         self._logs = {name: PartLog(stack.log(name)) for name in self._starts}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from temporalio.client import Client
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import (
     Interceptor,
     Plugin,
@@ -31,8 +32,6 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.begun_thoughts import FOLDER as THOUGHTS
 from orchestrator.adapters.storage.begun_thoughts import BegunThoughts
 from orchestrator.adapters.storage.files import private_folder
-from orchestrator.adapters.temporal.deployment_versions import deployment_config
-from orchestrator.adapters.temporal.locked_calls import LockedCalls
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.overlay import unmarked
 from orchestrator.catalog.python_functions import FunctionTool
@@ -50,30 +49,36 @@ from orchestrator.runtime.defaults import (
     default_planner,
     default_routers,
     default_tools,
+    list_mcp_servers,
 )
 from orchestrator.runtime.extensions import check_given
+from orchestrator.runtime.notice_parts import default_notices
 from orchestrator.runtime.registration import (
     keep_registered,
     register_search_attributes,
     registration_fault,
     schedule_sweep,
+    start_notices,
 )
 from orchestrator.runtime.retention_rounds import keep_retention
 from orchestrator.runtime.worker_state import (
     AwaitedParts,
     CountsActivities,
+    LockedCalls,
     Phase,
     StoppedWaiting,
     WorkerState,
 )
 from orchestrator.settings import Settings, load_policy, load_settings
-from orchestrator.workflows import ALL_WORKFLOWS
+from orchestrator.workflows import ALL_WORKFLOWS, WORKFLOWS_OF_BUILDS
 from orchestrator.workflows.saga_desk import SagaRouting
 
 if TYPE_CHECKING:  # imports a database library
     from orchestrator.adapters.storage.store import Store
 
 _log = logging.getLogger(__name__)
+_PATIENCE_S = 30.0
+"""Time in which an MCP server that is down when the worker starts may still come up."""
 _STICKY = timedelta(seconds=3)
 """How long a workflow task waits for the worker that has its history cached, before other workers
 may take it: short, so that missions continue soon after a worker dies."""
@@ -141,13 +146,14 @@ def build(
         may_observe=settings.observe,
         slots=settings.max_activities,
         check_store=store.check,
+        notices=default_notices(settings, client, store),
     )
     versions = worker_deployment(settings)
     return [
         Worker(
             client,
             task_queue=queue,
-            workflows=[*ALL_WORKFLOWS, *workflows],
+            workflows=[*(WORKFLOWS_OF_BUILDS if versions else ALL_WORKFLOWS), *workflows],
             activities=activities,
             workflow_runner=workflow_runner(),
             deployment_config=versions,
@@ -190,7 +196,12 @@ def load_catalog(settings: Settings, functions: Iterable[FunctionTool[Any, Any]]
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreadWarning)
-        catalog = Catalog.load(*settings.specs, overlays=settings.overlays, functions=functions)
+        catalog = Catalog.load(
+            *settings.specs,
+            overlays=settings.overlays,
+            functions=functions,
+            mcp=list_mcp_servers(settings, patience_s=_PATIENCE_S),
+        )
     for file in catalog.unread:
         _log.error(
             "%s, and start the worker again; until then new missions have no tool of it, and those "
@@ -254,7 +265,8 @@ async def run_worker(
             await stack.enter_async_context(served_health(settings.health, state, metrics))
         if client is None:
             client = await parts.retry_until_available(partial(connect_temporal, settings=settings))
-        catalog = catalog or load_catalog(settings)
+        if catalog is None:
+            catalog = await asyncio.to_thread(load_catalog, settings)
         for line in (unmarked(catalog.documents, settings.specs) or "").splitlines():
             _log.warning("%s", line)
         store = await _opened(store or store_of(settings), stack, parts)
@@ -310,6 +322,8 @@ async def introduce(client: Client, settings: Settings) -> None:
     with Connection(client, settings.task_queue).explaining():
         await register_search_attributes(client)
         await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
+        if settings.notices is not None:
+            await start_notices(client, settings.task_queue)
 
 
 def _stop_signals() -> asyncio.Event:
@@ -333,10 +347,25 @@ async def drain(workers: Sequence[Worker], state: WorkerState, longest: timedelt
 def worker_deployment(settings: Settings) -> WorkerDeploymentConfig | None:
     """Return the deployment version for the server; None if no build is named.
 
+    Every workflow is pinned: it stays on the build on which it began until it ends. An ended
+    workflow is read from its history, which needs no build.
+
     Raises:
         UsageError: the server would not accept the name of the deployment.
     """
-    return deployment_config(settings.deployment or settings.task_queue, settings.build_id)
+    if settings.build_id is None:
+        return None
+    named = settings.deployment or settings.task_queue
+    if set(named) & set(".:") or named.startswith("__"):
+        raise UsageError(
+            f"a deployment cannot be called {named!r}: set ORCHESTRATOR_DEPLOYMENT to a name "
+            "without '.' and ':', and without '__' before it (unset, it is the task queue's)"
+        )
+    return WorkerDeploymentConfig(
+        version=WorkerDeploymentVersion(named, settings.build_id),
+        use_worker_versioning=True,
+        default_versioning_behavior=VersioningBehavior.PINNED,
+    )
 
 
 def log_build(settings: Settings) -> None:

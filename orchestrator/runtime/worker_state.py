@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import (
     ActivityInboundInterceptor,
@@ -19,7 +20,9 @@ from temporalio.worker import (
 )
 
 from orchestrator.activities.boundary import ServerTime, skew_fault
+from orchestrator.adapters.temporal.mission_converter import LockedInput
 from orchestrator.core.errors import ServerUnreachable, StateMissing, StoreUnavailable
+from orchestrator.messages import names
 
 _ANSWERS_WITHIN: Final = timedelta(seconds=2)
 
@@ -37,7 +40,6 @@ class WorkerState:
     """The state of a worker process, as known from inside."""
 
     def __init__(self) -> None:
-        """Create the state of a worker that has connected to nothing yet."""
         self.phase = Phase.STARTING
         self.running = 0
         """Number of running activities."""
@@ -125,7 +127,6 @@ class CountsActivities(Interceptor):
     """Counts a worker process's running activities, and compares its clock at each."""
 
     def __init__(self, state: WorkerState) -> None:
-        """Take the state that holds the counts."""
         self._state = state
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
@@ -148,6 +149,39 @@ class _Counter(ActivityInboundInterceptor):
             self._state.running -= 1
 
 
+_WAITS = frozenset({names.AWAIT_KEY, names.AWAIT_STATE})
+
+
+class LockedCalls(Interceptor):
+    """Worker interceptor: an activity that receives a `LockedInput` fails at once."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """Return the inbound interceptor that checks the input of each activity before it runs."""
+        return _OnlyUnlocked(next)
+
+
+class _OnlyUnlocked(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        info = activity.info()
+        for given in (*input.args, *info.heartbeat_details):
+            if isinstance(given, LockedInput):
+                raise ApplicationError(
+                    str(given.why),
+                    type=type(given.why).__name__,
+                    non_retryable=_is_untouched(info),
+                )
+        return await super().execute_activity(input)
+
+
+def _is_untouched(info: activity.Info) -> bool:
+    """Return True if no earlier attempt of the activity may have had an effect.
+
+    The workflow then waits and schedules the activity again, so no attempt is used up: a call may
+    have only one. The activities that the workflow waits with are retried without a limit.
+    """
+    return info.attempt == 1 and info.activity_type not in _WAITS
+
+
 T = TypeVar("T")
 _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 5.0
@@ -163,7 +197,6 @@ class AwaitedParts:
     """Waits for parts on other machines, and reports that once in the log and on /readyz."""
 
     def __init__(self, state: WorkerState, stop: asyncio.Event) -> None:
-        """Take the state that shows the wait, and the event that ends it."""
         self._state = state
         self._stop = stop
 

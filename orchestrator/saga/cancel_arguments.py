@@ -16,11 +16,11 @@ from orchestrator.catalog.call_templates import fill_template, is_version
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import listed_expression, parse_filling, value_read
 from orchestrator.catalog.prices import states_price, takes_money
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.core.budget import Money
-from orchestrator.core.call_ref import CallRef
+from orchestrator.core.call_ref import CallRef, StatedCancel
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.ledger import CancelCall, Obligation
+from orchestrator.saga.obligation import CancelCall, Obligation
 
 _BEGINS_WITH_A_NUMBER = re.compile(r"\s*[-+]?[.,]?\d")
 
@@ -156,6 +156,19 @@ def _says_how_much(value: JsonValue) -> bool:
     if isinstance(value, str):
         return _BEGINS_WITH_A_NUMBER.match(value) is not None
     return value is not None and not isinstance(value, bool)
+
+
+def tool_of(catalog: Catalog, obligation: Obligation) -> Tool:
+    """Return the tool of an obligation, cancelled as its workflow declares if it does."""
+    tool = catalog.tool(obligation.tool)
+    return tool if obligation.contract is None else cancelled_by(tool, obligation.contract)
+
+
+def cancelled_by(tool: Tool, stated: StatedCancel) -> Tool:
+    """Return a tool with the cancel that a written workflow states."""
+    template = ToolCallTemplate(tool=stated.tool, arguments=stated.arguments)
+    contract = Compensation(cancel=template)
+    return tool.model_copy(update={"compensation": contract, "effect": Effect.OBLIGATION})
 
 
 def draft_obligation(

@@ -24,7 +24,7 @@ from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject, same_id
 from orchestrator.saga.contradictions import ended_state, named_ids, still_as_made
-from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import (
     CompensationFailure,
     CompensationOutcome,
@@ -64,11 +64,13 @@ class CompensationCall:
     def unclear(self, outcome: ToolOutcome) -> CompensationFailure:
         """Return the failure after an answer that settles nothing."""
         deferred = outcome.deferred or is_not_worked_on(outcome.status)
+        asks = ", not a rollback" if outcome.asks is not None else ""
         return CompensationFailure(
-            reason=outcome.why,
+            reason=f"{outcome.why}{asks}",
             # A provider that asks to come back uses up no attempt.
             counts=not deferred and outcome.status != _UNAVAILABLE,
             arrived=self.after_cancel or (self.cancels and not deferred),
+            final=outcome.wanted is not None,
             retry_after_s=outcome.retry_after_s,
         )
 

@@ -10,12 +10,14 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.call_templates import is_empty, item_worked, status_of
-from orchestrator.catalog.tool import ENDED, Tool
+from orchestrator.catalog.tool import ENDED, Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language.inflection import participle
 from orchestrator.language.words import name_words
 
 _SUCCESS: Final = frozenset({"success", "succeeded", "successful", "ok", "done", "completed"})
+_STATES_OF_THINGS: Final = frozenset({"done", "completed"})
+"""Names that also say how far a thing is: a new task answers `completed: false`."""
 _AUXILIARIES: Final = frozenset({"is", "was", "has", "been"})
 _STATES: Final = ("status", "state")
 _TROUBLES: Final = ("error", "errors")
@@ -28,15 +30,16 @@ _LONGEST_ID: Final = 100
 def contradiction(tool: Tool, status: int, body: JsonValue) -> str | None:
     """Return how an answer contradicts its status of success, in words; None if it does not.
 
-    Contradictions are a boolean `false` that is named for success or for the tool's own verb, a
-    non-empty `error` or `errors`, a state that says that the act was not done, and a failed item in
-    a multi-status. The body and the objects directly in it are read.
+    Contradictions are a `false` (or 0, or `"false"`) that is named for success or for the tool's
+    own verb, a non-empty `error` or `errors`, a state that says that the act was not done, and a
+    failed item in a multi-status. The body and the objects directly in it are read.
     """
     acts = _acts_of(tool)
     for where, held in _objects(body):
         for name, value in held.items():
-            if value is False and _names_success(name, acts):
-                return f"it answers {where}{name}: false"
+            denies = _is_false(value) and _names_success(name, acts)
+            if denies and not _is_of_thing(tool, name, held, acts):
+                return f"it answers {where}{name}: {str(value).lower()}"
             if name.lower() in _TROUBLES and not is_empty(value):
                 return f"it answers {where}{name}"
     if (ended := ended_state(tool, body)) is not None:
@@ -108,6 +111,17 @@ def _acts_of(tool: Tool) -> frozenset[str]:
 def _done(verb: str) -> tuple[str, str]:
     """Return the participle of a verb, in both spellings."""
     return participle(verb), participle(verb).replace("lled", "led")
+
+
+def _is_false(value: JsonValue) -> bool:
+    return value in (False, 0) or (isinstance(value, str) and value.strip().lower() == "false")
+
+
+def _is_of_thing(tool: Tool, name: str, held: JsonObject, acts: frozenset[str]) -> bool:
+    """Return True if the name says how far the new thing is that its object shows with an id."""
+    last = name_words(name)[-1]
+    is_state = last in _STATES_OF_THINGS and last not in acts and tool.effect is not Effect.CANCEL
+    return is_state and any(_is_id(one) and value for one, value in held.items())
 
 
 def _names_success(name: str, acts: frozenset[str]) -> bool:

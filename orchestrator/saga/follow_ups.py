@@ -13,6 +13,8 @@ from orchestrator.catalog.tool import Effect, Tool, id_names, thing_of
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import as_written, handle_for
 from orchestrator.core.record import JsonObject
+from orchestrator.language.inflection import singular
+from orchestrator.language.words import tokens
 from orchestrator.saga.outcome import FollowUp, FollowUpKind
 
 MOST: Final = 8
@@ -20,6 +22,7 @@ MOST: Final = 8
 _MOST_ITEMS: Final = 3
 """The number of items of a listing whose follow-ups are named, in the provider's order."""
 _LONGEST: Final = 200
+_PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 _ID: Final = re.compile(r"(?i).*(id|reference|number|code|key|uuid|slug)")
 _SAYS_LITTLE: Final = frozenset(
     [
@@ -83,10 +86,11 @@ def follow_ups(
     """
     known, filled = as_written(arguments), as_written(cancel_inputs or {})
     found = [*_cancel(catalog, tool, filled, price, at)]
+    shared, sent = _shared_names(catalog, tool.document), frozenset(_texts(known))
     for item in _items(body):
         for other in _peers(catalog, tool):
-            inputs = _inputs(catalog, tool, other, item, {**known, **filled})
-            if inputs is not None:
+            inputs = _inputs(catalog, tool, other, item, {**known, **filled}, shared)
+            if inputs is not None and not _was_there_before(tool, other, inputs, sent):
                 found.append(_to(other, inputs))
     unique = {(one.tool, repr(sorted(one.inputs.items()))): one for one in found}
     listed = sorted(unique.values(), key=lambda one: _ORDER.index(one.kind))[:MOST]
@@ -145,9 +149,18 @@ def _has_id(body: JsonObject) -> bool:
 
 
 def _inputs(
-    catalog: Catalog, tool: Tool, other: Tool, item: JsonObject, known: JsonObject
+    catalog: Catalog,
+    tool: Tool,
+    other: Tool,
+    item: JsonObject,
+    known: JsonObject,
+    shared: frozenset[str],
 ) -> JsonObject | None:
-    """Return the required inputs of another tool, if this answer fills them; else None."""
+    """Return the required inputs of another tool, if this answer fills them; else None.
+
+    `shared` are the names of path parameters that several kinds of resources have: such a value is
+    an id only for the kind that it came from.
+    """
     answered, sent = _by_name(tool, item), {_plain(name): held for name, held in known.items()}
     forward = catalog.tools.get(tool.cancel_for or "", tool)
     own = {_plain(name) for name in (*tool.reference_inputs, *forward.reference_inputs)}
@@ -158,16 +171,34 @@ def _inputs(
         plain = _plain(name)
         if name in personal:
             inputs[name] = handle_for(name)
-        elif plain in answered and (plain != "id" or _is_of_thing(other, tool)):
+        elif plain in answered and (name not in shared or _is_of_thing(other, tool, name)):
             inputs[name] = answered[plain]
             is_about_it |= plain not in own and _identifies(name, answered[plain], tool)
-        elif plain in sent and plain != "id":
+        elif plain in sent and (name not in shared or _is_below_same(other, tool, name)):
             inputs[name] = sent[plain]
         elif "default" not in other.properties.get(name, {}):
             return None
     if not is_about_it or check_arguments(catalog, other, inputs):
         return None
     return inputs
+
+
+def _was_there_before(tool: Tool, other: Tool, inputs: JsonObject, sent: frozenset[str]) -> bool:
+    """Return True for another tool's cancel of what this call was only sent the ids of.
+
+    A booking for a customer is no reason to offer that the customer be deleted.
+    """
+    is_of_another = other.effect is Effect.CANCEL and other.cancel_for not in (None, tool.name)
+    return tool.is_side_effect and is_of_another and sent.issuperset(_texts(inputs))
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Yield every plain value as text, at any depth."""
+    if isinstance(value, dict | list):
+        for held in value.values() if isinstance(value, dict) else value:
+            yield from _texts(held)
+    else:
+        yield str(value)
 
 
 def _required(tool: Tool) -> tuple[str, ...]:
@@ -214,10 +245,34 @@ def _thing(tool: Tool) -> str:
     return thing_of(tool.model_copy(update={"path": f"/{steps[-1]}"}))
 
 
-def _is_of_thing(other: Tool, tool: Tool) -> bool:
-    """Return True if the bare `id` of a path belongs to the resource that the other path names."""
-    before, placeholder, _ = other.path.partition("/{id}")
-    return bool(placeholder) and before.rpartition("/")[2] == (_static_steps(tool) or [""])[-1]
+def _shared_names(catalog: Catalog, document: str) -> frozenset[str]:
+    """Return `id` and the path parameters that follow several nouns: `code`, `uuid`."""
+    nouns: dict[str, set[str]] = {}
+    for tool in catalog.tools.values():
+        for name in _PARAMETER.findall(tool.path) if tool.document == document else ():
+            noun = _noun_before(tool, name)
+            if noun and not {*tokens(singular(noun))} <= {*tokens(name)}:
+                nouns.setdefault(name, set()).add(noun)
+    return frozenset({"id", *(name for name, found in nouns.items() if len(found) > 1)})
+
+
+def _noun_before(tool: Tool, name: str) -> str:
+    """Return the path segment right before a parameter; '' if there is none."""
+    before, placeholder, _ = tool.path.partition(f"/{{{name}}}")
+    noun = before.rpartition("/")[2] if placeholder else ""
+    return "" if "{" in noun else noun
+
+
+def _is_of_thing(other: Tool, tool: Tool, name: str) -> bool:
+    """Return True if a path parameter names the resource that the other path is about."""
+    noun = _noun_before(other, name)
+    return bool(noun) and noun == (_static_steps(tool) or [""])[-1]
+
+
+def _is_below_same(other: Tool, tool: Tool, name: str) -> bool:
+    """Return True if both paths have a parameter after the same noun."""
+    noun = _noun_before(other, name)
+    return bool(noun) and noun == _noun_before(tool, name)
 
 
 def _static_steps(tool: Tool) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Final
 from pydantic import Field
 
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 
 MOST_EFFECTS: Final = 1_000
 
@@ -37,9 +38,14 @@ class Order(Record):
         return self.clause or " or ".join(self.tools)
 
     def is_part_of(self, orders: Iterable["Order"]) -> bool:
-        """Return True if it is one of these orders, or a smaller number of its effects."""
+        """Return True if it is one of these orders, or a smaller number of its effects.
+
+        An order without a condition is part of one whose condition was met before.
+        """
         return any(
-            self.count <= one.count and self.model_copy(update={"count": one.count}) == one
+            self.count <= one.count
+            and self.when in (one.when, "")
+            and self.model_copy(update={"count": one.count, "when": one.when}) == one
             for one in orders
         )
 

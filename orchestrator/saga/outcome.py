@@ -11,6 +11,9 @@ from orchestrator.core.record import BodyRef, JsonObject, Record
 
 OutcomeKind = Literal["succeeded", "rejected", "unknown"]
 
+_TOOL_REFUSED = 422
+"""Stands for an MCP tool's own error, where its document says that nothing was done then."""
+
 _NOT_FINAL = frozenset({408, 425, 429})
 """Client errors that do not show whether the request was processed, or that ask to wait."""
 
@@ -34,6 +37,59 @@ class FollowUp(Record):
         description="time until which the provider cancels; None if no end is declared",
     )
     fee: Money | None = Field(default=None, description="cost of cancelling")
+
+
+class InputWanted(Record):
+    """The input that a server asks a person for before it goes on with a call."""
+
+    server: str
+    text: str = ""
+    """In the server's own words, with hidden characters escaped."""
+    fields: dict[str, JsonObject] = Field(default_factory=dict)
+    """Schemas of the answer; a field with a default may be left out."""
+    asked: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The names of the fields of each of the server's requests, by its key."""
+    state: str | None = None
+    """Opaque: it goes back to the server with the answer."""
+    refused: str = ""
+    """The reason why nobody is asked, as the predicate of a sentence about the server."""
+    round: int = 1
+    """The number of times that the server has asked during this call."""
+    sending: int = 0
+    """`ToolCall.postponed` of the call that the server answered so."""
+    sent_by: str = ""
+    """The run that sent the call for the first time."""
+    may_have_arrived: bool = False
+    """True if an earlier attempt of that call is unclear."""
+
+    @property
+    def why_refused(self) -> str:
+        """The reason why nobody is asked, in words; empty: a person is asked."""
+        return self.refused and f"MCP server {self.server} {self.refused}"
+
+    def answered(self, values: JsonObject | None, *, withdrawn: bool = False) -> "InputGiven":
+        """Return the answer to the server; None for a person who declined, or did not answer."""
+        answers: dict[str, JsonObject] = {}
+        for key, names in self.asked.items():
+            if values is None:
+                answers[key] = {"action": "cancel" if withdrawn else "decline"}
+                continue
+            defaults = {name: self.fields[name].get("default") for name in names}
+            known = {name: values.get(name, defaults[name]) for name in names}
+            content: JsonObject = {name: one for name, one in known.items() if one is not None}
+            answers[key] = {"action": "accept", "content": content}
+        return InputGiven(answers=answers, state=self.state, round=self.round, sent_by=self.sent_by)
+
+
+class InputGiven(Record):
+    """The answer with which the same call goes on."""
+
+    answers: dict[str, JsonObject]
+    """By the keys of the server's requests."""
+    state: str | None = None
+    """As the server sent it."""
+    round: int = 1
+    sent_by: str = ""
 
 
 class ToolOutcome(Record):
@@ -85,6 +141,24 @@ class ToolOutcome(Record):
     """The wait that the provider asked for before the next attempt."""
     body_ref: BodyRef | None = None
     """The place of the whole body, of which `body` is then a shortened form."""
+    wanted: InputWanted | None = None
+    """Set if its server asks for input: the call is neither done nor refused."""
+
+    @property
+    def asks(self) -> InputWanted | None:
+        """The input that a person is asked for; None: the call goes on in no way."""
+        return None if self.wanted is None or self.wanted.refused else self.wanted
+
+    def after_input(self, given: InputGiven | None) -> "ToolOutcome":
+        """Return the outcome; only the tool's own refusal settles a call that its server had begun.
+
+        Args:
+            given: the answer that the call carried; None: the server had not asked for input.
+        """
+        if given is None or self.kind != "rejected" or self.status == _TOOL_REFUSED:
+            return self
+        reason = f"{self.why}; the server had begun, and asked for input"
+        return self.model_copy(update={"kind": "unknown", "reason": reason, "deferred": False})
 
     @property
     def why(self) -> str:

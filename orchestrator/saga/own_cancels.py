@@ -8,7 +8,8 @@ other cancel is a separate consequence.
 from collections.abc import Collection
 
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.ledger import CancelCall, Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, Obligation
 
 
 def obligations_named(ledger: Ledger, cancel: CancelCall) -> tuple[Obligation, ...]:

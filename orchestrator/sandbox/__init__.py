@@ -11,10 +11,9 @@ from orchestrator.sandbox.effect_ledger import (
     RequestRecord,
 )
 from orchestrator.sandbox.faults import FaultPlan, FaultRule
-from orchestrator.sandbox.playbook import Draft, Playbook
+from orchestrator.sandbox.playbook import STANDARD, Draft, Playbook
 from orchestrator.sandbox.problems import DocumentError, UnservedOperation
 from orchestrator.sandbox.sandbox_server import RunningSandbox, SandboxClient, run, running_sandbox
-from orchestrator.sandbox.standard_playbook import STANDARD
 
 __all__ = [
     "STANDARD",

@@ -11,8 +11,8 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.currency_amount import find_money
 from orchestrator.sandbox.documents import Document
+from orchestrator.sandbox.effect_ledger import find_money
 from orchestrator.sandbox.playbook import Call, Draft, Playbook
 from orchestrator.sandbox.served_schemas import JsonObject, Schema
 from orchestrator.sandbox.synthesis import Scene, Synthesizer

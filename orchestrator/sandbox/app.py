@@ -18,7 +18,7 @@ from orchestrator.sandbox.document_reading import read_document
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import RULES, FaultPlan
-from orchestrator.sandbox.playbook import Playbook
+from orchestrator.sandbox.playbook import STANDARD, Playbook
 from orchestrator.sandbox.problems import (
     DocumentError,
     RequestRefused,
@@ -28,7 +28,6 @@ from orchestrator.sandbox.problems import (
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.served_operations import OperationKind, Position, ServedOperation
 from orchestrator.sandbox.service import Service
-from orchestrator.sandbox.standard_playbook import STANDARD
 
 ACTIONS = ("create", "list", "read", "change", "delete")
 
@@ -217,7 +216,6 @@ class DocumentMemory:
     """Operations that are answered but store nothing that another operation could find."""
     skipped: tuple[UnservedOperation, ...]
     names: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
-    """Operation ids by method and path."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the same as JSON."""

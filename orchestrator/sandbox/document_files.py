@@ -71,7 +71,15 @@ def _read(file: Path, *, is_named: bool) -> JsonObject | None:
     loaded = _parse(file)
     if not is_named and not (isinstance(loaded, dict) and "openapi" in loaded):
         return None
-    return _document(file, loaded)
+    if not isinstance(loaded, dict) or "openapi" not in loaded:
+        raise DocumentError(f"{file} is not an OpenAPI document: it has no openapi field")
+    version = str(loaded["openapi"])
+    if not version.startswith("3."):
+        raise DocumentError(f"{file}: openapi {version} is not a version we know; 3.x is")
+    # Round trip through JSON: status codes written as numbers become the text that OpenAPI
+    # requires.
+    document: JsonObject = json.loads(json.dumps(loaded))
+    return document
 
 
 def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
@@ -100,18 +108,6 @@ def _parse(file: Path) -> Any:
         raise DocumentError(f"{file} is not text in UTF-8") from exc
     except yaml.YAMLError as exc:
         raise DocumentError(f"{file} does not parse: {_yaml_reason(exc)}") from exc
-
-
-def _document(file: Path, loaded: Any) -> JsonObject:
-    if not isinstance(loaded, dict) or "openapi" not in loaded:
-        raise DocumentError(f"{file} is not an OpenAPI document: it has no openapi field")
-    version = str(loaded["openapi"])
-    if not version.startswith("3."):
-        raise DocumentError(f"{file}: openapi {version} is not a version we know; 3.x is")
-    # Round trip through JSON: status codes written as numbers become the text that OpenAPI
-    # requires.
-    document: JsonObject = json.loads(json.dumps(loaded))
-    return document
 
 
 def _yaml_reason(error: yaml.YAMLError) -> str:

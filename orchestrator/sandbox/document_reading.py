@@ -271,7 +271,10 @@ class Soundness:
                 waiting += _elements(part)
                 continue
             if not part.is_names:
-                _check_shape(part.node, part.steps)
+                for name, wanted in _misshapen(part.node):
+                    raise Unservable(
+                        (*part.steps, name), f"it is no {wanted}", f"write a {wanted} there"
+                    )
                 reference = part.node.get("$ref")
                 if isinstance(reference, str) and reference not in self._sound | passed:
                     passed.add(reference)
@@ -305,11 +308,6 @@ def _members(part: _Part) -> Iterator[_Part]:
         elif name not in _LITERAL and name not in _UNUSED and not name.startswith("x-"):
             is_names = name in _NAMED and isinstance(value, Mapping)
             yield _Part(value, (*part.steps, name), is_names=is_names)
-
-
-def _check_shape(node: Mapping[str, Any], steps: Steps) -> None:
-    for name, wanted in _misshapen(node):
-        raise Unservable((*steps, name), f"it is no {wanted}", f"write a {wanted} there")
 
 
 def _misshapen(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

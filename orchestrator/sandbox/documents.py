@@ -43,7 +43,6 @@ class Document:
     book: SchemaBook = field(repr=False)
     operations: tuple[ServedOperation, ...] = field(repr=False)
     skipped: tuple[UnservedOperation, ...] = field(default=(), repr=False)
-    """Operations that are not served."""
 
     @cached_property
     def prefix(self) -> str:

@@ -5,15 +5,95 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from sqlite3 import Row
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
-from orchestrator.sandbox.currency_amount import CurrencyAmount
+DEFAULT_CURRENCY = "EUR"
+# Ordered by trust: a total comes before the price of one part.
+MONEY_NAMES = ("total_price", "total_amount", "total", "price", "amount", "charge", "fare", "cost")
+_CENT = Decimal("0.01")
+
+
+class CurrencyAmount(NamedTuple):
+    """An exact amount with two decimals, and its ISO 4217 currency."""
+
+    amount: Decimal
+    currency: str = DEFAULT_CURRENCY
+
+    def times(self, count: int) -> CurrencyAmount:
+        """Return the amount multiplied by a count."""
+        return CurrencyAmount(self.amount * count, self.currency)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return {amount, currency}; the amount is a number with at most two decimals."""
+        return {"amount": float(self.amount), "currency": self.currency}
+
+
+def money(amount: Any, currency: str | None = None) -> CurrencyAmount:
+    """Return an amount rounded to cents, half up.
+
+    Raises:
+        decimal.InvalidOperation: amount is not a number.
+    """
+    exact = Decimal(str(amount)).quantize(_CENT, rounding=ROUND_HALF_UP)
+    return CurrencyAmount(exact, currency or DEFAULT_CURRENCY)
+
+
+def total(parts: Iterable[CurrencyAmount]) -> CurrencyAmount:
+    """Return the sum, in the currency of the first part; zero EUR for no parts."""
+    listed = list(parts)
+    if not listed:
+        return money(0)
+    return CurrencyAmount(
+        sum((part.amount for part in listed), Decimal("0.00")), listed[0].currency
+    )
+
+
+def find_money(body: Any) -> CurrencyAmount | None:
+    """Return an object's amount: {amount, currency} or a number, under a usual name."""
+    if not isinstance(body, Mapping):
+        return None
+    for name in MONEY_NAMES:
+        found = _read(body.get(name), body.get("currency"))
+        if found:
+            return found
+    others = (_read(value, None) for value in body.values() if isinstance(value, Mapping))
+    return next((found for found in others if found), None)
+
+
+def raise_money(body: Any, factor: Decimal) -> None:
+    """Multiply the amount of an object in place."""
+    if not isinstance(body, dict):
+        return
+    for name in MONEY_NAMES:
+        found = _read(body.get(name), body.get("currency"))
+        if found:
+            dearer = float(money(found.amount * factor).amount)
+            is_pair = isinstance(body[name], Mapping)
+            body[name] = {**body[name], "amount": dearer} if is_pair else dearer
+            return
+    for value in body.values():
+        if isinstance(value, Mapping) and _read(value, None) is not None:
+            raise_money(value, factor)
+            return
+
+
+def _read(value: Any, currency: Any) -> CurrencyAmount | None:
+    if isinstance(value, Mapping) and _is_number(value.get("amount")):
+        return money(value["amount"], value.get("currency") or currency)
+    if _is_number(value):
+        return money(value, currency if isinstance(currency, str) else None)
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
 
 EffectKind = Literal["create", "update", "cancel"]
 EffectStatus = Literal["live", "cancelled"]
@@ -165,12 +245,18 @@ class EffectLedger:
         """Add one effect; called in the transaction of the effect."""
         amount, currency = (str(money.amount), money.currency) if money else (None, None)
         status: EffectStatus = "cancelled" if kind == "cancel" else "live"
-        self.database.write(
-            "INSERT INTO effects (at, provider, operation, kind, resource_type, resource_id,"
-            " client_reference, idempotency_key, request_id, amount, currency, status)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(at, provider, operation, kind, resource_type, resource_id, cause.client_reference),
-            *(cause.idempotency_key, cause.request_id, amount, currency, status),
+        self._insert(
+            "effects",
+            at=at,
+            provider=provider,
+            operation=operation,
+            kind=kind,
+            resource_type=resource_type,
+            resource_id=resource_id,
+            **asdict(cause),
+            amount=amount,
+            currency=currency,
+            status=status,
         )
 
     def mark_cancelled(self, *, provider: str, resource_id: str, operation: str | None) -> None:
@@ -194,14 +280,22 @@ class EffectLedger:
         arguments: dict[str, Any] | None = None,
     ) -> None:
         """Add one request with the status that the caller received (None: no answer)."""
-        self.database.write(
-            "INSERT INTO requests (at, provider, operation, idempotency_key, request_id,"
-            " client_reference, status, fault, replayed, arguments)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(at, provider, operation, cause.idempotency_key, cause.request_id),
-            *(cause.client_reference, status, fault, replayed),
-            None if arguments is None else json.dumps(arguments),
+        self._insert(
+            "requests",
+            at=at,
+            provider=provider,
+            operation=operation,
+            **asdict(cause),
+            status=status,
+            fault=fault,
+            replayed=replayed,
+            arguments=None if arguments is None else json.dumps(arguments),
         )
+
+    def _insert(self, table: str, **values: Any) -> None:
+        marks = ", ".join("?" * len(values))
+        sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})"
+        self.database.write(sql, *values.values())
 
     def close(self) -> None:
         """Close the file."""

@@ -56,7 +56,6 @@ to read.
 """
 
 SURCHARGE = Decimal("1.25")
-"""Factor by which an overcharging provider raises its price."""
 
 
 class FaultRule(BaseModel):

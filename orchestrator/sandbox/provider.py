@@ -15,14 +15,16 @@ from orchestrator.sandbox.answer_composer import (
     keep,
     match,
 )
-from orchestrator.sandbox.currency_amount import (
+from orchestrator.sandbox.documents import ETAG, UNNAMED, VERSION, Document
+from orchestrator.sandbox.effect_ledger import (
     MONEY_NAMES,
+    Cause,
     CurrencyAmount,
+    EffectKind,
+    EffectLedger,
     find_money,
     raise_money,
 )
-from orchestrator.sandbox.documents import ETAG, UNNAMED, VERSION, Document
-from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger
 from orchestrator.sandbox.playbook import Call, Draft, Playbook, ProviderAnswer
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_store import (
@@ -77,6 +79,34 @@ class ProviderReads:
         body = self._compose.projected(call, schema, {**call.arguments, **facts})
         return self._compose.behaved(call, facts, body)
 
+    def _list(self, call: Call) -> Any:
+        operation = call.operation
+        parents = self._find.parents(call)
+        draft = Draft(call=call, parents=parents, rng=self._compose.rng(call))
+        named = self._document.listed_resource(operation)
+        offered = self._document.offered_ids(operation)
+        standing = self._standing(call, [named] if named else offered)
+        if named:
+            draft.items = [*self._stored(call, named), *standing]
+        else:
+            draft.items = standing or self._offers(call, parents)
+        self._compose.behave(draft)
+        if not named:
+            draft.items.sort(key=_price)
+        draft.items = keep(draft.items, call.arguments, ranks=self._ranks(operation))
+        draft.items = draft.items[: self._most(operation)]
+        for offered_id in offered:
+            self.remember(offered_id, draft.items)
+        name = call.operation.list_name
+        if not name:
+            return draft.items
+        schema = call.operation.answer_schema or {}
+        counts = dict.fromkeys(_COUNTS, len(draft.items))
+        hints = {**call.arguments, **counts, **draft.body, name: draft.items}
+        body = self._compose.filled(call, schema, hints, omit=lambda other: "cursor" in other)
+        around = {key: _counted(value, len(draft.items)) for key, value in body.items()}
+        return {**around, **draft.body, name: draft.items}
+
     def _refuse_over(self, call: Call, facts: Mapping[str, Any]) -> None:
         """Refuse to return a cancelled resource if the answer has no state to show that."""
         schema = self._document.resource_schema(call.operation)
@@ -98,26 +128,6 @@ class ProviderReads:
         place = call.operation.place
         offered = self._store.offer_of_id(str(call.arguments.get(place.parameter))) if place else {}
         return {**facts, **offered, **(named.facts if named else {})}
-
-    def _list(self, call: Call) -> Any:
-        operation = call.operation
-        parents = self._find.parents(call)
-        draft = Draft(call=call, parents=parents, rng=self._compose.rng(call))
-        named = self._document.listed_resource(operation)
-        offered = self._document.offered_ids(operation)
-        standing = self._standing(call, [named] if named else offered)
-        if named:
-            draft.items = [*self._stored(call, named), *standing]
-        else:
-            draft.items = standing or self._offers(call, parents)
-        self._compose.behave(draft)
-        if not named:
-            draft.items.sort(key=_price)
-        draft.items = keep(draft.items, call.arguments, ranks=self._ranks(operation))
-        draft.items = draft.items[: self._most(operation)]
-        for name in offered:
-            self.remember(name, draft.items)
-        return self._list_body(call, draft)
 
     def _stored(self, call: Call, named: str) -> list[JsonObject]:
         try:
@@ -144,7 +154,6 @@ class ProviderReads:
         return self._matching(call, things)
 
     def _matching(self, call: Call, things: list[JsonObject]) -> list[JsonObject]:
-        """Return the facts that match the call, as items of its list."""
         schema = call.operation.item_schema or {}
         items = [self._compose.projected(call, schema, facts) for facts in things]
         asks_for_span = {"start_date", "end_date"} <= call.operation.input_names
@@ -171,18 +180,7 @@ class ProviderReads:
         """Remember these items, so that later calls can name them by this id."""
         for item in items:
             if is_id(item.get(name)):
-                self._store.remember_offer(name, str(item[name]), item)
-
-    def _list_body(self, call: Call, draft: Draft) -> Any:
-        name = call.operation.list_name
-        if not name:
-            return draft.items
-        schema = call.operation.answer_schema or {}
-        counts = dict.fromkeys(_COUNTS, len(draft.items))
-        hints = {**call.arguments, **counts, **draft.body, name: draft.items}
-        body = self._compose.filled(call, schema, hints, omit=lambda other: "cursor" in other)
-        around = {key: _counted(value, len(draft.items)) for key, value in body.items()}
-        return {**around, **draft.body, name: draft.items}
+                self._store.keep_note("offer", name, str(item[name]), item)
 
     def _most(self, operation: ServedOperation) -> int | None:
         answer = self._document.book.resolve(operation.answer_schema or {})
@@ -263,12 +261,13 @@ class Provider:
         if key is None or operation.kind is OperationKind.READ:
             body = self._perform(call)
             return ProviderAnswer(operation.success_status, body, headers=self._headers(call))
-        given = self._store.answer(operation.operation_id, key)
-        if given is None:
+        kept = self._store.note("answer", operation.operation_id, key)
+        if kept is None:
             body = self._perform(call)
             given = GivenAnswer(call.fingerprint, operation.success_status, body)
-            self._store.keep_answer(operation.operation_id, key, given)
+            self._store.keep_note("answer", operation.operation_id, key, given)
             return ProviderAnswer(given.status, body, headers=self._headers(call))
+        given = GivenAnswer(*kept)
         if given.fingerprint != call.fingerprint:
             detail = f"Idempotency-Key {key!r} came before with another request."
             raise RequestRefused(operation.refusal(422, 409), detail)
@@ -286,7 +285,6 @@ class Provider:
         return headers
 
     def _made(self, call: Call) -> Resource | None:
-        """Return the resource that a call has just made."""
         key = call.cause.idempotency_key
         # Newest first: without a key the newest one is from this call.
         made = self._store.resources_of(call.operation.operation_id)
@@ -294,7 +292,6 @@ class Provider:
         return next(own, None)
 
     def _read(self, call: Call) -> Resource | None:
-        """Return the one resource that a read shows."""
         with suppress(RequestRefused):
             if "client_reference" in call.arguments:
                 return self._find.by_reference(call, None)
@@ -314,19 +311,28 @@ class Provider:
                 moved = {named: f"{self._version(resource).rstrip(_QUOTE)}+{_QUOTE}"}
                 self._store.keep(replace(resource, facts={**resource.facts, **moved}))
 
-    def _refuse_stale(self, call: Call, resource: Resource) -> None:
-        """Refuse a cancel that was sent with another version than the current one."""
-        sent = next((v for n, v in call.arguments.items() if n.lower() == VERSION), "*")
-        is_versioned = self._document.version_name(resource.operation) is not None
-        if is_versioned and sent not in ("*", self._version(resource)):
-            raise RequestRefused(412, "It has changed: the version that was sent is not its own.")
-
     def _perform(self, call: Call) -> Any:
         match call.operation.kind:
             case OperationKind.CREATE:
                 return self._create(call)
             case OperationKind.UPDATE:
-                return self._update(call)
+                resource = self._changed(call)
+                if resource is None and self._makes(call.operation):
+                    return self._create(call)
+                if resource is None:
+                    return self._change_unknown(call, "update")
+                state = self._named_state(call.operation)
+                values = self._document.given_values(call.operation, call.arguments)
+                facts = {**resource.facts, **values, **state}
+                body = self._compose.projected(call, call.operation.answer_schema, facts)
+                body = self._compose.behaved(call, resource.facts, body)
+                self._store.keep(
+                    replace(
+                        resource, facts={**facts, **self._answered_values(call.operation, body)}
+                    )
+                )
+                self._record(call, "update", resource.named, resource.resource_id, call.cause, None)
+                return body
             case OperationKind.CANCEL:
                 return self._cancel(call)
             case OperationKind.READ:
@@ -339,6 +345,8 @@ class Provider:
         existing = self._existing(call, named)
         if existing is None:
             self._refuse_known_reference(call, named)
+        else:
+            self._refuse_taken_name(call, existing)
         identity = self._identity(call, named, is_known=existing is not None)
         resource_id = str(identity)
         body = self._new_body(call, named, identity, parents)
@@ -383,7 +391,6 @@ class Provider:
         return self._compose.behaved(call, parents, body)
 
     def _answered_values(self, operation: ServedOperation, body: Any) -> JsonObject:
-        """Return the facts about a resource in its answer."""
         answered: JsonObject = body if isinstance(body, dict) else {}
         for step in self._document.wrapper(operation):
             inner = answered.get(step)
@@ -415,6 +422,15 @@ class Provider:
             detail = f"client_reference {reference!r} already names {named} {known.resource_id}."
             raise RequestRefused(call.operation.refusal(409, 422), detail)
 
+    def _refuse_taken_name(self, call: Call, existing: Resource) -> None:
+        """Refuse to make under a chosen name what the same operation has made, and still stands."""
+        operation = call.operation
+        is_chosen = operation.method == "post" and self._document.chosen_name(operation) is not None
+        is_own = existing.operation == operation.operation_id
+        if is_chosen and is_own and not existing.facts.get(OVER):
+            detail = f"There is {existing.named} {existing.resource_id!r} already."
+            raise RequestRefused(operation.refusal(409, 422), detail)
+
     def _fresh_id(self, call: Call, named: str) -> str | int:
         count = self._store.count()
         for number in range(count, count + _IDS):
@@ -436,7 +452,6 @@ class Provider:
     def _offered_price(
         self, schema: Schema, hints: Mapping[str, Any], parents: Mapping[str, Any]
     ) -> JsonObject:
-        """Return the offered price under the name and in the shape of this answer."""
         offered = find_money(parents)
         if offered is None:
             return {}
@@ -450,23 +465,6 @@ class Provider:
             for name, inner in wanted.items()
         }
 
-    def _update(self, call: Call) -> Any:
-        resource = self._changed(call)
-        if resource is None and self._makes(call.operation):
-            return self._create(call)
-        if resource is None:
-            return self._change_unknown(call, "update")
-        state = self._named_state(call.operation)
-        values = self._document.given_values(call.operation, call.arguments)
-        facts = {**resource.facts, **values, **state}
-        body = self._compose.projected(call, call.operation.answer_schema, facts)
-        body = self._compose.behaved(call, resource.facts, body)
-        self._store.keep(
-            replace(resource, facts={**facts, **self._answered_values(call.operation, body)})
-        )
-        self._record(call, "update", resource.named, resource.resource_id, call.cause, None)
-        return body
-
     def _changed(self, call: Call) -> Resource | None:
         place = call.operation.place
         if place is None or place.position is Position.ALL or self._makes(call.operation):
@@ -474,7 +472,6 @@ class Provider:
         return self._find.at_place(call)
 
     def _makes(self, operation: ServedOperation) -> bool:
-        """Return True if a call without known names may have created something."""
         place = operation.place
         if operation.method == "put":
             return place is None or not self._document.makers_at(place.things)
@@ -514,31 +511,24 @@ class Provider:
         resource = self._find.to_cancel(call) if is_paired else self._find.unpaired(call)
         if resource is None:
             return self._change_unknown(call, "cancel")
-        earlier = self._store.cancellation(operation.operation_id, resource.resource_id)
+        earlier = self._store.note("cancellation", operation.operation_id, resource.resource_id)
         if earlier is not None:
             self._refuse_second_delete(call)
             return earlier["body"]
-        self._refuse_stale(call, resource)
+        sent = next((v for n, v in call.arguments.items() if n.lower() == VERSION), "*")
+        is_versioned = self._document.version_name(resource.operation) is not None
+        if is_versioned and sent not in ("*", self._version(resource)):
+            raise RequestRefused(412, "It has changed: the version that was sent is not its own.")
         body = self._cancelled_body(call, resource)
         body = self._compose.behaved(call, resource.facts, body)
-        self._close(call, resource, body)
-        return body
-
-    def _refuse_second_delete(self, call: Call) -> None:
-        """Refuse a second DELETE without a key, like providers that declare 404 or 410."""
-        operation = call.operation
-        gone = next((status for status in (404, 410) if operation.declares(status)), None)
-        if operation.method == "delete" and call.cause.idempotency_key is None and gone:
-            raise RequestRefused(gone, f"{operation.path} is deleted already.")
-
-    def _close(self, call: Call, resource: Resource, body: Any) -> None:
         resource_id, named = resource.resource_id, resource.named
         made_by = self._document.operation(resource.operation)
         state = self._state_after(call, resource, made_by) if made_by else {}
         if self._is_whole(call, resource):
             state[OVER] = True
         self._store.keep(replace(resource, facts={**resource.facts, **state}))
-        self._store.keep_cancellation(call.operation.operation_id, resource_id, {"body": body})
+        cancel = call.operation.operation_id
+        self._store.keep_note("cancellation", cancel, resource_id, {"body": body})
         made: list[str | None] = [
             o.operation_id for o in self._document.cancelled_by(call.operation)
         ]
@@ -550,6 +540,14 @@ class Provider:
         cause = replace(call.cause, client_reference=resource.client_reference)
         refund = find_money(resource.facts)
         self._record(call, "cancel", named, resource_id, cause, refund)
+        return body
+
+    def _refuse_second_delete(self, call: Call) -> None:
+        """Refuse a second DELETE without a key, like providers that declare 404 or 410."""
+        operation = call.operation
+        gone = next((status for status in (404, 410) if operation.declares(status)), None)
+        if operation.method == "delete" and call.cause.idempotency_key is None and gone:
+            raise RequestRefused(gone, f"{operation.path} is deleted already.")
 
     def _state_after(
         self, call: Call, resource: Resource, operation: ServedOperation

@@ -109,11 +109,6 @@ class ProviderStore:
             *(resource.client_reference, json.dumps(resource.facts)),
         )
 
-    def offer(self, property_name: str, offer_id: str) -> JsonObject | None:
-        """Return the facts that a list gave for this id; None when no list did."""
-        found: JsonObject | None = self._note("offer", property_name, offer_id)
-        return found
-
     def has_issued(self, property_name: str) -> bool:
         """Return True if anything made or listed has an id of this name."""
         sql = (
@@ -123,38 +118,19 @@ class ProviderStore:
         named = (self._provider, property_name)
         return self._database.row(sql, *named, *named) is not None
 
-    def remember_offer(self, property_name: str, offer_id: str, facts: Mapping[str, Any]) -> None:
-        """Store the facts that a list gives for this id; the latest ones win."""
-        self._keep_note("offer", property_name, offer_id, facts)
-
-    def cancellation(self, operation: str, resource_id: str) -> Any:
-        """Return the answer that a cancel gave; None when it never ran for this resource."""
-        return self._note("cancellation", operation, resource_id)
-
-    def keep_cancellation(self, operation: str, resource_id: str, body: Any) -> None:
-        """Store the answer of a cancel, which later cancels repeat."""
-        self._keep_note("cancellation", operation, resource_id, body)
-
     def forget_cancellations(self, resource_id: str) -> None:
         """Make a resource that became live again cancellable."""
         sql = "DELETE FROM notes WHERE provider = ? AND kind = 'cancellation' AND key = ?"
         self._database.write(sql, self._provider, resource_id)
 
-    def answer(self, operation: str, idempotency_key: str) -> GivenAnswer | None:
-        """Return the answer of this key; None for a new key."""
-        found = self._note("answer", operation, idempotency_key)
-        return GivenAnswer(*found) if found else None
-
-    def keep_answer(self, operation: str, idempotency_key: str, given: GivenAnswer) -> None:
-        """Store the answer of a key, in the transaction of its effect."""
-        self._keep_note("answer", operation, idempotency_key, given)
-
-    def _note(self, kind: str, name: str, key: str) -> Any:
+    def note(self, kind: str, name: str, key: str) -> Any:
+        """Return the offer, the cancel's answer or the key's answer that is kept; None without."""
         sql = "SELECT value FROM notes WHERE provider = ? AND kind = ? AND name = ? AND key = ?"
         row = self._database.row(sql, self._provider, kind, name, key)
         return json.loads(row["value"]) if row else None
 
-    def _keep_note(self, kind: str, name: str, key: str, value: Any) -> None:
+    def keep_note(self, kind: str, name: str, key: str, value: Any) -> None:
+        """Keep what a list offers, a cancel answered or a key was answered; the latest wins."""
         sql = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)"
         self._database.write(sql, self._provider, kind, name, key, json.dumps(value))
 
@@ -163,7 +139,6 @@ SENT = "$request"
 """Fact that holds the request which made the resource; a cancel or a probe may repeat it."""
 KEY = "$key"
 OVER = "$over"
-"""Fact that marks a cancelled resource."""
 
 
 class ResourceFinder:
@@ -198,7 +173,7 @@ class ResourceFinder:
         resource = self._store.resource(name, value)
         if resource:
             return resource.facts
-        known = self._store.offer(name, value) or self._playbook.standing_thing(name, value)
+        known = self._store.note("offer", name, value) or self._playbook.standing_thing(name, value)
         is_shown = value in self._document.shown_values or self._is_from_before(call, name)
         if known is None and (self._is_stocked or is_shown):
             return {name: call.arguments[name]}

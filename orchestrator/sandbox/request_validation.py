@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from email.parser import BytesParser
 from email.policy import HTTP
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from jsonschema.exceptions import ValidationError as SchemaError
 from starlette.requests import Request
 
 from orchestrator.sandbox.documents import Document
@@ -139,7 +138,14 @@ class RequestValidator:
         return value if isinstance(value, dict) else {"body": value}
 
     def _breaches(self, field: str, schema: Schema, value: Any) -> Iterator[Violation]:
-        yield from _schema_violations(field, self._book.errors_of_request(schema, value))
+        errors = self._book.errors_of_request(schema, value)
+        for error in errors:
+            inner = ".".join(str(part) for part in error.absolute_path)
+            whole = ".".join(part for part in (field if field != "body" else "", inner) if part)
+            alternatives = " or ".join(inner.message for inner in error.context or ())
+            yield Violation(
+                whole or "body", error.message + (alternatives and f" ({alternatives})")
+            )
 
 
 def _is_schema_for(media_type: str, types: set[str]) -> bool:
@@ -183,14 +189,6 @@ def _refused(
     detail = "; ".join(f"{violation.field}: {violation.reason}" for violation in violations)
     chosen = operation.refusal(422, 400) if status is None else status
     return RequestRefused(chosen, detail, violations=violations)
-
-
-def _schema_violations(field: str, errors: Iterable[SchemaError]) -> Iterator[Violation]:
-    for error in errors:
-        inner = ".".join(str(part) for part in error.absolute_path)
-        whole = ".".join(part for part in (field if field != "body" else "", inner) if part)
-        alternatives = " or ".join(inner.message for inner in error.context or ())
-        yield Violation(whole or "body", error.message + (alternatives and f" ({alternatives})"))
 
 
 def _body_defaults(operation: ServedOperation) -> dict[str, Any]:
@@ -245,7 +243,22 @@ def read_body(book: SchemaBook, entry: Mapping[str, Any], content_type: str, dat
     if essence == _FORM:
         return _form(values, entry, schema, data)
     if essence.startswith("multipart/"):
-        return _of_parts(values, entry, schema, content_type, data)
+        parts: dict[str, list[_Part]] = {}
+        head = b"Content-Type: " + content_type.encode() + b"\r\n\r\n"
+        message: Any = BytesParser(policy=HTTP).parsebytes(head + data)
+        if not message.is_multipart():
+            if data.strip().startswith(b"--"):
+                return {}
+            raise UnreadableBody("the body has no parts between the boundaries that it names")
+        for part in message.iter_parts():
+            name = part.get_param("name", header="content-disposition")
+            if name is not None:
+                content = part.get_payload(decode=True) or b""
+                parts.setdefault(str(name), []).append(_Part(part.get_content_type(), content))
+        return {
+            name: _field(values, values.property(schema, name), sent)
+            for name, sent in parts.items()
+        }
     text = _text(data)
     return values.scalar(schema, text) if values.types(schema) - {"object", "array"} else text
 
@@ -277,26 +290,6 @@ def _form(values: WireValues, entry: Mapping[str, Any], schema: Schema, data: by
             if is_styled and style == "form" and explode and isinstance(value, dict):
                 taken |= value.keys()
     return found
-
-
-def _of_parts(
-    values: WireValues, entry: Mapping[str, Any], schema: Schema, content_type: str, data: bytes
-) -> Any:
-    parts: dict[str, list[_Part]] = {}
-    head = b"Content-Type: " + content_type.encode() + b"\r\n\r\n"
-    message: Any = BytesParser(policy=HTTP).parsebytes(head + data)
-    if not message.is_multipart():
-        if data.strip().startswith(b"--"):
-            return {}
-        raise UnreadableBody("the body has no parts between the boundaries that it names")
-    for part in message.iter_parts():
-        name = part.get_param("name", header="content-disposition")
-        if name is not None:
-            content = part.get_payload(decode=True) or b""
-            parts.setdefault(str(name), []).append(_Part(part.get_content_type(), content))
-    return {
-        name: _field(values, values.property(schema, name), sent) for name, sent in parts.items()
-    }
 
 
 def _field(values: WireValues, schema: Schema, parts: list[_Part]) -> Any:

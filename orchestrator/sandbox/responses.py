@@ -29,10 +29,9 @@ _BEGINNINGS = {
     "image/png": b"\x89PNG\r\n\x1a\n",
     "application/zip": b"PK\x03\x04",
 }
-"""Magic bytes of file types."""
 _TEXT = "The sandbox made this text up."
 _MARKUP = "<made-up/>"
-_BODILESS = frozenset({204, 205, 304})
+BODILESS = frozenset({204, 205, 304})
 TRANSPORT = "sandbox.transport"
 """Key of the app's state that holds the connection, if there is one."""
 
@@ -63,23 +62,13 @@ def answer_response(
     replayed = {"Idempotent-Replayed": "true"} if answer.replayed else {}
     headers = {**answer.headers, **replayed}
     kind = operation.answer_type
-    if answer.status in _BODILESS or (kind is None and answer.body is None):
+    if answer.status in BODILESS or (kind is None and answer.body is None):
         return Response(status_code=answer.status, headers=headers)
     if kind is None or may_be_json(kind):
         sent_as = "application/json" if kind is None or "*" in kind else kind
         return JSONResponse(
             answer.body, status_code=answer.status, headers=headers, media_type=sent_as
         )
-    return _file_or_text(operation, kind, answer, headers, url)
-
-
-def _file_or_text(
-    operation: ServedOperation,
-    kind: str,
-    answer: ProviderAnswer,
-    headers: Mapping[str, str],
-    url: str,
-) -> Response:
     main = kind.split(";")[0].strip().lower()
     sent_as = "application/octet-stream" if "*" in main else kind
     named: Mapping[str, str] = {}
@@ -89,7 +78,9 @@ def _file_or_text(
     elif main.startswith("text/") or "json" in main or "yaml" in main:
         content = _TEXT
     else:
-        content = _file_content(sent_as, url)
+        media_type = sent_as
+        label = f"The sandbox made this up for {url}\n".encode()
+        content = _BEGINNINGS.get(media_type, b"") + b"\x00\xff\n" + label
         ending = mimetypes.guess_extension(sent_as) or ".bin"
         name = f"{operation.operation_id}{ending}"
         named = {"content-disposition": f'attachment; filename="{name}"'}
@@ -97,12 +88,6 @@ def _file_or_text(
     # Starlette would add a charset to the declared type.
     response.headers["content-type"] = sent_as
     return response
-
-
-def _file_content(media_type: str, url: str) -> bytes:
-    """Return binary content that is equal for equal addresses."""
-    label = f"The sandbox made this up for {url}\n".encode()
-    return _BEGINNINGS.get(media_type, b"") + b"\x00\xff\n" + label
 
 
 def refusal_response(
@@ -126,7 +111,6 @@ def refusal_response(
 
 
 def _fitting(document: Document, schema: Any, body: dict[str, Any], now: datetime) -> Any:
-    """Return the problem document if the schema accepts it, else a value with its parts."""
     if document.book.is_valid(schema, body):
         return body
     scene = Scene(Random(0), now, now, body, lambda name: False, frozenset())
@@ -167,7 +151,6 @@ def broken_success(
 def _odd(
     odd: OddAnswer, status: int, body: Mapping[str, Any], earlier: Mapping[str, Any]
 ) -> Response:
-    """Return the true answer with one oddity."""
     headers: Mapping[str, str] = {}
     media_type = "application/json"
     if odd == "null":
@@ -199,7 +182,6 @@ def _odd(
 
 
 def _unnamed(body: Any) -> Any:
-    """Return a body without the ids and references of its resource."""
     if isinstance(body, list):
         return [_unnamed(item) for item in body]
     if not isinstance(body, Mapping):

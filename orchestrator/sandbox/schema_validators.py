@@ -159,8 +159,6 @@ def _has_key(node: Any, key: str) -> bool:
 
 
 def _discriminated(plain: Any) -> Any:
-    """Return the check of alternatives among which an adjacent discriminator selects."""
-
     def alternatives(
         validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
     ) -> Iterator[ValidationError]:
@@ -224,7 +222,6 @@ def _allowed_values(validator: Any, schema: Any, name: str, hops: int) -> list[s
 
 
 def _followed(validator: Any, schema: Any) -> Mapping[str, Any]:
-    """Return the end of a chain of references; {} when it is no object schema."""
     for _ in range(_HOPS):
         if not isinstance(schema, Mapping):
             break
@@ -244,8 +241,6 @@ def for_requests(kind: Any) -> Any:
 
 
 def _nullable(check: Any) -> Any:
-    """Return a check that accepts null where the schema is `nullable`."""
-
     def checked(
         validator: Any, wanted: Any, value: Any, schema: Mapping[str, Any]
     ) -> Iterator[ValidationError]:
@@ -279,7 +274,6 @@ def _all_of(
 
 
 def _read_only(validator: Any, schema: Any, hops: int) -> frozenset[str]:
-    """Return the read-only properties of a schema and the members of its allOf."""
     if hops == 0:
         return frozenset()
     schema = _followed(validator, schema)

@@ -208,7 +208,14 @@ class ServedOperation:
             return OperationKind.UPDATE
         reads = self.raw.get("x-orchet-read-only")
         if reads is None and self.method == "post":
-            return self._kind_of_post()
+            # A search is often a POST. Without a declaration, only a list counts as a search, and
+            # not if the operation requires confirmation, as the ledger should rather record an
+            # effect too many. A declared absence of confirmation says nothing about the effect.
+            is_confirmed = self.raw.get("x-orchet-requires-confirmation", False) is not False
+            if self.list_name is not None and not is_confirmed:
+                return OperationKind.READ
+            makes = self._is_at(Position.ALL) and self.names_itself
+            return OperationKind.CREATE if makes else OperationKind.UPDATE
         if reads is None:
             reads = not self.is_writing
         return OperationKind.READ if reads is True else OperationKind.UPDATE
@@ -226,16 +233,6 @@ class ServedOperation:
     def is_writing(self) -> bool:
         """True for the methods that may change something."""
         return self.method in ("post", "put", "patch", "delete")
-
-    def _kind_of_post(self) -> OperationKind:
-        # A search is often a POST. Without a declaration, only a list counts as a search, and not
-        # if the operation requires confirmation, as the ledger should rather record an effect too
-        # many. A declared absence of confirmation says nothing about the effect.
-        is_confirmed = self.raw.get("x-orchet-requires-confirmation", False) is not False
-        if self.list_name is not None and not is_confirmed:
-            return OperationKind.READ
-        makes = self._is_at(Position.ALL) and self.names_itself
-        return OperationKind.CREATE if makes else OperationKind.UPDATE
 
     @cached_property
     def names_itself(self) -> bool:

@@ -97,7 +97,6 @@ class SchemaBook:
             yield from self._alternatives(self.resolve(folded))
 
     def _discriminated(self, discriminator: Any, branch: Any, resolved: Schema) -> Schema:
-        """Return the constraint of a discriminator on one branch."""
         name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
         if not isinstance(name, str) or not isinstance(branch, Mapping):
             return {}
@@ -228,7 +227,6 @@ def _types(first: Any, second: Any) -> Any:
 
 
 def _branches(first: list[Any], second: list[Any]) -> list[Any]:
-    """Combine each alternative of one schema with each of the other."""
     pairs = [{"allOf": [one, other]} for one in first for other in second]
     return pairs if len(pairs) <= _MOST else second
 
@@ -258,7 +256,6 @@ _JOINS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _values_of(discriminator: Mapping[str, Any], branch: Mapping[str, Any]) -> list[str]:
-    """Return the discriminator values that select an alternative."""
     reference = branch.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#"):
         return []

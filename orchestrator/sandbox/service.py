@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.request_validation import RequestValidator, sent_path
 from orchestrator.sandbox.responses import (
+    BODILESS,
     answer_response,
     break_off,
     broken_success,
@@ -128,42 +130,35 @@ class Service:
         """Return the response, or None if the connection must be closed without one."""
         if fault.delay_s:
             await asyncio.sleep(fault.delay_s)
+        fault = _possible(fault, visit.operation)
         refusal = _refusal_before(visit.operation, fault)
         if refusal:
             return self._refuse(visit, refusal, fault)
         rule = fault.rule
         if rule and rule.kind in ("drop_before", "gateway", "breach_before"):
-            return self._unperformed(visit, fault, rule)
+            status = visit.operation.success_status
+            if rule.kind == "drop_before":
+                self._record(visit, None, fault)
+                return None
+            if rule.kind == "gateway":
+                self._record(visit, rule.status, fault)
+                return gateway_page(rule.status)
+            if rule.breach in ("html", "error"):
+                self._record(visit, status, fault)
+                return broken_success(rule.breach, status)
+            return self._perform(visit, fault, is_kept=False)
         response = self._perform(visit, fault)
         if rule and rule.kind == "duplicate":
             self._perform(visit, fault)
         if rule and rule.kind == "late_duplicate":
-            self._repeat_later(rule.delay_s, visit, fault)
+            delay_s = rule.delay_s
+            loop = asyncio.get_running_loop()
+            loop.call_later(delay_s, self._perform, visit, fault)
         return response
-
-    def _unperformed(self, visit: _Visit, fault: InjectedFault, rule: FaultRule) -> Response | None:
-        """Return the response to a request that the provider does not perform."""
-        status = visit.operation.success_status
-        if rule.kind == "drop_before":
-            self._record(visit, None, fault)
-            return None
-        if rule.kind == "gateway":
-            self._record(visit, rule.status, fault)
-            return gateway_page(rule.status)
-        if rule.breach in ("html", "error"):
-            self._record(visit, status, fault)
-            return broken_success(rule.breach, status)
-        return self._perform(visit, fault, is_kept=False)
-
-    def _repeat_later(self, delay_s: float, visit: _Visit, fault: InjectedFault) -> None:
-        """Perform the same request again after its answer, discarding the second answer."""
-        loop = asyncio.get_running_loop()
-        loop.call_later(delay_s, self._perform, visit, fault)
 
     def _perform(
         self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
     ) -> Response | None:
-        """Perform the request, and answer as the fault allows."""
         rule = fault.rule
         is_reported = rule is None or rule.kind not in _UNREPORTED
         try:
@@ -173,20 +168,16 @@ class Service:
                 return self._refuse(visit, problem, fault)
             self._record(visit, _status_seen(rule, problem.status), fault)
         else:
-            earlier = self._earlier_ids(visit, answer)
+            mission = visit.request.headers.get("x-request-id", "").partition(".")[0]
+            body = answer.body if isinstance(answer.body, Mapping) else {}
+            ids = {name: body[name] for name in id_names(body)}
+            earlier = self._first_ids.setdefault((visit.operation.operation_id, mission), ids)
             if rule and rule.kind.startswith("breach"):
                 return broken_success(rule.breach, answer.status, answer, earlier)
             if is_reported:
                 return answer_response(visit.operation, answer, url=str(visit.request.url))
         is_status = rule is not None and rule.kind == "status_after"
         return _failed(rule).to_response() if rule and is_status else None
-
-    def _earlier_ids(self, visit: _Visit, answer: ProviderAnswer) -> Mapping[str, Any]:
-        """Return the ids of the first answer of an operation to a mission."""
-        mission = visit.request.headers.get("x-request-id", "").partition(".")[0]
-        body = answer.body if isinstance(answer.body, Mapping) else {}
-        ids = {name: body[name] for name in id_names(body)}
-        return self._first_ids.setdefault((visit.operation.operation_id, mission), ids)
 
     def _answer(
         self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
@@ -255,6 +246,17 @@ class Service:
         planned = f", as planned: {fault.name}" if fault.name else ""
         again = ", replayed" if replayed else ""
         _log.info("%s: %s%s%s", visit.operation.operation_id, answered, planned, again)
+
+
+def _possible(fault: InjectedFault, operation: ServedOperation) -> InjectedFault:
+    """Return a fault without a broken body, where the answer that a document declares has none.
+
+    Such an answer could only lie, which no caller can notice and no document can prevent.
+    """
+    rule = fault.rule
+    if rule is None or not rule.kind.startswith("breach"):
+        return fault
+    return replace(fault, rule=None) if operation.success_status in BODILESS else fault
 
 
 def _refusal_before(operation: ServedOperation, fault: InjectedFault) -> RequestRefused | None:

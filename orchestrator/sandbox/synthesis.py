@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from orchestrator.sandbox.currency_amount import DEFAULT_CURRENCY, MONEY_NAMES
+from orchestrator.sandbox.effect_ledger import DEFAULT_CURRENCY, MONEY_NAMES
 from orchestrator.sandbox.playbook import timestamp
 from orchestrator.sandbox.schema_validators import texts_matching
 from orchestrator.sandbox.served_operations import ERROR_LISTS
@@ -147,7 +147,6 @@ class Synthesizer:
         return first
 
     def _objects(self, schema: Schema, scene: Scene, depth: int) -> Iterator[dict[str, Any]]:
-        """Yield an object with as many properties as possible, then one with as few."""
         yield self._object(schema, scene, depth, is_scarce=False)
         yield self._object(schema, scene, depth, is_scarce=True)
 
@@ -181,24 +180,6 @@ class Synthesizer:
             made[name] = self.value(
                 _additional_schema(schema), scene.inside(), name=name, depth=depth + 1
             )
-        return self._with_min_properties(schema, made, scene, depth)
-
-    def _leaves_empty(self, name: str, schema: Schema, scene: Scene) -> bool:
-        """Return True if an answer lists errors there, which a success has none of."""
-        if scene.is_request or name in scene.hints:
-            return False
-        listed = self._book.resolve(schema)
-        return self._book.type_of(listed) == "array" and not listed.get("minItems")
-
-    def _is_other_direction(self, schema: Schema, scene: Scene) -> bool:
-        """Return True if a property does not occur in this direction."""
-        resolved = self._book.resolve(schema)
-        return resolved.get("readOnly" if scene.is_request else "writeOnly") is True
-
-    def _with_min_properties(
-        self, schema: Schema, made: dict[str, Any], scene: Scene, depth: int
-    ) -> dict[str, Any]:
-        """Add members under allowed names until the schema's `minProperties` is met."""
         missing = int(schema.get("minProperties", 0)) - len(made)
         if missing <= 0:
             return made
@@ -214,6 +195,18 @@ class Synthesizer:
             if len(made) < int(schema["minProperties"]) and name not in made:
                 made[name] = self.value(inner, scene.inside(), name=name, depth=depth + 1)
         return made
+
+    def _leaves_empty(self, name: str, schema: Schema, scene: Scene) -> bool:
+        """Return True if an answer lists errors there, which a success has none of."""
+        if scene.is_request or name in scene.hints:
+            return False
+        listed = self._book.resolve(schema)
+        return self._book.type_of(listed) == "array" and not listed.get("minItems")
+
+    def _is_other_direction(self, schema: Schema, scene: Scene) -> bool:
+        """Return True if a property does not occur in this direction."""
+        resolved = self._book.resolve(schema)
+        return resolved.get("readOnly" if scene.is_request else "writeOnly") is True
 
     def identifier(self, schema: Schema, rng: Random, *, name: str) -> str | int:
         """Return an id in the style of the schema's example: "bkg_" and more for "bkg_4f81c0".
@@ -281,7 +274,6 @@ class Synthesizer:
         yield from examples(schema)
 
     def _plain(self, schema: Schema, scene: Scene, name: str, depth: int) -> Iterator[Any]:
-        """Yield values of a schema without alternatives."""
         if "const" in schema:
             yield schema["const"]
         if "enum" in schema:
@@ -342,7 +334,6 @@ class Synthesizer:
 
 
 def _additional_schema(schema: Schema) -> Schema:
-    """Return the schema of members that no property describes."""
     found = schema.get("additionalProperties")
     return found if isinstance(found, Mapping) else {}
 
@@ -465,7 +456,6 @@ def numbers(schema: Schema, rng: Random, name: str) -> Iterator[float]:
 
 
 def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
-    """Return the declared limits, or usual ones for the name if they are missing."""
     is_money = name in MONEY_NAMES or "price" in name
     usual = (20.0, 300.0) if is_money else (1.0, 100.0)
     low, high = _limit(schema, "Minimum", step), _limit(schema, "Maximum", -step)
@@ -479,7 +469,6 @@ def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
 
 
 def _limit(schema: Schema, name: str, step: float) -> Any:
-    """Return the declared limit, one step inside if it is exclusive, or None."""
     limit, exclusive = schema.get(name.lower()), schema.get(f"exclusive{name}")
     # OpenAPI 3.0 writes exclusive limits as true next to the limit, 3.1 as the limit itself.
     if isinstance(exclusive, int | float) and not isinstance(exclusive, bool):

@@ -163,7 +163,6 @@ def _delimited(
     values: WireValues,
     decode: Callable[[str], str],
 ) -> Any:
-    """Return the value of a text with delimited elements."""
     if style.content_type is not None:
         return _of_content(style, decode(text), values)
     types = values.types(style.schema)

@@ -22,7 +22,6 @@ from orchestrator.activities import all_activities
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.files import private_folder
 from orchestrator.adapters.storage.store import Store
-from orchestrator.adapters.temporal.locked_calls import LockedCalls
 from orchestrator.adapters.temporal.plain_records import client_for_records, with_plain_records
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.python_functions import FunctionTool
@@ -30,16 +29,21 @@ from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.observed import MODES, Mode
 from orchestrator.runtime.defaults import default_approval_keys, default_routers, default_tools
+from orchestrator.runtime.notice_parts import default_notices
 from orchestrator.runtime.retention_rounds import keep_retention
 from orchestrator.runtime.worker import introduce, load_catalog, workflow_runner
+from orchestrator.runtime.worker_state import LockedCalls
 from orchestrator.settings import Settings, load_policy, load_settings
 from orchestrator.temporal.session_service import SessionService
 from orchestrator.workflows import (
+    NoticesWorkflow,
+    NoticeWorkflow,
     RollbackWorkflow,
     SessionCallWorkflow,
     SessionWorkflow,
     SweepWorkflow,
 )
+from orchestrator.workflows.notices_workflow import UpgradedNoticesWorkflow, UpgradedNoticeWorkflow
 from orchestrator.workflows.saga_desk import SagaRouting
 
 _POLL: Final = timedelta(seconds=70)
@@ -110,7 +114,8 @@ class OrchestratorPlugin(SimplePlugin):
         parts = _Parts(settings, client, self._functions, observes=self._mode == "observe")
         config["client"] = client
         config["activities"] = [*config.get("activities", ()), *parts.activities()]
-        ours = (RollbackWorkflow, SweepWorkflow, SessionWorkflow, SessionCallWorkflow)
+        deployment = config.get("deployment_config")
+        ours = _workflows(has_builds=deployment is not None and deployment.use_worker_versioning)
         config["workflows"] = [*config.get("workflows", ()), *ours]
         services = config.get("nexus_service_handlers", ())
         config["nexus_service_handlers"] = [*services, SessionService()]
@@ -179,7 +184,7 @@ class _Parts:
         self.tools: ToolClient = default_tools(settings, self.store, self.catalog)
 
     def activities(self) -> list[Callable[..., Any]]:
-        """Return the activities of sagas."""
+        """Return the activities of sagas, and of notices about their cards."""
         return all_activities(
             catalog=self.catalog,
             catalogs=self.store.catalogs,
@@ -196,6 +201,7 @@ class _Parts:
             serves_sagas=True,
             may_observe=self.observes or self.settings.observe,
             observes_sagas=self.observes,
+            notices=default_notices(self.settings, self.client, self.store),
         )
 
     @asynccontextmanager
@@ -220,6 +226,16 @@ class _ServedSagas(SagaRouting):
 
     def __init__(self, parts: _Parts) -> None:
         self.parts = parts
+
+
+def _workflows(*, has_builds: bool) -> tuple[type, ...]:
+    """Return the workflows that a worker with sagas serves in addition to its own."""
+    notices = (
+        (UpgradedNoticesWorkflow, UpgradedNoticeWorkflow)
+        if has_builds
+        else (NoticesWorkflow, NoticeWorkflow)
+    )
+    return (RollbackWorkflow, SweepWorkflow, SessionWorkflow, SessionCallWorkflow, *notices)
 
 
 def _check_not_served(config: WorkerConfig) -> None:

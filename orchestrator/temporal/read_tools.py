@@ -17,7 +17,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages.step import OfferedTool, OfferInput
 from orchestrator.runtime.defaults import default_routers, default_tools
 from orchestrator.settings import Settings, load_settings
-from orchestrator.workflows.tool_saga import ToolCallFailed
+from orchestrator.workflows.guarded_call import ToolCallFailed
 
 if TYPE_CHECKING:
     from agents import FunctionTool
@@ -53,7 +53,6 @@ class ReadTools:
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Open the store, for personal values, and the connections."""
         if self._client is None:
             store = await self._open.enter_async_context(store_of(self._settings))
             client = default_tools(self._settings, store, self._catalog)

@@ -28,7 +28,7 @@ async def approve(mission: MissionHandle, card: ConfirmationCard) -> None:
 
 
 async def run_to_end(
-    mission: MissionHandle, decide: Decide = approve, *, timeout_s: float = 60.0
+    mission: MissionHandle, decide: Decide = approve, *, timeout_s: float = 120.0
 ) -> MissionResult:
     """Return the result of a mission, deciding on each card that opens.
 
@@ -77,7 +77,7 @@ async def _ending(mission: MissionHandle) -> AsyncIterator[asyncio.Task[MissionR
         await asyncio.wait([ending])
 
 
-async def eventually(ask: Callable[[], Awaitable[T]], *, timeout_s: float = 30.0) -> T:
+async def eventually(ask: Callable[[], Awaitable[T]], *, timeout_s: float = 60.0) -> T:
     """Return the first truthy answer, polling less and less often.
 
     Example: `cards = await eventually(mission.confirmations)`

@@ -31,7 +31,8 @@ from orchestrator.planning.models import (
 from orchestrator.planning.planner import PlannedStep, Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Band, RouteContext, Selection
-from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.orders import Order
 
 KEY = IdempotencyKey(location="header", field="Idempotency-Key")
@@ -239,7 +240,11 @@ class ScriptedRouter(Router):
     ) -> Selection:
         """Return the tools for a request."""
         if text.startswith(_GOAL):
-            return self._named(text.removeprefix(_GOAL).split(", "))
+            names = text.removeprefix(_GOAL).split(", ")
+            tools = [name for name in names if name in self._whole.tools]
+            return fake_selection(
+                *tools, catalog_size=len(self._whole), reason="a script names them"
+            )
         return self._usual(self._whole).route(text, context, now=now, limit_s=limit_s)
 
     def without_deadline(self) -> Router:
@@ -251,7 +256,3 @@ class ScriptedRouter(Router):
         if name in ("_whole", "_usual"):
             raise AttributeError(name)
         return getattr(self._usual(self._whole), name)
-
-    def _named(self, names: list[str]) -> Selection:
-        tools = [name for name in names if name in self._whole.tools]
-        return fake_selection(*tools, catalog_size=len(self._whole), reason="a script names them")

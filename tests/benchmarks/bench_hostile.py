@@ -23,7 +23,7 @@ from orchestrator.messages.mission import MissionRequest
 from orchestrator.runtime.worker import build
 from orchestrator.settings import Settings
 from orchestrator.testing import MemoryPii, MemorySecrets
-from orchestrator.testing.temporal_server import running_temporal
+from orchestrator.testing.installation import running_temporal
 from tests.benchmarks.figure import Figure
 
 _GOAL_MS = 100.0

@@ -32,6 +32,7 @@ from tests.benchmarks.missions.competitors import (
     Guarded,
     Ours,
     Program,
+    Written,
     own_python,
 )
 from tests.benchmarks.missions.crashes import Crash, crash_everywhere
@@ -117,6 +118,7 @@ class _Track:
         bare, guarded, *others = self._programs
         return [
             Ours(self._stack, client),
+            Written(self._stack, client),
             Bare(self._stack, client.temporal, bare),
             Guarded(self._stack, client, guarded),
             *(Embedded(program, self._postmaster) for program in others),

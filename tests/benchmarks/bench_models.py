@@ -62,7 +62,7 @@ async def _demo(more: Mapping[str, str], *options: str) -> list[dict[str, Any]]:
 
 def _figures(mission: Mapping[str, Any], planner: str) -> Iterator[Figure]:
     row = (f"{mission['name']}, {planner}",)
-    legs = mission["legs"]
+    legs = mission["result"]["legs"]
     yield Figure(name="steps", value=sum(len(leg["steps"]) for leg in legs), unit="", row=row)
     for name in _COUNTED:
         used = sum(leg["usage"][name] for leg in legs)

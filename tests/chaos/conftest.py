@@ -20,7 +20,10 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
         for name in [name for name in os.environ if name.startswith("ORCHESTRATOR_")]:
             patch.delenv(name)
         installation = ForkedStack(
-            tmp_path_factory.mktemp("chaos"), (bundled_specs(),), Ports.free()
+            tmp_path_factory.mktemp("chaos"),
+            (bundled_specs(),),
+            Ports.free(),
+            variables={"ORCHESTRATOR_SWEEP_INTERVAL": "PT5S"},  # tests wait for what it starts
         )
         await installation.__aenter__()
     try:

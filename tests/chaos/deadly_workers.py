@@ -17,7 +17,7 @@ from typing import Any
 from temporalio import activity
 
 from orchestrator.adapters.storage.mission_files import MissionFiles
-from orchestrator.chaos.process_pool import keep_alive
+from orchestrator.chaos.child_pool import keep_alive
 from orchestrator.client.connection import connect_temporal
 from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.runtime.worker import run_worker

@@ -19,7 +19,7 @@ import temporalio.contrib.pydantic
 import temporalio.worker  # noqa: F401  # for the children, which fork with it
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.chaos.process_pool import keep_alive
+from orchestrator.chaos.child_pool import keep_alive
 from orchestrator.settings import Settings, load_settings
 
 
@@ -29,6 +29,13 @@ class Mutant:
 
     module: str
     changes: tuple[tuple[str, str], ...]
+    other: "Mutant | None" = None
+    """A mistake in another module that is made with it: two defences against the same trouble."""
+
+    @property
+    def parts(self) -> "tuple[Mutant, ...]":
+        """This mistake and the other, each in its module."""
+        return (self, *(self.other.parts if self.other else ()))
 
     def made_in(self, text: str) -> str:
         """The wrong text of the module."""
@@ -48,11 +55,16 @@ _LEAVES = """\
 _CLAIMS = """\
                 await self._claim(tool, call, until)
 """
+_IGNORES_THE_STORE = (
+    ("                if is_cancelled:\n", "                if False:\n"),
+    ("        if _was_sent(claim, tool, call, user):\n", "        if False:\n"),
+)
+"""What the store knows of a call would stop both attempts that wake too late."""
 _PAUSES = """\
                 paused_at = {"late": "calendar_create_event", "twice": "car_book_offer"}
                 is_struck = paused_at.get(call.mission_id.partition("-")[0]) == tool.name
                 if is_struck and activity.info().attempt == 1:
-                    import contextlib, os, pathlib
+                    import asyncio, contextlib, os, pathlib
                     awake = pathlib.Path(os.environ["ORCHESTRATOR_STATE_DIR"], call.mission_id)
                     while not awake.exists():
                         with contextlib.suppress(asyncio.CancelledError):
@@ -64,18 +76,16 @@ says nor hears anything until it is woken; the process lives, for the poll of a 
 its next task along, and with that minutes."""
 
 MUTANTS = {
-    "ledger-after-call": _one(
+    "ledger-after-call": Mutant(
         "orchestrator.workflows.sending",
-        """\
-    call = _due(call, allowed, attempts, progress)
-    progress.count_call(call.tool)
-    outcome, cancelled = await _sent(call, allowed, attempts, progress)
-""",
-        """\
-    progress.count_call(call.tool)
-    outcome, cancelled = await _sent(call, allowed, attempts, progress)
-    _due(call, allowed, attempts, progress)
-""",
+        (
+            ("        call = _due(call, allowed, attempts, progress)\n", ""),
+            (
+                "        (outcome,), came_late = await _outcomes_of([call], attempts, again)\n",
+                "        (outcome,), came_late = await _outcomes_of([call], attempts, again)\n"
+                "        _due(call, allowed, attempts, progress)\n",
+            ),
+        ),
     ),
     "cancel-without-key": _one(
         "orchestrator.saga.compensation",
@@ -110,15 +120,19 @@ MUTANTS = {
 """,
         """\
                 tool,
-                call.arguments | ({"place": "nowhere"} if "place" in call.arguments else {}),
+                call.arguments | ({"title": "nothing"} if "title" in call.arguments else {}),
                 call_id=call.call_id,
 """,
     ),
     "believes-a-breach": _one(
         "orchestrator.adapters.http.answer_outcome", "if breach is not None:", "if False:"
     ),
-    "believes-any-404-of-a-probe": _one(
-        "orchestrator.saga.probe_answer", "if outcome.declared:", "if True:"
+    "believes-any-404-of-a-probe": Mutant(
+        "orchestrator.saga.probe_answer",
+        (("if outcome.declared:", "if True:"),),
+        _one(
+            "orchestrator.saga.compensation", "if not shows_it and self._may_settle:", "if False:"
+        ),
     ),
     "believes-a-422-after-an-unclear-attempt": _one(
         "orchestrator.activities.tool_activities",
@@ -136,6 +150,7 @@ MUTANTS = {
         (
             (_CLAIMS, _PAUSES + _CLAIMS),
             (_LEAVES, "            left = call.timeout_s\n"),
+            *_IGNORES_THE_STORE,
         ),
     ),
     "paused-with-a-used-grant": Mutant(
@@ -146,6 +161,7 @@ MUTANTS = {
                 "return before is not None and (before != user or activity.info().attempt == 1)",
                 "return before is not None and before != user",
             ),
+            *_IGNORES_THE_STORE,
         ),
     ),
 }
@@ -171,12 +187,13 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module to change, found as any other and loaded otherwise."""
-        if fullname != self._mutant.module:
+        mutant = next((one for one in self._mutant.parts if one.module == fullname), None)
+        if mutant is None:
             return None
         spec = PathFinder.find_spec(fullname, path)
         assert spec is not None
         assert spec.origin is not None
-        spec.loader = _Loader(fullname, spec.origin, self._mutant)
+        spec.loader = _Loader(fullname, spec.origin, mutant)
         return spec
 
 
@@ -188,7 +205,9 @@ def main() -> None:
     given = parser.parse_args()
     settings = load_settings()
     catalog = Catalog.load(*settings.specs)
-    early = {mutant.module for mutant in MUTANTS.values()} & sys.modules.keys()
+    early = {
+        part.module for mutant in MUTANTS.values() for part in mutant.parts
+    } & sys.modules.keys()
     assert not early, f"{early} came before their mistakes could be made"
 
     def serve(name: str) -> None:

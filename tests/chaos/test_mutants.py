@@ -16,8 +16,7 @@ from orchestrator.chaos.chaos_run import RunJudge, RunOptions, Seen
 from orchestrator.chaos.conductor import Conductor, Missions
 from orchestrator.chaos.fault_injector import VaultChanges
 from orchestrator.chaos.scenarios.plan import Interruption, InterruptionMoment, MissionScript
-from orchestrator.chaos.verdicts.evidence import Account
-from orchestrator.chaos.verdicts.invariants import Invariant
+from orchestrator.chaos.verdicts.invariants import Account, Invariant
 from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -119,10 +118,11 @@ def pauses_before_its_first_booking(mission_id: str) -> MissionScript:
 
 
 BROKEN: dict[str, tuple[Write, set[Invariant]]] = {
-    "ledger-after-call": (dies_while_it_books, {"orphan"}),
+    # The history of a workflow with a mistake is read by code without it, which waits for the rest.
+    "ledger-after-call": (dies_while_it_books, {"stuck"}),
     "cancel-without-key": (loses_its_second_booking, {"keyless"}),
     "prompt-in-rollback": (loses_its_second_booking, {"prompt"}),
-    "parks-at-once": (loses_the_answer_of_a_cancel, {"parked"}),
+    "parks-at-once": (loses_the_answer_of_a_cancel, {"stuck"}),
     "sends-other-arguments": (is_undisturbed, {"unapproved"}),
     "believes-a-breach": (is_answered_with_a_page, {"phantom", "unserved"}),
     "believes-any-404-of-a-probe": (asks_a_gateway_about_a_lost_booking, {"orphan"}),
@@ -185,9 +185,10 @@ async def _verdict(stack: Stack, scripts: dict[str, list[MissionScript]]) -> Cha
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_every_mistake_can_still_be_made(mutant: str) -> None:
     """The text that it changes is there, once: told before any worker is started."""
-    module = import_module(MUTANTS[mutant].module)
+    for part in MUTANTS[mutant].parts:
+        module = import_module(part.module)
 
-    assert MUTANTS[mutant].made_in(getsource(module)) != getsource(module)
+        assert part.made_in(getsource(module)) != getsource(module)
 
 
 @pytest.mark.long

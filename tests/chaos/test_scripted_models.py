@@ -42,8 +42,9 @@ async def test_the_missions_of_the_demo_are_planned_by_a_model(model: str) -> No
         code, report = await _run("demo", *options, more=server.environment)
 
     assert code == 0, report
-    assert [m["status"] for m in report["missions"]] == ["succeeded", "rolled_back", "succeeded"]
-    legs = [leg for mission in report["missions"] for leg in mission["legs"]]
+    results = [mission["result"] for mission in report["missions"]]
+    assert [result["status"] for result in results] == ["succeeded", "rolled_back", "succeeded"]
+    legs = [leg for result in results for leg in result["legs"]]
     assert sum(leg["usage"]["requests"] for leg in legs) <= len(server.requests)
     assert len(server.requests) > 15
 

@@ -113,7 +113,11 @@ async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
             f"book a hotel in Porto from {RETURNING} to {day_in(15)}",
             "done: 1 of 2",
         ),
-        ("Send the message 'we are live' to #general and #finance", "done: 1 of 2"),
+        # How what was done serves orders is a matter of unit tests: one of each kind is enough.
+        pytest.param(
+            *("Send the message 'we are live' to #general and #finance", "done: 1 of 2"),
+            marks=pytest.mark.long,
+        ),
         (
             "Upload a file notes.txt with the text 'hello' and share it with ann@example.com",
             "no call that was made does it",
@@ -136,7 +140,11 @@ async def test_what_was_done_serves_only_what_it_does(
 
 
 @pytest.mark.parametrize(
-    "change", [f"move my dentist event to {day_in(12)} at 10:00", "update my dentist event"]
+    "change",
+    [
+        f"move my dentist event to {day_in(12)} at 10:00",
+        pytest.param("update my dentist event", marks=pytest.mark.long),  # said in fewer words
+    ],
 )
 async def test_a_change_that_no_tool_makes_is_asked_about_before_anything(
     client: MissionClient, sandbox: Witness, change: str

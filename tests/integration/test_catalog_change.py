@@ -15,7 +15,7 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import TRIP
 from orchestrator.runtime.devserver import Ports, Stack
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.testing import eventually, run_to_end
 from orchestrator.testing.installation import Installation, installed
 from tests.commands import Ran, run_apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import re
@@ -111,11 +112,12 @@ async def dev(tmp_path_factory: pytest.TempPathFactory, real: RealHost) -> Async
     Store(folder).vault.put("contact_phone", "+4930555019283")
     keys = originals / "payload.keys"
     keys.write_text(f"k1:{new_payload_key()}\n")
-    ports = replace(Ports.free(), codec=Ports.free().sandbox)
+    ports = replace(Ports.free(has_inbox=True), codec=Ports.free().sandbox)
     process = await asyncio.create_subprocess_exec(
         *(*ourselves(), "dev", f"--folder={folder}"),
         *(f"--temporal-port={ports.temporal}", f"--ui-port={ports.ui}"),
         *(f"--sandbox-port={ports.sandbox}", f"--codec-port={ports.codec}"),
+        f"--inbox-port={ports.inbox}",
         *(f"--specs={originals / 'crm.yaml'}", f"--specs={originals / 'library.yaml'}"),
         # Of the environment; the one that is for another document is left out, and said.
         env={
@@ -143,7 +145,7 @@ async def dev(tmp_path_factory: pytest.TempPathFactory, real: RealHost) -> Async
         assert process.stderr is not None
         async with asyncio.timeout(60):
             first = await process.stdout.readline()
-        if b"Temporal UI" not in first:
+        if f"inbox, API    http://127.0.0.1:{ports.inbox}\n" != first.decode():
             raise AssertionError((await process.stderr.read()).decode())
         shell = await _sourced(folder / "env.sh")
         yield Dev(ports, shell, folder, originals)
@@ -196,6 +198,45 @@ async def test_what_the_shell_calls_reaches_the_sandbox_alone(dev: Dev, real: Re
     assert real.visits == []
 
 
+async def test_the_inbox_lists_missions_without_sign_in_and_comes_back(dev: Dev) -> None:
+    """It reads what is encrypted; killed, it is started again; no variable of a shell changes."""
+    started = await run_apart(
+        *("mission", "start", "Which tenants pay?", "--id", "inbox", "--json"),
+        environment=dev.environment,
+    )
+    async with httpx.AsyncClient(
+        trust_env=False, base_url=f"http://127.0.0.1:{dev.ports.inbox}"
+    ) as http:
+        listed = (await http.get("/api/v1/missions")).json()
+        ready = await http.get("/readyz")
+        measured = (await http.get("/metrics")).text
+        os.kill(_listener(dev.ports.inbox), signal.SIGKILL)
+
+        async def is_back() -> bool:
+            try:
+                return (await http.get("/healthz")).is_success
+            except httpx.TransportError:
+                return False
+
+        back = await eventually(is_back, timeout_s=30)
+
+    assert started.exit_code == 0, started.stderr
+    assert "Which tenants pay?" in json.dumps(listed)
+    assert back
+    assert ready.json() == {"ready": True, "why_not": None}
+    assert 'http_route="/api/v1/missions"' in measured
+    assert not {name for name, value in dev.environment.items() if str(dev.ports.inbox) in value}
+
+
+def _listener(port: int | None) -> int:
+    """The process that serves the inbox of this port."""
+    for commandline in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if f"--listen=127.0.0.1:{port}".encode() in commandline.read_bytes().split(b"\0"):
+                return int(commandline.parent.name)
+    raise AssertionError(f"nothing serves port {port}")
+
+
 async def test_what_is_encrypted_is_shown_by_the_codec_server(dev: Dev) -> None:
     """The server's UI is pointed at it; whoever has read env.sh reads a history as it was meant."""
     goal = "Which tenants pay?"
@@ -229,11 +270,11 @@ async def test_documents_that_cannot_be_stood_in_for_are_named(tmp_path: Path) -
     """The command does not start, and says which document it is."""
     broken = tmp_path / "hollow.yaml"
     broken.write_text("openapi: 3.1.0\ninfo: {title: Hollow, version: '1'}\nwebhooks: {}\n")
-    ports = Ports.free()
+    ports = Ports.free(has_inbox=True)
     ran = await run_apart(
         *("dev", f"--folder={tmp_path}", f"--specs={broken}"),
         *(f"--temporal-port={ports.temporal}", f"--ui-port={ports.ui}"),
-        f"--sandbox-port={ports.sandbox}",
+        *(f"--sandbox-port={ports.sandbox}", f"--inbox-port={ports.inbox}"),
         environment=_environment(),
     )
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
     from tests.integration.conftest import Witness
 
+# The long ones have the plugins in the order that test_guarded_worker.py has in every run.
+
 # -- pydantic-ai ----------------------------------------------------------------------------------
 
 
@@ -61,7 +63,7 @@ async def _replayed(handle: Any, workflow: type, stack: Stack, theirs: Any) -> N
     await replayer.replay_workflow(await handle.fetch_history())
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["first", "last"])
+@pytest.mark.parametrize("is_first", [True, pytest.param(False, marks=pytest.mark.long)])
 async def test_an_agent_of_pydantic_ai_has_a_card_for_each_of_its_calls_at_once(
     stack: Stack,
     client: MissionClient,
@@ -169,7 +171,7 @@ async def butler(stack: Stack, waiter: Waiter, *, is_first: bool = True) -> Asyn
         )
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["first", "last"])
+@pytest.mark.parametrize("is_first", [pytest.param(True, marks=pytest.mark.long), False])
 async def test_an_agent_of_openai_has_a_card_for_each_of_its_calls_at_once(
     stack: Stack, client: MissionClient, sandbox: Witness, is_first: bool
 ) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import date, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -31,28 +28,23 @@ from orchestrator.sandbox import FaultRule
 from orchestrator.temporal import OrchestratorPlugin
 from orchestrator.temporal.orchestrator_plugin import check_one_machine
 from orchestrator.testing import eventually
-from tests.guarded_examples import EXAMPLES, all_approved, approve_next, example, saga_of
+from tests.guarded_examples import (
+    all_approved,
+    approve_next,
+    example,
+    saga_of,
+    until_sent,
+    worker_process,
+)
 from tests.guarded_workflows import Clumsy, Note, Noted, Table, TakenName, Unclosed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from orchestrator.runtime.devserver import Stack
     from tests.integration.conftest import Witness
 
 LEAVING, RETURNING = ((date.today() + timedelta(days=days)).isoformat() for days in (7, 10))
-
-
-@asynccontextmanager
-async def worker_process(stack: Stack, name: str) -> AsyncIterator[None]:
-    """The worker of the example, as a program of its own."""
-    command = [sys.executable, str(EXAMPLES / "worker.py")]
-    await stack.start_worker(name, command=command, variables={"PYTHONPATH": os.getcwd()})
-    try:
-        yield
-    finally:
-        if stack.runs(name):
-            await stack.kill(name)
 
 
 async def start_trip(client: Client, queue: str = "trips") -> WorkflowHandle[Any, Any]:
@@ -95,12 +87,7 @@ async def test_a_trip_whose_worker_dies_is_cancelled_when_its_last_call_is_refus
     async with worker_process(stack, "first"):
         handle = await start_trip(theirs)
         saga = await approve_next(client, "trip", "flight_book_offer")
-
-        async def is_sent() -> bool:
-            asked = await sandbox.requests(saga)
-            return any(one["operation"] == "flight_book_offer" for one in asked)
-
-        await eventually(is_sent)
+        await until_sent(sandbox, saga, "flight_book_offer")
         await stack.kill("first")
     async with worker_process(stack, "second"), all_approved(client, "trip"):
         with pytest.raises(WorkflowFailureError):
@@ -121,11 +108,16 @@ def _openai_agents() -> OpenAIAgentsPlugin:
     return OpenAIAgentsPlugin(model_params=limits, model_provider=provider)
 
 
-IN_BOTH_ORDERS = pytest.mark.parametrize("is_first", [True, False], ids=["first", "last"])
-
-
-@IN_BOTH_ORDERS
-@pytest.mark.parametrize("theirs", [PydanticAIPlugin, _openai_agents])
+@pytest.mark.parametrize(
+    ("theirs", "is_first"),
+    [
+        (PydanticAIPlugin, False),
+        (_openai_agents, True),
+        # test_guarded_agents.py runs the other order of each in every run.
+        pytest.param(PydanticAIPlugin, True, marks=pytest.mark.long),
+        pytest.param(_openai_agents, False, marks=pytest.mark.long),
+    ],
+)
 async def test_plugins_of_agents_keep_their_converter(
     stack: Stack, client: MissionClient, theirs: Callable[[], Any], is_first: bool
 ) -> None:
@@ -147,7 +139,7 @@ async def test_plugins_of_agents_keep_their_converter(
     assert connected.data_converter.payload_converter_class is before
 
 
-@IN_BOTH_ORDERS
+@pytest.mark.parametrize("is_first", [True, pytest.param(False, marks=pytest.mark.long)])
 async def test_the_plugin_that_traces_sees_workflow_and_calls(
     stack: Stack, client: MissionClient, is_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +182,16 @@ async def test_a_client_of_missions_decides_through_a_client_of_ones_own(
 # -- wrong use ------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+async def run_alone(stack: Stack) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+    """Run one of these workflows on a worker that has the plugin itself; return its result."""
+    client = await Client.connect(stack.address)
+    queue = f"alone-{uuid4().hex[:6]}"
+    workflows, plugins = [Clumsy, TakenName, Unclosed], [_plugin(stack)]
+    async with Worker(client, task_queue=queue, workflows=workflows, plugins=plugins):
+        yield partial(_run, client, queue)
+
+
 @pytest.mark.parametrize(
     ("how", "remedy"),
     [
@@ -199,25 +201,27 @@ async def test_a_client_of_missions_decides_through_a_client_of_ones_own(
     ],
 )
 async def test_wrong_use_gets_a_sentence_with_the_remedy(
-    stack: Stack, how: str, remedy: str
+    run_alone: Callable[..., Awaitable[Any]], how: str, remedy: str
 ) -> None:
     """In the error that the workflow gets."""
-    assert remedy in await _alone(stack, Clumsy, how)
+    assert remedy in await run_alone("Clumsy", how)
 
 
-async def test_a_workflow_with_an_update_of_that_name_is_served_as_before(stack: Stack) -> None:
+async def test_a_workflow_with_an_update_of_that_name_is_served_as_before(
+    run_alone: Callable[..., Awaitable[Any]],
+) -> None:
     """Only a saga in it is refused, and says which name is taken."""
-    assert await _alone(stack, TakenName, False) == "no saga"
-    assert "'decide'" in await _alone(stack, TakenName, True)
+    assert await run_alone("TakenName", False) == "no saga"
+    assert "'decide'" in await run_alone("TakenName", True)
 
 
 async def test_a_saga_that_is_open_at_the_end_is_cancelled(
-    stack: Stack, client: MissionClient, sandbox: Witness
+    run_alone: Callable[..., Awaitable[Any]], client: MissionClient, sandbox: Witness
 ) -> None:
     """The workflow fails with the reason, and leaves nothing behind."""
     async with all_approved(client, "table") as cards:
         with pytest.raises(WorkflowFailureError) as failed:
-            await _alone(stack, Unclosed, LEAVING)
+            await run_alone("Unclosed", LEAVING)
 
     assert "was open" in str(failed.value.cause)
     assert await sandbox.live(saga_of(cards[0])) == []
@@ -305,12 +309,3 @@ async def _run(client: Client, queue: str, workflow: str, given: Any) -> Any:
     return await client.execute_workflow(
         workflow, given, id=f"{workflow}/{uuid4()}", task_queue=queue
     )
-
-
-async def _alone(stack: Stack, workflow: type, given: Any) -> Any:
-    """Return the result of a workflow on a worker of its own, which has the plugin itself."""
-    client = await Client.connect(stack.address)
-    queue = f"alone-{uuid4().hex[:6]}"
-    plugins = [_plugin(stack)]
-    async with Worker(client, task_queue=queue, workflows=[workflow], plugins=plugins):
-        return await _run(client, queue, workflow.__name__, given)

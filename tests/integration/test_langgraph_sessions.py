@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -21,7 +18,7 @@ from pydantic import Field
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import eventually
-from tests.guarded_examples import EXAMPLES, all_approved, approve_next, example
+from tests.guarded_examples import all_approved, approve_next, example, until_sent, worker_process
 from tests.guarded_workflows import PERSON
 
 if TYPE_CHECKING:
@@ -30,18 +27,6 @@ if TYPE_CHECKING:
 
 DAY = (date.today() + timedelta(days=7)).isoformat()
 SEARCH = {"city": "Lisbon", "date": DAY}
-
-
-@asynccontextmanager
-async def worker_process(stack: Stack, name: str) -> AsyncIterator[None]:
-    """The worker of the examples, as a program of its own."""
-    command = [sys.executable, str(EXAMPLES / "worker.py")]
-    await stack.start_worker(name, command=command, variables={"PYTHONPATH": os.getcwd()})
-    try:
-        yield
-    finally:
-        if stack.runs(name):
-            await stack.kill(name)
 
 
 class Waiter(BaseChatModel):
@@ -86,7 +71,7 @@ async def test_an_agent_whose_process_and_worker_die_reserves_nothing_twice(
     async with worker_process(stack, "first"):
         dying = asyncio.create_task(dine(mine, Waiter(), saver, dinner))
         saga = await approve_next(client, "session", "dining_reserve_table")
-        await eventually(lambda: _is_sent(sandbox, saga))
+        await until_sent(sandbox, saga, "dining_reserve_table")
         await stack.kill("first")
         dying.cancel()
     async with worker_process(stack, "second"), all_approved(client, "session"):
@@ -111,7 +96,7 @@ async def test_an_agent_whose_last_call_is_refused_leaves_nothing(
             dine(_on_trips(client, stack), Waiter(), InMemorySaver(), dinner)
         )
         saga = await approve_next(client, "session", "dining_reserve_table")
-        await eventually(lambda: _is_sent(sandbox, saga))
+        await until_sent(sandbox, saga, "dining_reserve_table")
         await stack.kill("first")
     async with worker_process(stack, "second"):
 
@@ -129,11 +114,6 @@ async def test_an_agent_whose_last_call_is_refused_leaves_nothing(
     assert await sandbox.duplicates(saga) == []
     report = await client.rollback_report(saga)
     assert [o.state for o in report.ledger.obligations] == ["cancelled", "void"]
-
-
-async def _is_sent(sandbox: Witness, saga: str) -> bool:
-    asked = await sandbox.requests(saga)
-    return any(one["operation"] == "dining_reserve_table" for one in asked)
 
 
 def _on_trips(client: MissionClient, stack: Stack) -> MissionClient:

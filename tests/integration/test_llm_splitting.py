@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import JsonValue
 
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
@@ -16,12 +15,12 @@ from orchestrator.planning.llm.splitting import ModelSplitter
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
-from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually
 from orchestrator.testing.model_server.model_server import ModelServer
 from orchestrator.testing.model_server.replies import say
 from orchestrator.testing.model_server.rule_model import RuleModel
 from tests.integration.installations import served_by
+from tests.shipped import shipped_catalog
 
 if TYPE_CHECKING:
     from orchestrator.client.mission_handle import MissionHandle
@@ -126,7 +125,7 @@ async def _driven(mission: MissionHandle) -> tuple[MissionResult, list[str]]:
 @pytest.mark.long
 async def test_a_model_splits_an_offsite_and_books_it(stack: Stack, sandbox: Witness) -> None:
     """Corrected once; nothing of its plan is asked about, and each order has its effect."""
-    catalog = Catalog.load(bundled_specs())
+    catalog = shipped_catalog()
     router = Router(catalog)
     async with ModelServer(RuleModel(catalog, plans={GOAL: {"legs": LEGS}})) as server:
         server.next(say("Gladly."))

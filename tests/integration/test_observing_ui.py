@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -62,18 +63,18 @@ async def test_each_documented_filter_finds_what_it_says(
 ) -> None:
     """Missions in each state at once, told apart by the filters of docs/observing.md alone."""
     scenes = Scenes(client, sandbox, stack.settings)
-    ours = {
-        await scenes.succeeded(),
-        await scenes.rolled_back(),
-        await scenes.left_to_rollback(),
-        await scenes.failed(),
-        await scenes.cancelled(),
-        await scenes.incomplete(),
-        await scenes.waits_for_answer(),
-        await scenes.waits_for_confirmation(),
-        await scenes.rolls_back(),
-        await scenes.observed(),
-    }
+    ours = await asyncio.gather(
+        scenes.succeeded(),
+        scenes.rolled_back(),
+        scenes.left_to_rollback(),
+        scenes.failed(),
+        scenes.cancelled(),
+        scenes.incomplete(),
+        scenes.waits_for_answer(),
+        scenes.waits_for_confirmation(),
+        scenes.rolls_back(),
+        scenes.observed(),
+    )
 
     async def found(query: str) -> set[str]:
         every = [one.id async for one in client.temporal.list_workflows(query)]

@@ -26,7 +26,8 @@ from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.runtime.demo import DINING
-from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.saga.own_cancels import obligations_named
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox

@@ -34,7 +34,8 @@ def _typed(section: str, command: str) -> list[list[str]]:
     """The words of each line of that command in the section of that number."""
     text = PAGE.partition(f"\n## {section}.")[2].partition("\n## ")[0]
     blocks = "".join(re.findall(r"^```bash\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
-    lines = [shlex.split(line, comments=True) for line in blocks.splitlines()]
+    joined = blocks.replace("\\\n", "")  # a command may go on in the next line
+    lines = [shlex.split(line, comments=True) for line in joined.splitlines()]
     return [words[1:] for words in lines if words[:1] == [command]]
 
 
@@ -103,11 +104,11 @@ async def newcomer(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ne
         ran = await _in_folder(folder, *command)
         assert ran.exit_code == 0, ran.stderr
     (dev,) = [words for words in _typed("3", "orchestrator") if words[0] == "dev"]
-    ports = Ports.free()
+    ports = Ports.free(has_inbox=True)
     process = await asyncio.create_subprocess_exec(
         *(*ourselves(), *dev, f"--folder={folder / 'state'}"),
         *(f"--temporal-port={ports.temporal}", f"--ui-port={ports.ui}"),
-        f"--sandbox-port={ports.sandbox}",
+        *(f"--sandbox-port={ports.sandbox}", f"--inbox-port={ports.inbox}"),
         cwd=folder,
         env={**_environment(), "COLUMNS": "200"},
         stdout=asyncio.subprocess.PIPE,

@@ -16,7 +16,7 @@ from orchestrator.messages.mission import MissionRequest, MissionResult, Mission
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.names import rollback_workflow_id
 from orchestrator.runtime.demo import DINING, DINNER, LEAVING, RETURNING, TRIP
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.sandbox import FaultRule
 from orchestrator.sandbox.faults import FaultKind
 from orchestrator.testing import approve, eventually, run_to_end

@@ -13,7 +13,8 @@ from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.rollback import FindStrandedInput, SweepReport
 from orchestrator.runtime.registration import schedule_sweep
-from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import eventually, states_of
 

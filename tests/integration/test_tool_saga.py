@@ -127,7 +127,11 @@ async def test_a_saga_that_fails_cancels_at_the_provider(
     assert [o.state for o in report.ledger.obligations] == ["cancelled", "void"]
 
 
-@pytest.mark.parametrize("end", ["kept", "terminated"])
+@pytest.mark.parametrize(
+    "end",
+    # What is kept is tried on the time-skipping server in every run.
+    [pytest.param("kept", marks=pytest.mark.long), "terminated"],
+)
 async def test_a_saga_on_hold(
     dinners: Dinners, sandbox: Witness, sweep_until_found: SweepUntilFound, end: str
 ) -> None:
@@ -161,7 +165,11 @@ async def test_a_saga_on_hold(
         await eventually(is_cancelled)
 
 
-@pytest.mark.parametrize("end", ["terminated", "deleted"])
+@pytest.mark.parametrize(
+    "end",
+    # The terminated hold above is swept in the same way.
+    [pytest.param("terminated", marks=pytest.mark.long), "deleted"],
+)
 async def test_a_saga_whose_workflow_is_gone_is_swept(
     dinners: Dinners, sandbox: Witness, sweep_until_found: SweepUntilFound, end: str
 ) -> None:

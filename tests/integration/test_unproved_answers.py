@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -15,10 +15,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from orchestrator.client.start import new_mission_id
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.saga.ledger import Obligation, ObligationState
+from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.testing import run_to_end
 from orchestrator.testing.installation import QUICK, Installation, installed
 
@@ -36,18 +37,23 @@ class Rooms:
 
     def __init__(self) -> None:
         self.held: dict[str, dict[str, Any]] = {}
-        self.answers: dict[str, list[Answer]] = {}
+        self.answers: dict[str, dict[str, list[Answer]]] = {}
+        """By mission, then by what is asked: missions run side by side."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; with None, by closing its connection."""
         request = Request(scope, receive)
         asked = await request.json() if request.method == "POST" else dict(request.query_params)
         what, reference = scope["path"].strip("/"), str(asked.get("client_reference"))
-        told = self.answers.get(what, [])
+        told = self.answers_about(reference).get(what, [])
         answer = told.pop(0) if len(told) > 1 else next(iter(told), None)
         response = (answer or HONEST[what])(self, reference)
         # Half of an answer: the client's connection breaks off.
         await (response or Response(headers={"content-length": "9"}))(scope, receive, send)
+
+    def answers_about(self, reference: str) -> dict[str, list[Answer]]:
+        """Return the answers to the mission whose booking has this reference."""
+        return self.answers[reference.partition(".")[0]]
 
 
 def book(rooms: Rooms, reference: str) -> Response:
@@ -88,7 +94,7 @@ def does(deed: Answer, response: Response | None) -> Answer:
 
 def later(rooms: Rooms, reference: str) -> Response:
     """Take a booking on, and make it while it is being looked for."""
-    rooms.answers["find"] = [says(NO_BOOKING), does(book, NO_BOOKING), find]
+    rooms.answers_about(reference)["find"] = [says(NO_BOOKING), does(book, NO_BOOKING), find]
     return JSONResponse({"queued": True}, 202)
 
 
@@ -204,90 +210,92 @@ async def hotel(
     await serving
 
 
+Ran = tuple[MissionResult, Obligation, dict[str, Any] | None]
+
+
 async def ran(
     hotel: tuple[Installation, Rooms],
     *,
     undo: bool = True,
     policy: MissionPolicy = QUICK,
     **answers: list[Answer],
-) -> tuple[MissionResult, Obligation, dict[str, Any] | None]:
+) -> Ran:
     """A mission that books a room while the hotel answers so: its result, and what is held."""
     running, rooms = hotel
-    rooms.held.clear()
-    rooms.answers = answers
+    mission_id = new_mission_id("script")
+    rooms.answers[mission_id] = answers
     end = [GiveUp(reason="the test wants it cancelled")] if undo else []
-    mission = await running.start_script(
-        CallTool(tool="room_book", arguments={}), *end, policy=policy
-    )
+    booking = CallTool(tool="room_book", arguments={})
+    mission = await running.start_script(booking, *end, mission_id=mission_id, policy=policy)
     result = await run_to_end(mission)
     (obligation,) = result.ledger.obligations
     return result, obligation, rooms.held.get(obligation.key)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(PAGE, marks=pytest.mark.long),
-        pytest.param(JSONResponse({"error": "cancellation_failed"}), marks=pytest.mark.long),
-        JSONResponse({"state": "ended", "error": "too late"}),
-        JSONResponse({"state": "ended"}),
-        JSONResponse({"state": "ended"}, 202),
-    ],
-    ids=["a page", "an error", "a declared failure", "a lie", "accepted"],
-)
-async def test_a_cancel_that_did_nothing_is_parked(
-    hotel: tuple[Installation, Rooms], answer: Response
-) -> None:
-    """Whatever it answered: the room is still booked, and an operator sees it."""
-    _, obligation, held = await ran(hotel, cancel=[says(answer)])
+async def ends(
+    hotel: tuple[Installation, Rooms], cases: Mapping[str, Mapping[str, Any]]
+) -> dict[str, tuple[str | None, ObligationState]]:
+    """Run missions side by side, for they mostly wait; return what is held and said of each."""
+    each = await asyncio.gather(*(ran(hotel, **case) for case in cases.values()))
+    assert all(obligation.note for _, obligation, _ in each if obligation.state is S.PARKED)
+    return {
+        name: (held["state"] if held else None, obligation.state)
+        for name, (_, obligation, held) in zip(cases, each, strict=True)
+    }
 
-    assert held is not None
-    assert (held["state"], obligation.state) == ("open", S.PARKED)
-    assert obligation.note
+
+async def test_a_cancel_that_did_nothing_is_parked(hotel: tuple[Installation, Rooms]) -> None:
+    """Whatever it answered: the room is still booked, and an operator sees it."""
+    answers = {
+        "a page": PAGE,
+        "an error": JSONResponse({"error": "cancellation_failed"}),
+        "a declared failure": JSONResponse({"state": "ended", "error": "too late"}),
+        "a lie": JSONResponse({"state": "ended"}),
+        "accepted": JSONResponse({"state": "ended"}, 202),
+    }
+    found = await ends(hotel, {name: {"cancel": [says(one)]} for name, one in answers.items()})
+
+    assert found == dict.fromkeys(answers, ("open", S.PARKED))
 
 
 ANOTHERS = {"booking": "another-guests", "client_reference": "theirs", "state": "open"}
 
 
-@pytest.mark.parametrize("is_booked", [True, False])
 async def test_an_answer_about_anothers_booking_is_none(
-    hotel: tuple[Installation, Rooms], is_booked: bool
+    hotel: tuple[Installation, Rooms],
 ) -> None:
     """The provider mixes up two answers: what is ours is taken back, and theirs is left alone."""
     wrong = JSONResponse(ANOTHERS, 201)
-    result, obligation, held = await ran(
-        hotel, book=[does(book, wrong) if is_booked else says(wrong)]
+    booked, not_booked = await asyncio.gather(
+        ran(hotel, book=[does(book, wrong)]), ran(hotel, book=[says(wrong)])
     )
 
-    assert obligation.state is (S.CANCELLED if is_booked else S.VOID)
-    assert (held or {}).get("state") == ("ended" if is_booked else None)
-    assert ANOTHERS["booking"] not in result.model_dump_json()
+    assert booked[1].state is S.CANCELLED
+    assert booked[2] is not None
+    assert booked[2]["state"] == "ended"
+    assert (not_booked[1].state, not_booked[2]) == (S.VOID, None)
+    for result, _, _ in (booked, not_booked):
+        assert ANOTHERS["booking"] not in result.model_dump_json()
 
 
-@pytest.mark.parametrize(
-    "answer", [PAGE, pytest.param(JSONResponse({"state": "ended"}, 202), marks=pytest.mark.long)]
-)
 async def test_a_cancel_that_did_its_work_is_found_out_by_the_probe(
-    hotel: tuple[Installation, Rooms], answer: Response
+    hotel: tuple[Installation, Rooms],
 ) -> None:
     """The answer proves nothing, the probe does."""
-    _, obligation, held = await ran(hotel, cancel=[does(cancel, answer)])
+    answers = {"a page": PAGE, "accepted": JSONResponse({"state": "ended"}, 202)}
+    cases = {name: {"cancel": [does(cancel, one)]} for name, one in answers.items()}
 
-    assert held is not None
-    assert (held["state"], obligation.state) == ("ended", S.CANCELLED)
+    assert await ends(hotel, cases) == dict.fromkeys(answers, ("ended", S.CANCELLED))
 
 
-@pytest.mark.parametrize(
-    "answer", [pytest.param(LOGIN, marks=pytest.mark.long), JSONResponse({"error": "sold_out"})]
-)
-async def test_a_booking_that_was_none_is_no_success(
-    hotel: tuple[Installation, Rooms], answer: Response
-) -> None:
+async def test_a_booking_that_was_none_is_no_success(hotel: tuple[Installation, Rooms]) -> None:
     """The mission does not succeed, and rollback finds that there is nothing."""
-    result, obligation, held = await ran(hotel, undo=False, book=[says(answer)])
+    answers = [LOGIN, JSONResponse({"error": "sold_out"})]
+    each = await asyncio.gather(*(ran(hotel, undo=False, book=[says(one)]) for one in answers))
 
-    assert result.status is not MissionStatus.SUCCEEDED
-    assert (held, obligation.state) == (None, S.VOID)
+    for result, obligation, held in each:
+        assert result.status is not MissionStatus.SUCCEEDED
+        assert (held, obligation.state) == (None, S.VOID)
 
 
 async def test_a_booking_that_a_page_hid_is_found(hotel: tuple[Installation, Rooms]) -> None:
@@ -300,60 +308,60 @@ async def test_a_booking_that_a_page_hid_is_found(hotel: tuple[Installation, Roo
     assert result.receipts
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        says(NO_ROUTE),
-        says(JSONResponse(ANOTHERS)),
-        pytest.param(says(JSONResponse({**ANOTHERS, "state": "ended"})), marks=pytest.mark.long),
-    ],
-    ids=["a gateway's 404", "another's booking", "another's, ended"],
-)
 async def test_a_lost_booking_is_not_void_by_what_is_no_answer(
-    hotel: tuple[Installation, Rooms], found: Answer
+    hotel: tuple[Installation, Rooms],
 ) -> None:
     """It stands, and an operator sees it; nobody else's is touched."""
-    _, obligation, held = await ran(hotel, book=[does(book, None)], find=[found])
+    answers = {
+        "a gateway's 404": NO_ROUTE,
+        "another's booking": JSONResponse(ANOTHERS),
+        "another's, ended": JSONResponse({**ANOTHERS, "state": "ended"}),
+    }
+    cases = {n: {"book": [does(book, None)], "find": [says(one)]} for n, one in answers.items()}
 
-    assert held is not None
-    assert (held["state"], obligation.state) == ("open", S.PARKED)
+    assert await ends(hotel, cases) == dict.fromkeys(answers, ("open", S.PARKED))
 
 
-@pytest.mark.parametrize("status", [pytest.param(402, marks=pytest.mark.long), 422])
 async def test_a_refusal_after_a_lost_success_settles_nothing(
-    hotel: tuple[Installation, Rooms], status: int
+    hotel: tuple[Installation, Rooms],
 ) -> None:
     """The room was booked by the first attempt: it is found, and cancelled."""
-    refused = JSONResponse({"title": "no"}, status)
-    answers = [does(book, JSONResponse({}, 500)), says(refused)]
+    refusals = {f"{status}": JSONResponse({"title": "no"}, status) for status in (402, 422)}
+    cases = {
+        name: {"policy": TWICE, "book": [does(book, JSONResponse({}, 500)), says(refused)]}
+        for name, refused in refusals.items()
+    }
 
-    _, obligation, held = await ran(hotel, policy=TWICE, book=answers)
-
-    assert held is not None
-    assert (held["state"], obligation.state) == ("ended", S.CANCELLED)
+    assert await ends(hotel, cases) == dict.fromkeys(refusals, ("ended", S.CANCELLED))
 
 
-@pytest.mark.parametrize("state", ["open", "ended"])
 async def test_a_refused_repetition_is_settled_by_a_probe_that_shows_the_call(
-    hotel: tuple[Installation, Rooms], state: str
+    hotel: tuple[Installation, Rooms],
 ) -> None:
     """At once, and nothing is cancelled for it: the room is booked, or the call is over."""
 
-    def deed(rooms: Rooms, reference: str) -> Response:
-        book(rooms, reference)
-        rooms.held[reference]["state"] = state
-        return JSONResponse({}, 500)
+    def books_as(state: str) -> Answer:
+        def deed(rooms: Rooms, reference: str) -> Response:
+            book(rooms, reference)
+            rooms.held[reference]["state"] = state
+            return JSONResponse({}, 500)
+
+        return deed
 
     refused = JSONResponse({"title": "no funds"}, 402)
-    result, obligation, held = await ran(
-        hotel, undo=False, policy=TWICE, book=[deed, says(refused)]
+    states = {"open": S.COMMITTED, "ended": S.VOID}
+    each = await asyncio.gather(
+        *(
+            ran(hotel, undo=False, policy=TWICE, book=[books_as(state), says(refused)])
+            for state in states
+        )
     )
 
-    assert held is not None
-    assert held["state"] == state
-    assert obligation.state is (S.COMMITTED if state == "open" else S.VOID)
-    assert bool(result.receipts) is (state == "open")
-    assert not result.cancelled
+    for (state, settled), (result, obligation, held) in zip(states.items(), each, strict=True):
+        assert held is not None
+        assert (held["state"], obligation.state) == (state, settled)
+        assert bool(result.receipts) is (state == "open")
+        assert not result.cancelled
 
 
 async def test_an_accepted_booking_is_waited_for(hotel: tuple[Installation, Rooms]) -> None:
@@ -384,20 +392,25 @@ def queued(rooms: Rooms, reference: str) -> Response:
     return JSONResponse(rooms.held[reference], 202)
 
 
-@pytest.mark.parametrize(
-    ("end", "kept"), [("open", S.COMMITTED), ("failed", S.CANCELLED)], ids=["done", "failed"]
-)
 async def test_an_accepted_booking_is_followed_to_its_end(
-    hotel: tuple[Installation, Rooms], end: str, kept: ObligationState
+    hotel: tuple[Installation, Rooms],
 ) -> None:
     """In the state that it was accepted in it is neither; one that failed is no success."""
     patient = QUICK.model_copy(update={"call_timeout": timedelta(seconds=15)})
-    shown = [in_state("queued"), in_state("queued"), in_state(end), find]
 
-    result, obligation, _ = await ran(hotel, undo=False, policy=patient, book=[queued], find=shown)
+    def shown(end: str) -> list[Answer]:
+        return [in_state("queued"), in_state("queued"), in_state(end), find]
 
-    assert obligation.state is kept
-    assert (result.status is MissionStatus.SUCCEEDED) is (end == "open")
+    done, failed = await asyncio.gather(
+        *(
+            ran(hotel, undo=False, policy=patient, book=[queued], find=shown(end))
+            for end in ("open", "failed")
+        )
+    )
+
+    assert (done[0].status, done[1].state) == (MissionStatus.SUCCEEDED, S.COMMITTED)
+    assert failed[0].status is not MissionStatus.SUCCEEDED
+    assert failed[1].state is S.CANCELLED
 
 
 async def test_a_cancel_that_shows_late_is_sent_once(hotel: tuple[Installation, Rooms]) -> None:

@@ -72,11 +72,13 @@ def _is_document(path: Path) -> bool:
 
 
 NAMED: Final = Path(__file__).parent / "documents.json"
+WORKFLOWS: Final = Path(__file__).parent / "workflows.json"
+"""Folders with Arazzo documents and the OpenAPI documents that they are over."""
 
 
-def named() -> list[Listed]:
+def named(manifest: Path = NAMED) -> list[Listed]:
     """The documents that docs/testing.md speaks of; their `file` is still to be given."""
-    return [Listed(file="", **entry) for entry in json.loads(NAMED.read_text(encoding="utf-8"))]
+    return [Listed(file="", **entry) for entry in json.loads(manifest.read_text(encoding="utf-8"))]
 
 
 def bring(folder: Path, mirrors: Path | None, documents: Iterable[Listed]) -> list[str]:

@@ -1,8 +1,8 @@
 """Missions with the named documents, as a stranger begins: nothing of them is prepared by hand.
 
 Each document is marked by the overlay that `orchestrator tools suggest` proposes, as it is. One
-mission is to succeed and one to roll back, at the sandbox that `orchestrator dev` serves it with,
-whose ledger says what was left behind.
+mission is to succeed, and is rolled back later; one is to roll back. Both play at the sandbox that
+`orchestrator dev` serves it with, whose ledger says what was left behind.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.runtime.devserver import Ports, ourselves
 from orchestrator.sandbox import FaultRule, SandboxClient
@@ -62,6 +63,7 @@ class Effect:
 class Played:
     """A mission, and what the sandbox says that it did."""
 
+    mission_id: str
     goal: str
     status: str
     cards: int
@@ -84,17 +86,20 @@ class Outcome:
     pairs: int
     lint_errors: int
     succeeded: Played
+    later: str
+    """What its later rollback left, or why it failed; '' if everything was cancelled."""
     rolled_back: Played
 
     @property
     def is_ok(self) -> bool:
-        """One made what it was to make, and of the other nothing is left."""
+        """One made what it was to make and was rolled back later; of the other nothing is left."""
         done, undone = self.succeeded, self.rolled_back
         made = [one for one in undone.effects if one.kind == "create"]
         return (
             done.status == "succeeded"
             and len(done.left) == 1
             and done.cards == 1
+            and not self.later
             and undone.status == "rolled_back"
             and bool(made)
             and not undone.left
@@ -130,7 +135,7 @@ async def play(script: Script, folder: Path, entry: Listed) -> Outcome:
         proposed = await _json("tools", "suggest", str(document), "--out", str(overlay), "--json")
         async with _dev(document, overlay, Path(scratch) / "state") as (client, sandbox):
             await sandbox.clear_faults()
-            succeeded = await _played(client, sandbox, script.goal, script.inputs)
+            succeeded, later = await _cancelled_later(client, sandbox, script)
             refusal = FaultRule(operation_id=script.refused, kind="status_before", status=_REFUSED)
             await sandbox.set_faults([refusal])
             undone = await _played(client, sandbox, script.refused_goal, script.inputs)
@@ -141,8 +146,28 @@ async def play(script: Script, folder: Path, entry: Listed) -> Outcome:
         len(proposed["pairs"]),
         proposed["lint"]["error"],
         succeeded,
+        later,
         undone,
     )
+
+
+async def _cancelled_later(
+    client: MissionClient, sandbox: SandboxClient, script: Script
+) -> tuple[Played, str]:
+    """Play the first mission, and then roll it back, which frees the names that it took."""
+    played = await _played(client, sandbox, script.goal, script.inputs)
+    if not played.left:
+        return played, "nothing to roll back"
+    who = "stranger@example.com"
+    try:
+        async with asyncio.timeout(_ENDS_WITHIN_S):
+            await client.rollback(played.mission_id, reason="interop trial", approver=who)
+    except (OrchestratorError, TimeoutError) as why:
+        return played, str(why) or "the rollback stands still"
+    left = [
+        e["operation"] for e in await sandbox.ledger(played.mission_id) if e["status"] == "live"
+    ]
+    return played, f"left: {', '.join(map(str, left))}" if left else ""
 
 
 async def _played(
@@ -163,7 +188,7 @@ async def _played(
         error = str(why)
     kept = await sandbox.ledger(handle.mission_id)
     effects = tuple(Effect(str(e["operation"]), str(e["kind"]), str(e["status"])) for e in kept)
-    return Played(goal, status, len(approved), error, effects)
+    return Played(handle.mission_id, goal, status, len(approved), error, effects)
 
 
 async def _json(*words: str) -> Any:
@@ -179,11 +204,11 @@ async def _json(*words: str) -> Any:
 async def _dev(
     document: Path, overlay: Path, state: Path
 ) -> AsyncIterator[tuple[MissionClient, SandboxClient]]:
-    ports = Ports.free()
+    ports = Ports.free(has_inbox=True)
     process = await asyncio.create_subprocess_exec(
         *(*ourselves(), "dev", f"--specs={document}", f"--overlay={overlay}"),
         *(f"--folder={state}", f"--temporal-port={ports.temporal}", f"--ui-port={ports.ui}"),
-        f"--sandbox-port={ports.sandbox}",
+        *(f"--sandbox-port={ports.sandbox}", f"--inbox-port={ports.inbox}"),
         env=_environment(),
         stdout=asyncio.subprocess.PIPE,
     )
@@ -221,13 +246,17 @@ def written(outcome: Outcome) -> str:
         effects = ", ".join(f"{e.operation} ({e.kind}, {e.status})" for e in played.effects)
         lines.append(f"   {played.goal!r}: {played.status}; {effects or 'nothing was done'}")
         lines += [f"      {played.error}"] if played.error else []
+    lines += [f"   its later rollback: {outcome.later}"] if outcome.later else []
     return "\n".join(lines)
 
 
 def table(outcomes: list[Outcome]) -> str:
     """The documents side by side, in Markdown."""
-    head = "| document | marked | pairs | succeeds | left | is rolled back | made, taken back |"
-    rows = [head, "|---|---:|---:|---|---|---|---|"]
+    head = (
+        "| document | marked | pairs | succeeds | left | rolled back later "
+        "| is rolled back | made, cancelled |"
+    )
+    rows = [head, "|---|---:|---:|---|---|---|---|---|"]
     for one in outcomes:
         made = [e.operation for e in one.rolled_back.effects if e.kind == "create"]
         undone = [e.operation for e in one.rolled_back.effects if e.kind == "cancel"]
@@ -237,6 +266,7 @@ def table(outcomes: list[Outcome]) -> str:
             one.pairs,
             f"{one.succeeded.goal}: {one.succeeded.status}",
             ", ".join(one.succeeded.left) or "nothing",
+            one.later or "yes",
             f"{one.rolled_back.goal}: {one.rolled_back.status}",
             f"{', '.join(made)}; {', '.join(undone)}",
         )

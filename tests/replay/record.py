@@ -7,22 +7,26 @@ break.
 
 import argparse
 import asyncio
+import base64
 import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowHistory
+from temporalio.client import WorkflowExecution, WorkflowHistory
 
-from orchestrator.adapters.temporal.rollbacks import described
+from orchestrator import ToolCallFailed
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.session_handle import SessionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.confirmation.policy import ConfirmationPolicy, TwoApprovers
 from orchestrator.core.budget import Money
@@ -30,7 +34,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.schedules import MissionSchedule
+from orchestrator.messages.notice import DeliveryReport
 from orchestrator.runtime.demo import DINING, DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
@@ -54,6 +58,7 @@ class Recorder:
 
     async def record_all(self) -> None:
         """One mission after the other, each for what is special about it."""
+        await self.announced()  # first: its feed has every card after it
         await self.succeeded()
         await self.rolled_back()
         await self.parked_and_resolved()
@@ -70,8 +75,93 @@ class Recorder:
         await self.asked_about_its_plan()
         await self.plan_approved()
         await self.plan_shown()
-        await self.scheduled()
         await self.sent_back()
+        await self.sessions()
+        await self.held()
+
+    async def announced(self) -> None:
+        """Notices of which one channel takes some, and none the others; the feed, cancelled."""
+        temporal = self._client.temporal
+        feed_id = names.notices_workflow_id(self._client.connection.task_queue)
+        feed = await temporal.get_workflow_handle(feed_id).describe()
+        query = f"WorkflowType = '{names.NOTICE_WORKFLOW}' AND ExecutionStatus = 'Completed'"
+
+        async def ended(state: str) -> str:
+            async for one in temporal.list_workflows(query):
+                handle = temporal.get_workflow_handle(one.id, result_type=DeliveryReport)
+                if (await handle.result()).state == state:
+                    return one.id
+            return ""
+
+        mission = await self._start(DINNER)
+        delivered = await eventually(lambda: ended("delivered"))
+        await self._write("notice-delivered-by-the-next", delivered)
+        await run_to_end(mission)
+        await self._write("notice-undelivered", await eventually(lambda: ended("failed")))
+        run = temporal.get_workflow_handle(feed_id, run_id=feed.run_id)
+        await run.cancel()
+
+        async def is_over() -> bool:
+            return (await run.describe()).close_time is not None
+
+        await eventually(is_over)
+        await self._write("notices", feed_id, feed.run_id)
+
+    async def sessions(self) -> None:
+        """A session that stands, with a call refused; and one rolled back while a card is open."""
+        session = await self._client.session(requester="ana@example.com")
+        for_two: JsonObject = {"city": "Lisbon", "date": DINING}
+        found: Any = await session.call("dining_search_tables", for_two)
+        first, second, *_ = [one["table_slot_id"] for one in found["tables"]]
+        call_id = await session.begin("dining_reserve_table", _table(first), reason="asked for")
+        await self._approve_of(session, "dining_reserve_table")
+        await session.outcome(call_id)
+        async with self._trouble("dining_reserve_table", "status_before", status=409):
+            refused = await session.begin("dining_reserve_table", _table(second), key="second")
+            await self._approve_of(session, "dining_reserve_table")
+            with suppress(ToolCallFailed):
+                await session.outcome(refused)
+        await session.complete()
+        await self._write("session-completed", session.session_id)
+
+        session = await self._client.session(budget=Money.model_validate(_BUDGET))
+        begun = await session.begin("dining_reserve_table", _table(first))
+        await self._approve_of(session, "dining_reserve_table")
+        await session.outcome(begun)
+        await session.begin("dining_reserve_table", _table(second))
+        await self._card_of(session, "dining_reserve_table")
+        await session.rollback(reason="recorded")
+        await self._write("session-rolled-back", session.session_id)
+
+    async def _card_of(self, session: SessionHandle, tool: str) -> ConfirmationCard:
+        saga_id = await session.saga_id()
+
+        async def look() -> ConfirmationCard | None:
+            cards = await self._client.confirmations()
+            of_session = [c for c in cards if names.mission_of(c.confirmation_id) == saga_id]
+            return next((card for card in of_session if card.tool == tool), None)
+
+        card = await eventually(look)
+        assert card is not None
+        return card
+
+    async def _approve_of(self, session: SessionHandle, tool: str) -> None:
+        """Approve the card of a tool in a session."""
+        card = await self._card_of(session, tool)
+        await self._client.approve(card.confirmation_id, card.digest, approver="recorder")
+
+    async def held(self) -> None:
+        """A hold whose failed call is made again with other arguments."""
+        mission = await self._start(DINNER, policy=MissionPolicy(on_failure="ask"))
+        async with self._trouble("message_send", "status_before", status=409):
+            for tool in ("dining_reserve_table", "message_send"):
+                (card,) = await eventually(lambda of=tool: _cards_of(mission, of))  # type: ignore[misc]
+                await approve(mission, card)
+            (question,) = await eventually(mission.questions)
+        text: JsonObject = {"decision": "repair", "arguments": {"text": "Dinner is on!"}}
+        await mission.answer(question.question_id, text, answered_by="recorder")
+        result = await run_to_end(mission)
+        await self._write("mission-held-and-repaired", result.mission_id)
 
     async def succeeded(self) -> None:
         """Legs side by side, a budget that they share, confirmations, facts handed on."""
@@ -177,10 +267,13 @@ class Recorder:
             return result.mission_id in (await self._client.sweep()).started
 
         await eventually(sweep)
-        sweeps = self._client.temporal.list_workflows(
-            f"WorkflowType = '{names.SWEEP_WORKFLOW}' AND ExecutionStatus = 'Completed'"
-        )
-        newest = max([s async for s in sweeps], key=lambda execution: execution.start_time)
+        query = f"WorkflowType = '{names.SWEEP_WORKFLOW}' AND ExecutionStatus = 'Completed'"
+
+        async def ended() -> list[WorkflowExecution]:
+            return [one async for one in self._client.temporal.list_workflows(query)]
+
+        # What has just ended shows in searches a moment later.
+        newest = max(await eventually(ended), key=lambda execution: execution.start_time)
         await self._write("sweep", newest.id)
 
     async def approved_by_two(self) -> None:
@@ -258,34 +351,6 @@ class Recorder:
         (workflow_id,) = await eventually(found)
         await self._write("plan-shown", workflow_id)
 
-    async def scheduled(self) -> None:
-        """What a schedule starts: a mission that succeeds, and one that is rolled back."""
-        await self._due("scheduled-mission")
-        async with self._trouble("message_send", "status_before", status=409):
-            await self._due("scheduled-mission-lost")
-
-    async def _due(self, name: str) -> None:
-        """A dinner that a schedule starts, and the run of that schedule."""
-        when, schedules = MissionSchedule(every=timedelta(days=1)), self._client.schedules
-        await schedules.create(name, MissionRequest(goal=DINNER), when)
-        await schedules.run(name)
-
-        async def started() -> str:
-            mission_id = (await schedules.show(name)).last_mission or ""
-            mission = self._client.temporal.get_workflow_handle(mission_id or "none")
-            return mission_id if await described(mission) is not None else ""
-
-        await run_to_end(self._client.get(await eventually(started)))
-        prefix = names.schedule_workflow_id(name)
-        query = f"WorkflowId STARTS_WITH '{prefix}-'"
-
-        async def over() -> list[str]:
-            runs = self._client.temporal.list_workflows(query)
-            return [run.id async for run in runs if run.close_time is not None]
-
-        (workflow_id,) = await eventually(over)
-        await self._write(name, workflow_id)
-
     async def _decided_on(self, tool: str, decide: Decide) -> MissionResult:
         """A dinner whose cards are approved, except for those of one tool."""
 
@@ -316,11 +381,11 @@ class Recorder:
 
         await eventually(parked_again)
 
-    async def _write(self, name: str, workflow_id: str) -> None:
+    async def _write(self, name: str, workflow_id: str, run_id: str | None = None) -> None:
         path = self._folder / f"{name}.json"
         if path.exists():
             return
-        handle = self._client.temporal.get_workflow_handle(workflow_id)
+        handle = self._client.temporal.get_workflow_handle(workflow_id, run_id=run_id)
         history = await handle.fetch_history()
         self._folder.mkdir(parents=True, exist_ok=True)
         kept = json.dumps(_without_traces(json.loads(history.to_json())), indent=2)
@@ -337,6 +402,20 @@ def _without_traces(value: JsonValue) -> JsonValue:
 async def _is_gone(mission: MissionHandle, question_id: str) -> bool:
     """Whether a question is no longer open."""
     return question_id not in [one.question_id for one in await mission.questions()]
+
+
+async def _cards_of(mission: MissionHandle, tool: str) -> list[ConfirmationCard]:
+    """The open cards of a tool."""
+    return [card for card in await mission.confirmations() if card.tool == tool]
+
+
+_BUDGET = {"amount": 900, "currency": "EUR"}
+
+
+def _table(slot: str) -> JsonObject:
+    """The arguments of a reservation."""
+    person = {name: f"pii:{name}" for name in ("traveler_name", "traveler_phone")}
+    return {"table_slot_id": slot, **person}
 
 
 _ANSWERS = {"origin": "Berlin", "departure_date": LEAVING, "return_date": RETURNING}
@@ -380,19 +459,59 @@ def break_history(folder: Path) -> None:
     target.write_text(broken.to_json() + "\n", encoding="utf-8")
 
 
-async def record(folder: Path) -> None:
-    """Start an installation, run the missions, write the histories."""
-    with tempfile.TemporaryDirectory(prefix="orchestrator-record-") as scratch:
+@contextmanager
+def _channels(folder: Path) -> Iterator[dict[str, str]]:
+    """Give the variables of a worker that announces; of two channels, one takes cards alone."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    opened = ["card.opened"]
+    there = f"http://127.0.0.1:{server.server_port}/"
+    rules = {
+        "channels": {
+            "away": {"webhook": "http://127.0.0.1:9/", "secrets": ["recorded"]},
+            "there": {"webhook": there, "secrets": ["recorded"], "events": opened},
+        },
+        "routes": [{"channels": ["away", "there"]}],
+        "next_after": 1,
+        "give_up_after": 1,
+    }
+    file = folder / "notices.yaml"
+    file.write_text(json.dumps(rules), encoding="utf-8")
+    secret = "whsec_" + base64.b64encode(b"recorded").decode()
+    yield {"ORCHESTRATOR_NOTICES": str(file), "ORCHESTRATOR_SECRET_RECORDED": secret}
+    server.shutdown()
+
+
+async def record(folder: Path, only: Sequence[str] = ()) -> None:
+    """Start an installation, run the missions, or some of them, and write the histories."""
+    with (
+        tempfile.TemporaryDirectory(prefix="orchestrator-record-") as scratch,
+        _channels(Path(scratch)) as variables,
+    ):
         policy = Path(scratch) / "policy.yaml"
         policy.write_text("confirmation: {on_expiry: ask_again}", encoding="utf-8")
         stack = Stack(
             Path(scratch),
             (bundled_specs(),),
             Ports.free(),
-            variables={"ORCHESTRATOR_MISSION_POLICY": str(policy)},
+            variables={"ORCHESTRATOR_MISSION_POLICY": str(policy), **variables},
         )
         async with stack, SandboxClient(stack.sandbox_url) as sandbox:
-            await Recorder(await stack.client(), sandbox, folder).record_all()
+            recorder = Recorder(await stack.client(), sandbox, folder)
+            if not only:
+                await recorder.record_all()
+            for name in only:
+                await getattr(recorder, name)()
     break_history(folder)
 
 
@@ -400,8 +519,10 @@ def main() -> None:
     """Record into the folder beside this script, or into another."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=HISTORIES, help="folder to write to")
-    folder: Path = parser.parse_args().out
-    asyncio.run(record(folder))
+    parser.add_argument("--only", nargs="*", default=(), help="methods of Recorder, as: sessions")
+    given = parser.parse_args()
+    folder: Path = given.out
+    asyncio.run(record(folder, given.only))
     for path in sorted(folder.rglob("*.json")):
         sys.stdout.write(f"{path.stat().st_size / 1000:7.1f} kB  {path.relative_to(folder)}\n")
 

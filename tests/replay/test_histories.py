@@ -32,7 +32,9 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         "RollbackWorkflow",
         "SweepWorkflow",
         "PlanWorkflow",
-        "ScheduledMissionWorkflow",
+        "NoticesWorkflow",
+        "NoticeWorkflow",
+        "SessionWorkflow",
     }
     assert {h.events[-1].event_type for h in histories.values()} == ENDED
     assert set(histories) >= {
@@ -54,8 +56,12 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         "rollback-done",
         "rollback-parked-and-resolved",
         "sweep",
-        "scheduled-mission",
-        "scheduled-mission-lost",
+        "notices",
+        "notice-delivered-by-the-next",
+        "notice-undelivered",
+        "session-completed",
+        "session-rolled-back",
+        "mission-held-and-repaired",
     }
 
 

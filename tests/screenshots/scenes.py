@@ -113,12 +113,11 @@ class Scenes:
         The faults stay: whoever sets others, or clears them, lets its rollback go on.
         """
         mission_id = f"{self._prefix}trip-rolls-back"
-        await self._sandbox.set_faults(
-            [
-                FaultRule(operation_id="expense_file_report", kind="status_before", status=409),
-                FaultRule(operation_id="hotel_cancel_booking", kind="refuse_cancel"),
-                FaultRule(operation_id="flight_cancel_booking", kind="status_before", status=503),
-            ]
+        await self._disturb(
+            "trip-rolls-back",
+            FaultRule(operation_id="expense_file_report", kind="status_before", status=409),
+            FaultRule(operation_id="hotel_cancel_booking", kind="refuse_cancel"),
+            FaultRule(operation_id="flight_cancel_booking", kind="status_before", status=503),
         )
         mission = await self._start("trip-rolls-back", TRIP, budget=900)
 
@@ -162,11 +161,14 @@ class Scenes:
         )
         return await self._client.start(request)
 
+    async def _disturb(self, name: str, *rules: FaultRule) -> None:
+        """Add faults that the requests of one mission meet: others may run beside it."""
+        own = {"request_prefix": f"{self._prefix}{name}."}
+        await self._sandbox.add_faults([rule.model_copy(update=own) for rule in rules])
+
     async def _disturbed(self, name: str, goal: str, rules: Sequence[FaultRule]) -> MissionResult:
-        await self._sandbox.set_faults(list(rules))
-        result = await run_to_end(await self._start(name, goal))
-        await self._sandbox.clear_faults()
-        return result
+        await self._disturb(name, *rules)
+        return await run_to_end(await self._start(name, goal))
 
     async def _approve_until_booked(self, mission: MissionHandle, tool: str) -> None:
         """Approve the cards of one tool until it has done what it does, and another one waits."""

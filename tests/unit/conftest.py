@@ -18,7 +18,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.cli import app
 from orchestrator.core.errors import NoWorker
 from orchestrator.routing.router import Router
-from orchestrator.settings import bundled_specs
+from tests.shipped import shipped_catalog
 
 _ORDER = {
     "type": "object",
@@ -148,7 +148,7 @@ _SHOP: dict[str, Any] = {
 @pytest.fixture(scope="session")
 def shipped() -> Catalog:
     """The catalog of the documents that ship, compiled once for all tests."""
-    return Catalog.load(bundled_specs())
+    return shipped_catalog()
 
 
 @pytest.fixture(scope="session")

@@ -21,10 +21,11 @@ from cryptography.fernet import Fernet
 from temporalio.envconfig import ClientConfig
 
 from orchestrator.adapters.secrets import EnvironmentSecrets
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.secret_names import secret_for_scheme
+from orchestrator.proxy.server import _GRACE_S
 from orchestrator.runtime.devserver import SANDBOX_PROFILE, SANDBOX_SECRETS
-from orchestrator.settings import Settings, bundled_specs, load_settings
+from orchestrator.settings import Settings, load_settings
+from tests.shipped import shipped_catalog
 
 _ROOT: Final = Path(__file__).parents[2]
 _COMPOSE_FILE: Final = _ROOT / "docker-compose.yml"
@@ -42,6 +43,8 @@ ParseCommand = Callable[[list[str]], None]
 Refusal = Callable[[Callable[[], object]], Exception | None]
 _PREFIX: Final = "ORCHESTRATOR_"
 _WORKDIR: Final = "/app"
+_SESSION_KEY: Final = "ORCHESTRATOR_SECRET_SERVE__SESSION_KEY"
+"""Signs the sessions of people, by the name that `serve` looks up."""
 
 
 def test_the_compose_file_obeys_the_published_schema() -> None:
@@ -60,10 +63,11 @@ def test_the_schema_refuses_a_misspelt_key(tmp_path: Path) -> None:
 
 
 def test_the_services_are_the_ones_promised() -> None:
-    """Temporal with its database and Web UI, the worker with its store, the sandbox; no more."""
+    """Temporal with its database and Web UI, the worker with its store, sandbox, inbox; no more."""
     temporal = {"postgresql", "temporal", "temporal-ui"}
-    assert set(_SERVICES) == temporal | {"store", "worker", "sandbox"}
-    assert _OURS == ["sandbox", "worker"]
+    assert set(_SERVICES) == temporal | {"store", "worker", "sandbox", "serve"}
+    assert _OURS == ["sandbox", "serve", "worker"]
+    assert _SERVICES["serve"]["profiles"] == ["serve"]  # it needs an issuer of your own
 
 
 @pytest.mark.parametrize("service", _OURS)
@@ -107,7 +111,7 @@ def test_a_command_that_does_not_exist_is_found(
 def test_our_environment_variables_are_settings(service: str) -> None:
     """Every ORCHESTRATOR_ variable of a service is a field of Settings, or names a credential."""
     known = {f"{_PREFIX}{field}".upper() for field in Settings.model_fields}
-    known |= {f"{credential}_FILE" for credential in SANDBOX_SECRETS}
+    known |= {f"{credential}_FILE" for credential in (*SANDBOX_SECRETS, _SESSION_KEY)}
 
     assert {name for name in _environment(service) if name.startswith(_PREFIX)} <= known
 
@@ -140,9 +144,7 @@ def test_the_worker_calls_the_sandbox_by_its_service_name(
     )
 
     sandbox = {"host": "sandbox", "port": _sandbox_option("port")}
-    assert Settings().server_variables == {
-        name: sandbox for name in Catalog.load(bundled_specs()).documents
-    }
+    assert Settings().server_variables == {name: sandbox for name in shipped_catalog().documents}
     assert _sandbox_option("host") == "0.0.0.0"  # all interfaces: of a container
 
 
@@ -161,6 +163,7 @@ def test_every_port_that_is_published_is_one_that_is_served() -> None:
         "temporal": _environment("temporal")["TEMPORAL_ADDRESS"].rpartition(":")[2],
         "temporal-ui": "8080",  # the image's own default
         "sandbox": _sandbox_option("port"),
+        "serve": _listen_port(),
     }
 
     published = {
@@ -374,6 +377,15 @@ def test_the_worker_is_healthy_when_it_serves_and_not_when_temporal_does() -> No
     assert f"127.0.0.1:{port}/readyz" in _SERVICES["worker"]["healthcheck"]["test"][-1]
 
 
+def test_the_inbox_is_healthy_when_temporal_and_the_store_answer() -> None:
+    """Its own probe is asked, at the port that it listens on; it may end its streams."""
+    service = _SERVICES["serve"]
+
+    assert f"127.0.0.1:{_listen_port()}/readyz" in service["healthcheck"]["test"][-1]
+    assert float(service["stop_grace_period"].removesuffix("s")) > _GRACE_S
+    assert {"temporal", "store"} <= service["depends_on"].keys()
+
+
 def test_the_worker_is_given_longer_than_it_drains() -> None:
     """What stops it waits for the calls under way."""
     drained = float(_environment("worker")["ORCHESTRATOR_DRAIN"])
@@ -444,7 +456,7 @@ def test_the_worker_has_the_credentials_that_the_sandbox_documents_name(
     secrets = EnvironmentSecrets(environment)
     named = {
         secret_for_scheme(name, scheme).name
-        for name, document in Catalog.load(bundled_specs()).documents.items()
+        for name, document in shipped_catalog().documents.items()
         for scheme in _schemes(document)
     }
 
@@ -458,6 +470,11 @@ def _check_schema(file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", *command], capture_output=True, text=True, check=False
     )
+
+
+def _listen_port() -> str:
+    (listen,) = (word for word in _SERVICES["serve"]["command"] if word.startswith("--listen="))
+    return str(listen.rpartition(":")[2])
 
 
 def _sandbox_option(name: str) -> str:

@@ -28,8 +28,8 @@ def _text(document: str) -> str:
 
 
 def _commands(document: str) -> list[list[str]]:
-    """Each `orchestrator ...` line of the shell blocks, as words; comments and `&` left out."""
-    text = "".join(_BASH.findall(_text(document)))
+    """Return each `orchestrator ...` line of shell blocks as words, without comments and `&`."""
+    text = "".join(_BASH.findall(_text(document))).replace("\\\n", "")
     split = (shlex.split(line, comments=True) for line in text.splitlines())
     words = [[word for word in line if word != "&"] for line in split]
     return [w[w.index("orchestrator") :] for w in words if "orchestrator" in w[:2]]

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from orchestrator import AgentProfile, Catalog, GiveUp, GoalBrief, PlannerParts, Router, Settings
-from orchestrator.catalog.contract_keywords import document_keywords
+from orchestrator.catalog.contract import document_keywords
 from orchestrator.catalog.lint import CODES
 from orchestrator.catalog.lint.subject import subjects
 from orchestrator.catalog.operations import operations
@@ -26,8 +26,8 @@ from orchestrator.planning.planner import check_decision, check_plan
 from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.scoring.embedding import EmbeddedCards
 from orchestrator.runtime.extensions import load_embedder, load_planner
-from orchestrator.settings import bundled_specs
 from orchestrator.testing import fake_selection
+from tests.shipped import shipped_catalog
 
 _TEXT: Final = (Path(__file__).parents[2] / "docs/extending.md").read_text(encoding="utf-8")
 _SECTIONS: Final = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", _TEXT, re.MULTILINE | re.DOTALL))
@@ -60,7 +60,7 @@ def module_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return Catalog.load(bundled_specs())
+    return shipped_catalog()
 
 
 def _context(goal: str, now: datetime, *seen: Observation) -> StepContext:

@@ -18,7 +18,7 @@ from orchestrator.runtime.settings_table import setting_rows
 from orchestrator.settings import Settings
 
 _ROOT: Final = Path(__file__).parents[2]
-_TEXT: Final = (_ROOT / "docs/operations.md").read_text(encoding="utf-8")
+_TEXT: Final = (_ROOT / "docs/operations.md").read_text(encoding="utf-8").replace("\\\n", "")
 _RUNBOOK: Final = _TEXT.partition("\n## Runbook\n")[2]
 _ROWS: Final = re.findall(r"^\| `([^`]+)` \|", _RUNBOOK, flags=re.MULTILINE)
 _BASH: Final = re.findall(r"^ *```bash\n(.*?)^ *```", _TEXT, flags=re.MULTILINE | re.DOTALL)

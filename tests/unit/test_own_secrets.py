@@ -1,4 +1,4 @@
-"""The store of secrets that docs/http.md shows is one."""
+"""The store of secrets that docs/security.md shows is one."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from orchestrator.adapters.secrets import SecretStore
 from orchestrator.core.errors import SecretMissing
 
-_TEXT = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
+_TEXT = (Path(__file__).parents[2] / "docs/security.md").read_text(encoding="utf-8")
 
 
 def _shown(folder: Path) -> SecretStore:

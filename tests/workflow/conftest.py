@@ -27,10 +27,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
-from orchestrator.adapters.temporal.mission_start import mission_start
 from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.catalog.tool import Effect
 from orchestrator.client.history_replay import Replays
+from orchestrator.client.start import mission_start
 from orchestrator.client.waits import waits_in
 from orchestrator.confirmation.models import (
     Amend,
@@ -65,7 +65,8 @@ from orchestrator.messages.rollback import (
 from orchestrator.planning.models import AgentProfile, CallTool, GiveUp
 from orchestrator.runtime.registration import INDEXED
 from orchestrator.runtime.worker import workflow_runner
-from orchestrator.saga.ledger import Ledger, Obligation, Resolution
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, Resolution
 from orchestrator.saga.orders import Order
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from orchestrator.testing.world import DecideStep
@@ -74,7 +75,7 @@ from orchestrator.workflows import ALL_WORKFLOWS
 T = TypeVar("T")
 
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 """Time in seconds for something to show up: far more than a busy machine needs."""
 
 TOOLS = (

@@ -39,9 +39,9 @@ from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.settings import bundled_specs
 from orchestrator.testing import FakeWorld
 from orchestrator.testing.memory import MemoryPii, MemoryTraces
+from tests.shipped import shipped_catalog
 from tests.workflow.conftest import Stage
 
 NOBODY: Final = MissionPolicy(
@@ -169,7 +169,7 @@ class ModelWorld(FakeWorld):
     """
 
     def __init__(self, client: Client, cases: Iterable[Case], *, by_rules: bool = False) -> None:
-        catalog = Catalog.load(bundled_specs())
+        catalog = shipped_catalog()
         super().__init__(client, catalog, pii=MemoryPii(VAULT), policy=NOBODY)
         self.checks_orders = True
         router = Router(catalog)

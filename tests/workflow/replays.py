@@ -4,11 +4,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from temporalio.client import WorkflowHandle, WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer
 
-from orchestrator.runtime.worker import workflow_runner
-from orchestrator.workflows import ALL_WORKFLOWS
+from tests.replay.replaying import replayer
 
 
 async def replays_at_every_task(*handles: WorkflowHandle[Any, Any]) -> int:
@@ -26,12 +23,7 @@ async def replay(*histories: WorkflowHistory) -> None:
         for history in histories:
             yield history
 
-    replayer = Replayer(
-        workflows=ALL_WORKFLOWS,
-        data_converter=pydantic_data_converter,
-        workflow_runner=workflow_runner(),
-    )
-    await replayer.replay_workflows(each())
+    await replayer().replay_workflows(each())
 
 
 def _cuts(history: WorkflowHistory) -> list[WorkflowHistory]:

@@ -397,7 +397,7 @@ async def test_a_call_is_asked_about_a_bounded_number_of_times(
 )
 def test_a_leg_that_was_continued_knows_what_was_decided_before(became: str, refusal: str) -> None:
     """Its record outlives the run, so a late decision is told what became of its card."""
-    gate = ConfirmationGate({"m.1-leg.2": became}, on_reminder=lambda: None)
+    gate = ConfirmationGate({"m.1-leg.2": became})
 
     with pytest.raises(ApplicationError) as refused:
         gate.check(Reject(confirmation_id="m.1-leg.2", reason="late", approver="ada@example.com"))

@@ -30,7 +30,7 @@ from orchestrator.planning.models import (
     HandOver,
     StepContext,
 )
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool, states_of
 from orchestrator.testing.world import DecideStep

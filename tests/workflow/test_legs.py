@@ -19,7 +19,7 @@ from orchestrator.planning.models import (
     GiveUp,
     StepContext,
 )
-from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task

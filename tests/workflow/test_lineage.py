@@ -20,7 +20,7 @@ from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.rollback import RollbackInput
 from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import CompensationOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from orchestrator.workflows import ALL_WORKFLOWS

@@ -13,7 +13,7 @@ from temporalio import workflow
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import Money, ToolSaga
@@ -28,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import ALL_WORKFLOWS
     from orchestrator.workflows.saga_desk import SagaRouting
     from orchestrator.workflows.tool_saga import SagaState
+    from tests.replay.replaying import replayer
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage
@@ -134,13 +135,12 @@ async def test_an_observed_saga_asks_nobody_and_cancels_nothing(
     assert "no room" in noted.failed
     assert noted.ended
     history = await trip.fetch_history()
-    replayer = Replayer(
-        workflows=[WatchedTrip],
-        workflow_runner=workflow_runner(),
+    of_saga = replayer(
+        [WatchedTrip],
         interceptors=[SagaRouting()],
         data_converter=watching.env.client.data_converter,
     )
-    await replayer.replay_workflow(history)
+    await of_saga.replay_workflow(history)
 
 
 async def test_a_call_that_is_left_unknown_ends_no_saga(

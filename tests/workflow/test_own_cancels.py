@@ -13,7 +13,8 @@ from orchestrator.messages.leg import LegInput, LegState, LegStatus
 from orchestrator.messages.mission import BegunPlan, CarriedMission, MissionStatus
 from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import CallTool, GiveUp, StepContext, StepDecision
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import (

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from google.protobuf.message import Message
 from temporalio import activity
+from temporalio.api.common.v1 import Header, Payload, SearchAttributes
+from temporalio.api.history.v1 import MarkerRecordedEventAttributes
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor, Worker
 
-from orchestrator.adapters.temporal.locked_calls import LockedCalls
 from orchestrator.adapters.temporal.mission_converter import mission_converter
+from orchestrator.adapters.temporal.payload_codec import key_id_of
 from orchestrator.adapters.temporal.payload_keys import (
     PayloadKeys,
     new_payload_key,
     read_payload_keys,
 )
-from orchestrator.adapters.temporal.payload_use import key_ids_of
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.client.history_replay import Replays
 from orchestrator.core.errors import PayloadLocked, PayloadLost, TransportFailed
@@ -33,6 +35,7 @@ from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.models import AskUser, CallTool, GiveUp
 from orchestrator.runtime.worker import workflow_runner
+from orchestrator.runtime.worker_state import LockedCalls
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import PLAN_STEP, FakeWorld, eventually, fake_leg, fake_tool
 from orchestrator.workflows import ALL_WORKFLOWS
@@ -50,6 +53,32 @@ TOOLS = (
     fake_tool("book_flight", cancel_tool="cancel_flight"),
     fake_tool("buy_ticket", cancel_tool="refund_ticket", idempotent=False),
 )
+
+
+def _payloads_in(message: Message) -> Iterator[Payload]:
+    """Yield every payload of a recorded message that passes through a codec."""
+    if isinstance(message, Payload):
+        yield message
+    elif isinstance(message, MarkerRecordedEventAttributes):
+        # The other details are the SDK's own notes, which it writes unencrypted.
+        if "result" in message.details:
+            yield from _payloads_in(message.details["result"])
+        yield from _payloads_in(message.failure)
+    elif not isinstance(message, SearchAttributes | Header):
+        for field, value in message.ListFields():
+            if field.message_type is not None:
+                for part in _parts(value):
+                    yield from _payloads_in(part)
+
+
+def _parts(value: Any) -> Iterator[Message]:
+    """Yield the messages of a field: one message, those of a list, or the values of a map."""
+    if isinstance(value, Message):
+        yield value
+        return
+    for part in value.values() if hasattr(value, "values") else value:
+        if isinstance(part, Message):
+            yield part
 
 
 class SomeLack(PayloadKeys):
@@ -130,10 +159,11 @@ class Keyed:
 
     async def used_keys(self, *workflow_ids: str) -> set[str]:
         client = await self.client(BOTH)
-        used = set()
+        used: set[str] = set()
         for workflow_id in workflow_ids or (self.task_queue,):
-            run = await client.get_workflow_handle(workflow_id).describe()
-            used |= await key_ids_of(client, run.id, run.run_id)
+            history = await client.get_workflow_handle(workflow_id).fetch_history()
+            for event in history.events:
+                used |= {key_id_of(payload) or "" for payload in _payloads_in(event)}
         return used
 
     async def is_thinking(self, leg_id: str) -> bool:

@@ -14,7 +14,8 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus, as_sent
 from orchestrator.planning.models import CallTool, Finish, GiveUp
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg, fake_obligation, states_of
 

@@ -12,9 +12,7 @@ import pytest
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowExecutionStatus
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import Replayer
 
 from orchestrator.activities.boundary import heartbeats
 from orchestrator.adapters.temporal.rollbacks import start_rollback
@@ -24,11 +22,11 @@ from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import RollbackReport, RollbackStatus
 from orchestrator.planning.models import CallTool
-from orchestrator.runtime.worker import workflow_runner
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome
 from orchestrator.testing import FakeWorld, states_of
-from orchestrator.workflows import ALL_WORKFLOWS
+from tests.workflow.replays import replay
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -275,12 +273,7 @@ async def test_operators_are_served_in_the_order_in_which_they_ask(
 
     assert [o.tool for o in world.compensated()][2:] == order
     assert await mission.rollback_status() is WorkflowExecutionStatus.COMPLETED
-    replayer = Replayer(
-        workflows=ALL_WORKFLOWS,
-        data_converter=pydantic_data_converter,
-        workflow_runner=workflow_runner(),
-    )
-    await replayer.replay_workflow(history)
+    await replay(history)
 
 
 async def shown(mission: Mission) -> str | None:
@@ -300,12 +293,7 @@ async def shows(mission: Mission, wanted: RollbackStatus) -> None:
 async def replays(mission: Mission) -> None:
     """The same commands again, from what the server has written down."""
     history = await mission.rollback_handle.fetch_history()
-    replayer = Replayer(
-        workflows=ALL_WORKFLOWS,
-        data_converter=pydantic_data_converter,
-        workflow_runner=workflow_runner(),
-    )
-    await replayer.replay_workflow(history)
+    await replay(history)
 
 
 async def test_it_shows_while_others_are_still_tried(stage: Stage, world: FakeWorld) -> None:

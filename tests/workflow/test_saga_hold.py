@@ -14,7 +14,7 @@ from temporalio import workflow
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import ToolCallFailed, ToolSaga
@@ -29,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.testing import FakeWorld
     from orchestrator.workflows import ALL_WORKFLOWS
     from orchestrator.workflows.saga_desk import SagaRouting
+    from tests.replay.replaying import replayer
 
 FULL = ToolOutcome(kind="rejected", status=409, reason="no room is left")
 ROOM = ToolOutcome(kind="succeeded", status=201, body={"room": 7})
@@ -102,13 +103,10 @@ class HeldTrips:
         return [one.tool for one in self.world.compensated()]
 
     async def replays(self, trip: WorkflowHandle[Any, Any]) -> None:
-        replayer = Replayer(
-            workflows=[HeldTrip],
-            workflow_runner=workflow_runner(),
-            interceptors=[SagaRouting()],
-            data_converter=self.env.client.data_converter,
+        of_saga = replayer(
+            [HeldTrip], interceptors=[SagaRouting()], data_converter=self.env.client.data_converter
         )
-        await replayer.replay_workflow(await trip.fetch_history())
+        await of_saga.replay_workflow(await trip.fetch_history())
 
 
 @pytest.fixture

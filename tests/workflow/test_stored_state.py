@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import JsonValue
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer
 
 from orchestrator.adapters.temporal.search_attributes import WAITING_FOR
 from orchestrator.core.errors import TransportFailed
@@ -19,11 +17,11 @@ from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.open_waits import WaitKind
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.models import RULES, CallTool, CallTools
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import PLAN_STEP, SELECT_TOOLS, FakeWorld, fake_leg, states_of
-from orchestrator.workflows import ALL_WORKFLOWS, progress
-from tests.workflow.replays import replays_at_every_task
+from orchestrator.workflows import progress
+from tests.workflow.replays import replay, replays_at_every_task
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -264,9 +262,7 @@ async def test_a_rollback_parks_what_no_worker_can_take_back_and_takes_it_up_by_
     assert not any(o.resolutions for o in report.ledger.obligations)
     history = await mission.rollback_handle.fetch_history()
     assert len(history.events) < 500
-    await Replayer(workflows=ALL_WORKFLOWS, data_converter=pydantic_data_converter).replay_workflow(
-        history
-    )
+    await replay(history)
 
 
 async def test_a_leg_thought_through_in_its_own_task_asks_other_workers(

@@ -15,7 +15,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.rollback import (
-    RecoverInput,
+    MissionRef,
     Recovery,
     RollbackInput,
     SweepInput,
@@ -101,7 +101,7 @@ async def test_a_mission_that_cannot_be_examined_is_looked_up_again(
     """The others are recovered, and the next sweep begins no later than this one did."""
 
     @activity.defn(name=names.RECOVER_MISSION)
-    async def recover(wanted: RecoverInput) -> Recovery:
+    async def recover(wanted: MissionRef) -> Recovery:
         if wanted.mission_id == "broken":
             raise ApplicationError("no worker knows it")
         return Recovery(mission_id=wanted.mission_id, done="started")

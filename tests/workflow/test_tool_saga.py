@@ -21,7 +21,7 @@ from temporalio.client import (
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import Money, ToolCallFailed, ToolSaga
@@ -41,12 +41,14 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.tool_call import ToolCall
     from orchestrator.runtime.worker import workflow_runner
-    from orchestrator.saga.ledger import Ledger, Obligation
+    from orchestrator.saga.ledger import Ledger
+    from orchestrator.saga.obligation import Obligation
     from orchestrator.saga.outcome import ToolOutcome
     from orchestrator.testing import FakeWorld, fake_obligation, states_of
     from orchestrator.workflows import ALL_WORKFLOWS
     from orchestrator.workflows.saga_desk import SagaRouting
     from orchestrator.workflows.tool_saga import SagaState
+    from tests.replay.replaying import replayer
 
 NO_ROOM = ToolOutcome(kind="rejected", status=409, reason="no room")
 
@@ -436,13 +438,10 @@ async def test_a_run_that_its_worker_lets_go_of_rolls_nothing_back(
 
     assert result == {"book_flight": "committed", "buy_ticket": "committed"}
     assert not world.compensated()
-    replayer = Replayer(
-        workflows=[Trip],
-        workflow_runner=workflow_runner(),
-        interceptors=[SagaRouting()],
-        data_converter=workflow_env.client.data_converter,
+    of_saga = replayer(
+        [Trip], interceptors=[SagaRouting()], data_converter=workflow_env.client.data_converter
     )
-    await replayer.replay_workflow(await trip.fetch_history())
+    await of_saga.replay_workflow(await trip.fetch_history())
 
 
 async def test_a_sender_of_another_workflows_calls_is_refused(

@@ -168,7 +168,6 @@ class PieceCache:
     """
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
-        """Set the maximum number of texts whose pieces are cached."""
         self._most = most
         self._pieces: OrderedDict[bytes, Numbers] = OrderedDict()
         self._lock = threading.Lock()

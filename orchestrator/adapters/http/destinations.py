@@ -51,7 +51,6 @@ class AddressRefused(Exception):
         *,
         remedy: str = "to allow it, add the host to ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
     ) -> None:
-        """Take the host, the address that it resolved to, that address's kind, and the remedy."""
         self.host = host
         self.address = address
         self.kind = kind

@@ -142,7 +142,6 @@ def _read_uses(document: JsonObject) -> Uses:
 
 
 def _texts_of(operation: JsonObject) -> Iterator[str]:
-    """Yield every text in the operation's extensions."""
     waiting = [value for name, value in operation.items() if name.startswith("x-orchet-")]
     while waiting:
         value = waiting.pop()
@@ -155,7 +154,6 @@ def _texts_of(operation: JsonObject) -> Iterator[str]:
 
 
 def _required_by(operation: JsonObject, item: JsonObject, document: JsonObject) -> Iterator[str]:
-    """Yield the names of the operation's required inputs."""
     listed = [operation.get("parameters"), item.get("parameters")]
     for node in (one for some in listed if isinstance(some, list) for one in some):
         parameter = _target(node, document)

@@ -15,6 +15,8 @@ from orchestrator.adapters.http.destinations import (
 )
 from orchestrator.catalog.call_templates import response_headers_read
 from orchestrator.catalog.catalog import Catalog, version_reader
+from orchestrator.catalog.mcp_documents import REFUSAL as MCP_REFUSAL
+from orchestrator.catalog.mcp_documents import TOOL as MCP_TOOL
 from orchestrator.catalog.operations import Operation, operations
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
@@ -49,6 +51,8 @@ class Endpoint:
     """Query parameters with `allowReserved`."""
     kept_headers: frozenset[str]
     """Names, in lower case, of the answer's headers that an outcome stores."""
+    mcp_tool: JsonObject | None = None
+    """The tool as an MCP server declared it, with `has_refusal`; None over HTTP."""
     given_back: Mapping[str, str] = field(default_factory=dict)
     """Properties in which an answer repeats inputs, mapped to the names of those inputs."""
 
@@ -122,7 +126,16 @@ def _compile(
             for name in response_headers_read(reader)
         ),
         given_back=given_back(catalog, tool),
+        mcp_tool=_mcp_tool(operation),
     )
+
+
+def _mcp_tool(operation: Operation) -> JsonObject | None:
+    declared = operation.node.at(MCP_TOOL)
+    if declared is None:
+        return None
+    has_refusal = operation.node.at("responses", MCP_REFUSAL) is not None
+    return {**_object(declared.value), "has_refusal": has_refusal}
 
 
 def _read_for(catalog: Catalog, tool: Tool) -> Iterator[Tool]:

@@ -22,7 +22,6 @@ class FunctionTransport(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, functions: Mapping[str, FunctionTool[Any, Any]]) -> None:
-        """Take the functions by name."""
         self._functions = dict(functions)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

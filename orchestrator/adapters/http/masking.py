@@ -255,7 +255,6 @@ class _Layer:
 
 
 def _is_escaped(text: str) -> bool:
-    """Return False if there is nothing to decode."""
     return "%" in text or "&" in text or "\\" in text
 
 

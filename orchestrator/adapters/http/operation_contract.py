@@ -158,7 +158,6 @@ class OperationContract:
         return {k: v for k, v in vars(self).items() if k not in ("_requests", "_responses")}
 
     def __setstate__(self, state: JsonObject) -> None:
-        """Compile the contract of another process."""
         vars(self).update(state)
         self._compile()
 
@@ -495,7 +494,6 @@ def _speaks(essence: str, schema: JsonValue) -> bool:
 
 
 def _types_of(responses: JsonObject) -> Iterator[str]:
-    """Yield the media types of declared responses."""
     for response in responses.values():
         content = response.get("content") if isinstance(response, dict) else None
         yield from content if isinstance(content, dict) else ()
@@ -521,7 +519,6 @@ def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
 
 
 def _part_name(location: str, name: str) -> str:
-    """Return the name of a parameter among the parts of a request."""
     return f"{location}.{name}"
 
 

@@ -1,9 +1,9 @@
 """Personal values of a call: handles get versions before approval, and values when sent."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -42,10 +42,6 @@ class PersonalValues(Protocol):
         ...
 
 
-_WHO: Final = ("name", "email")
-"""Suffixes of personal fields that identify a person."""
-
-
 @dataclass(frozen=True)
 class PinnedArguments:
     """Arguments with versions in their handles, or the reasons why those are missing."""
@@ -61,8 +57,6 @@ class PinnedArguments:
     """The files whose handles are in the arguments."""
     unsendable: tuple[str, ...] = ()
     """Reasons why files cannot be sent, a sentence each."""
-    people: tuple[str, ...] = field(default=(), repr=False)
-    """Names and e-mail addresses of the values' owners: compared, and never stored."""
 
 
 def pin_arguments(
@@ -99,7 +93,7 @@ def pin_arguments(
         )
     fields = {handle.field for handle in exact}
     replaced = {name: _pinned(value, fields, exact) for name, value in arguments.items()}
-    return PinnedArguments(replaced, people=person_names(exact.values(), values))
+    return PinnedArguments(replaced)
 
 
 def read_values(
@@ -129,23 +123,6 @@ def read_values(
             raise PiiGone((handle.field,))
         found[handle] = held.value
     return found
-
-
-def person_names(handles: Iterable[Handle], values: PersonalValues) -> tuple[str, ...]:
-    """Return the names and e-mail addresses of the people whose values are sent.
-
-    They are sent values themselves, or are stored next to them: for `traveler_id`, they are
-    `traveler_name` and `traveler_email`.
-    """
-    found = []
-    for handle in handles:
-        person, _, own = handle.field.rpartition("_")
-        for what in _WHO:
-            exact = values.current(f"{person}_{what}") if person else None
-            exact = handle if own == what and handle.version else exact
-            held = values.find(exact) if exact is not None else None
-            found += [held.value] if held is not None else []
-    return tuple(found)
 
 
 def foreign_problems(fields: Sequence[str]) -> tuple[str, ...]:

@@ -157,15 +157,20 @@ def retry_after_s(answer: Answer, *, now: datetime) -> float | None:
         now: aware; used if the answer has no Date.
     """
     answered = _http_date(answer.header("date")) or now
-    asked = answer.header("retry-after").strip()
-    if _SECONDS.fullmatch(asked):
-        return min(float(asked), _LONGEST_WAIT_S)
-    if (until := _http_date(asked)) is not None:
-        return _seconds_until(until, answered)
+    if (asked := wait_s(answer.header("retry-after"), answered)) is not None:
+        return asked
     if answer.status != 429 and not is_rate_limit(answer):
         return None
     resets = (_reset_s(name, value.strip(), answered) for name, value in answer.headers.items())
     return max((wait for wait in resets if wait is not None), default=None)
+
+
+def wait_s(written: str, since: datetime) -> float | None:
+    """Return the wait that a Retry-After states, at most a day; None if it states none."""
+    if _SECONDS.fullmatch(written.strip()):
+        return min(float(written), _LONGEST_WAIT_S)
+    until = _http_date(written)
+    return None if until is None else _seconds_until(until, since)
 
 
 def _reset_s(name: str, value: str, answered: datetime) -> float | None:

@@ -134,7 +134,7 @@ def build_request(
 
 
 def _check_styles(endpoint: Endpoint, placement: Placement) -> None:
-    """Refuse lists and objects whose elements the receiver could not tell apart."""
+    """Refuse lists and objects whose elements the receiver could not distinguish."""
     tool = endpoint.tool
     written = [(b.name, b.location, b.style, b.explode, v) for b, v in placement.parameters]
     if is_form(tool.body_content_type or "") and isinstance(placement.body, dict):

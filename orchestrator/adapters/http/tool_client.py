@@ -51,6 +51,9 @@ from orchestrator.adapters.http.transport import (
     fault_of,
     transport_failure,
 )
+from orchestrator.adapters.mcp.elicitation import masked
+from orchestrator.adapters.mcp.mcp_transport import GIVEN, MOUNT, InputAsked, McpTransport
+from orchestrator.adapters.mcp.servers import McpServer
 from orchestrator.adapters.secrets import SecretStore, wire_logs_dropped
 from orchestrator.adapters.telemetry.instruments import (
     CallFacts,
@@ -61,6 +64,8 @@ from orchestrator.adapters.telemetry.instruments import (
 )
 from orchestrator.catalog.arguments import by_text, check_arguments, check_names, needed_handles
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.mcp_documents import HOSTS
+from orchestrator.catalog.mcp_documents import TOOL as MCP_TOOL
 from orchestrator.catalog.python_functions import DOCUMENT, SERVER, FunctionTool
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import (
@@ -75,7 +80,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.pii import Handle
 from orchestrator.core.received_files import file_handles_in
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.outcome import ToolOutcome, TransportFault
+from orchestrator.saga.outcome import InputGiven, ToolOutcome, TransportFault
 
 _CALL_ID_HEADER = "X-Request-Id"
 _RESOLVES_WITHIN_S = 2.0
@@ -132,6 +137,9 @@ class _Attempt:
     """Arguments of the tool, with handles in the place of personal values."""
     is_checked: bool
     """False to send what the contract does not allow."""
+    headers: tuple[str, ...] = ()
+    """Names of further headers of the answer to return, in lower case."""
+    given: InputGiven | None = None
     files: Files = field(default_factory=dict, repr=False)
     wire: _Wire = field(default_factory=_Wire)
     tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
@@ -170,6 +178,7 @@ class ToolClient:
         telemetry: Telemetry | None = None,
         sends_trace: bool = True,
         functions: Mapping[str, FunctionTool[Any, Any]] = MappingProxyType({}),
+        mcp: Sequence[McpServer] = (),
     ) -> None:
         """Configure the calls.
 
@@ -189,6 +198,7 @@ class ToolClient:
             telemetry: by default the telemetry installed in the process.
             sends_trace: True if providers receive the `traceparent` of a traced call.
             functions: Python functions that are tools, by name.
+            mcp: MCP servers whose tools are called, over `http`'s transport or as processes.
         """
         self._sends_trace = sends_trace
         self._secrets = secrets
@@ -196,6 +206,7 @@ class ToolClient:
         self._max_answer_bytes = max_answer_bytes
         self._files = files
         self._max_file_bytes = max_file_bytes
+        self._mcp: McpTransport | None = None
         self._policy: AddressPolicy | None = None
         self._only = OnlyHosts()
         # A proxy resolves the names itself.
@@ -204,7 +215,8 @@ class ToolClient:
             self._policy = AddressPolicy(allowed_private_hosts)
             self._only = OnlyHosts(only_hosts)
             transport = CheckedTransport(self._policy, proxy=proxy, only=self._only)
-            mounts = {SERVER: FunctionTransport(functions)}
+            self._mcp = McpTransport(mcp, secrets, transport, max_answer_bytes=max_answer_bytes)
+            mounts = {SERVER: FunctionTransport(functions), MOUNT: self._mcp}
             http = httpx.AsyncClient(transport=transport, mounts=mounts, trust_env=False)
         http.cookies = _NoCookies()
         self._http = http
@@ -214,16 +226,16 @@ class ToolClient:
         self._checks = AnswerChecks()
 
     async def __aenter__(self) -> Self:
-        """Return this client."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close the connections."""
         await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; no call may follow."""
         self._checks.close()
+        if self._mcp is not None:
+            await self._mcp.aclose()  # sessions end by a last request, over the same connections
         await self._http.aclose()
 
     async def call(
@@ -237,6 +249,8 @@ class ToolClient:
         timeout_s: float,
         mission_id: str = "",
         is_checked: bool = True,
+        headers: tuple[str, ...] = (),
+        given: InputGiven | None = None,
     ) -> ToolOutcome:
         """Send one request and read its answer.
 
@@ -251,6 +265,8 @@ class ToolClient:
             mission_id: the calling mission; personal values and files of other missions are not
                 sent.
             is_checked: False to send and to accept what breaks the contract, if HTTP can carry it.
+            headers: names of headers of the answer to return, besides those that cancels read.
+            given: the answer to the input that an MCP server asked for during this call.
 
         Returns:
             The outcome. Personal values and credentials that were sent and that the answer repeats
@@ -281,12 +297,21 @@ class ToolClient:
                 raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
         _check_is_function(endpoint)
-        given = idempotency_key or (None if tool.is_side_effect else call_id)
-        key = tool.key_of(given) if given is not None else None
+        chosen = idempotency_key or (None if tool.is_side_effect else call_id)
+        key = tool.key_of(chosen) if chosen is not None else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
             call = _Attempt(
-                endpoint, call_id, key, timeout_s, facts, mission_id, arguments, is_checked
+                endpoint,
+                call_id,
+                key,
+                timeout_s,
+                facts,
+                mission_id,
+                arguments,
+                is_checked,
+                headers,
+                given,
             )
             return await self._within_time(catalog, call, needed)
 
@@ -320,6 +345,12 @@ class ToolClient:
                     answer, mask = await self._answered(call, placement, personal)
         except AddressRefused as refused:
             raise _egress_refused(tool, refused) from None
+        except InputAsked as asked:
+            wanted = masked(asked.wanted, Mask(personal))
+            asks = f"MCP server {wanted.server} asks for input, and only a mission asks people"
+            why = wanted.why_refused or asks
+            call.facts.outcome = "unknown"
+            return ToolOutcome(kind="unknown", reason=why, wanted=wanted)
         except TimeoutError:
             fault = call.wire.late_fault
             raise transport_failure(tool.name, fault, f"{call.timeout_s:g} s") from None
@@ -334,7 +365,10 @@ class ToolClient:
             is_checked=call.is_checked,
         )
         call.facts.outcome = outcome.kind
-        return outcome
+        further = {
+            name: mask.text(answer.header(name)) for name in call.headers if name in answer.headers
+        }
+        return outcome.model_copy(update={"headers": further | outcome.headers} if further else {})
 
     # -- the request ------------------------------------------------------------------------------
 
@@ -383,6 +417,8 @@ class ToolClient:
         )
         request.extensions["timeout"] = httpx.Timeout(call.timeout_s).as_dict()
         request.extensions["trace"] = call.wire.on_event
+        request.extensions[MCP_TOOL] = call.endpoint.mcp_tool
+        request.extensions[GIVEN] = call.given
         return await self._exchange(call, request, mask), mask
 
     async def _credentials(self, call: _Attempt) -> list[tuple[Credential, str]]:
@@ -534,7 +570,10 @@ class ToolClient:
         except UsageError as error:
             return (str(error),)
         _check_is_function(endpoint)
-        urls = [] if tool.document == DOCUMENT else [endpoint.base_url]
+        is_mcp = _origin(endpoint.base_url).host.endswith(HOSTS)
+        urls = [] if tool.document == DOCUMENT or is_mcp else [endpoint.base_url]
+        if is_mcp and not (self._mcp and self._mcp.has(tool.document)):
+            found.append(f"ORCHESTRATOR_MCP has no server called {tool.document}")
         try:
             credentials = await asyncio.to_thread(
                 resolve_credentials, endpoint.credentials, self._secrets, endpoint.base_url
@@ -565,6 +604,9 @@ def _check_is_function(endpoint: Endpoint) -> None:
     tool, server = endpoint.tool, _origin(SERVER)
     if tool.document != DOCUMENT and _origin(endpoint.base_url).host == server.host:
         raise EgressRefused(tool.name, server.host, "only functions of the worker are called there")
+    host = _origin(endpoint.base_url).host
+    if host.endswith(HOSTS) and host != f"{tool.document}{HOSTS}":
+        raise EgressRefused(tool.name, host, "only tools of that MCP server are called there")
 
 
 @lru_cache(maxsize=1024)

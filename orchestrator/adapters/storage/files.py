@@ -78,7 +78,6 @@ def _sync(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _temporary(path: Path, content: bytes, mode: int) -> Iterator[str]:
-    """Write a temporary file in the same directory, and remove it at the end."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

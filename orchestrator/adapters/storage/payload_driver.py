@@ -59,7 +59,6 @@ class PayloadDriver(StorageDriver):
     """Stores payloads by their keys."""
 
     def __init__(self, place: str, *, marked: Callable[[PayloadLost], Payload]) -> None:
-        """Store the name of the place, and a function that marks payloads that cannot be read."""
         self.place = place
         self._marked = marked
 
@@ -135,7 +134,6 @@ class PayloadFolder(PayloadDriver):
     """
 
     def __init__(self, folder: Path, *, marked: Callable[[PayloadLost], Payload]) -> None:
-        """Store the folder, and a function that marks payloads that cannot be read."""
         super().__init__(str(folder), marked=marked)
         self.folder = folder
 

@@ -1,4 +1,4 @@
-"""Personal values: versions, the key that encrypts them, and the interface of a vault.
+"""Personal values: versions, and the key that encrypts them.
 
 Nothing is overwritten. A value is stored under its version, a keyed commitment to the field, the
 value and the mission that it belongs to. The owner's values belong to no mission, and one of each
@@ -8,11 +8,9 @@ field is the current one.
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 from cryptography.fernet import Fernet
 from pydantic import BaseModel, Field
@@ -37,9 +35,6 @@ class KeptValue(Record):
     stored_at: datetime
     superseded_at: datetime | None = Field(
         default=None, description="time at which another value of the owner replaced it"
-    )
-    claims: tuple[str, ...] = Field(
-        default=(), description="digests of the requests that brought a mission's value"
     )
 
     @property
@@ -73,70 +68,6 @@ class VaultContents(BaseModel):
     def superseded(self) -> tuple[KeptValue, ...]:
         """Return the owner's values that were once current."""
         return tuple(k for k in self.values if k.scope == OWNER and k.superseded_at is not None)
-
-
-class PiiVault(Protocol):
-    """Personal values by field and version, of an owner and of missions.
-
-    Methods may be called from several threads and processes at once. Each raises VaultLocked if the
-    key does not decrypt the vault, and StoreUnavailable while the store is unavailable.
-    """
-
-    def get(self, field: str) -> str:
-        """Return the owner's current value of a field.
-
-        Raises:
-            PiiMissing: the vault does not hold it.
-        """
-        ...
-
-    def current(self, field: str) -> Handle | None:
-        """Return the handle of the owner's current value; None if there is none."""
-        ...
-
-    def find(self, handle: Handle) -> KeptValue | None:
-        """Return the value of a pinned handle, of any owner; None if it was removed."""
-        ...
-
-    def fields(self) -> tuple[str, ...]:
-        """Return the names of the owner's fields, sorted."""
-        ...
-
-    def contents(self) -> VaultContents:
-        """Return everything, as a copy."""
-        ...
-
-    def put(self, field: str, value: str) -> None:
-        """Make this the owner's current value; prepared calls use the value that they pinned.
-
-        Raises:
-            UsageError: the name cannot be a field's, or the value is empty.
-        """
-        ...
-
-    def forget(self, field: str) -> bool:
-        """Remove every value of an owner's field, superseded ones too; False if there was none."""
-        ...
-
-    def handles_of(self, scope: str, values: Mapping[str, str]) -> dict[str, Handle]:
-        """Return the handles that `bring` would give these values; stores nothing."""
-        ...
-
-    def bring(self, scope: str, values: Mapping[str, str], *, claim: str) -> None:
-        """Store the values that a request brings for its mission; idempotent."""
-        ...
-
-    def release(self, scope: str, *, claim: str) -> None:
-        """Remove the values of a refused request, except any that another request brought too."""
-        ...
-
-    def purge(self, *missions: str) -> tuple[str, ...]:
-        """Remove the values of these missions; return the names of the fields."""
-        ...
-
-    def drop_superseded(self, until: datetime) -> int:
-        """Remove the owner's values that were superseded before a moment; return how many."""
-        ...
 
 
 @dataclass(frozen=True)

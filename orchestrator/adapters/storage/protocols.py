@@ -11,7 +11,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.policy import StandingApproval
 from orchestrator.core.budget import Money
 from orchestrator.routing.learning.trace import RouteRecord
-from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation
 
 
 class CatalogStore(Protocol):

@@ -22,7 +22,7 @@ from sqlalchemy import (
     and_,
 )
 
-HEAD: Final = "0001"
+HEAD: Final = "0003"
 """The revision of these tables; a test compares it with the newest of `migrations`."""
 READABLE_BY: Final = "readable_by"
 """The fact that names the oldest revision whose releases can use the tables as they are now."""
@@ -136,18 +136,6 @@ observations = Table(
     Index("observations_by_age", "mission_id", "kept_at"),
 )
 
-results = Table(
-    "results",
-    metadata,
-    Column("mission_id", Text, primary_key=True),
-    Column("status", String(40), nullable=False),
-    Column("started_at", UtcMoment, nullable=False),
-    Column("closed_at", UtcMoment, nullable=False),
-    Column("key_id", Text, nullable=False),
-    Column("piece", LargeBinary, nullable=False),
-    Index("results_by_start", "started_at"),
-)
-
 payloads = Table(
     "payloads",
     metadata,
@@ -212,4 +200,56 @@ selections = Table(
     Column("called", Text),
     UniqueConstraint("source", "mission_id", "leg_id", "step"),
     sqlite_autoincrement=True,
+)
+
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("token_id", String(32), primary_key=True),
+    Column("secret_digest", _DIGEST, nullable=False),
+    Column("subject", String(200), nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("sees_all", Boolean, nullable=False),
+    Column("created_by", String(200), nullable=False),
+    Column("created_at", UtcMoment, nullable=False),
+    Column("expires_at", UtcMoment, nullable=False),
+    Column("revoked_at", UtcMoment),
+)
+
+sign_outs = Table(
+    "sign_outs",
+    metadata,
+    Column("session", String(80), primary_key=True),
+    Column("at", UtcMoment, nullable=False),
+    Column("until", UtcMoment, nullable=False),
+    Index("sign_outs_by_end", "until"),
+)
+
+notice_deliveries = Table(
+    "notice_deliveries",
+    metadata,
+    Column("notice_id", String(80), primary_key=True),
+    Column("channel", String(40), primary_key=True),
+    Column("event", String(32), nullable=False),
+    Column("mission_id", Text, nullable=False),
+    Column("wait_id", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("receipt", Text, nullable=False),
+    Column("first_at", UtcMoment, nullable=False),
+    Column("last_at", UtcMoment, nullable=False),
+    Index("notice_deliveries_by_wait", "wait_id"),
+    Index("notice_deliveries_by_age", "last_at"),
+)
+
+disabled_channels = Table(
+    "disabled_channels",
+    metadata,
+    Column("channel", String(40), primary_key=True),
+    # The digest of its address: a channel with another address is another receiver.
+    Column("address_digest", _DIGEST, primary_key=True),
+    Column("since", UtcMoment, nullable=False),
+    Column("why", Text, nullable=False),
 )

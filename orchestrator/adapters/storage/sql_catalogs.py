@@ -74,10 +74,12 @@ class SqlCatalogs:
         found = self._database.fetch(query.order_by(pins.pinned_at).limit(1))
         return (found[0].mission_id, found[0].pinned_at) if found else None
 
-    def is_pinned_by(self, mission_id: str) -> bool:
-        """Return True if a catalog is pinned for this mission."""
-        query = sa.select(catalog_pins.c.digest).where(catalog_pins.c.mission_id == mission_id)
-        return bool(self._database.fetch(query.limit(1)))
+    def pinned_by(self, mission_id: str) -> str | None:
+        """Return the digest of the catalog that was pinned last for this mission; None: none."""
+        pins = catalog_pins.c
+        query = sa.select(pins.digest).where(pins.mission_id == mission_id)
+        found = self._database.fetch(query.order_by(pins.pinned_at.desc()).limit(1))
+        return found[0].digest if found else None
 
     def unpin(self, digest: str, mission_id: str) -> None:
         """Record that this mission no longer needs its catalog."""

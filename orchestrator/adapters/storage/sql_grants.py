@@ -19,7 +19,8 @@ from orchestrator.adapters.storage.schema import (
 from orchestrator.adapters.storage.store_database import StoreDatabase
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import GrantRefused
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 
 _SENT = sent_calls.c
 _OWNED = owned_ids.c
@@ -27,6 +28,15 @@ _SPENT = standing_spends.c
 _COUNTING: Final = 0x73746E64
 """The lock under which one call at a time is counted."""
 _MILLION: Final = 10**6
+_SUMS: Final = sa.select(
+    *(
+        sa.func.coalesce(sa.func.sum(part), 0)
+        for part in (_SPENT.millionths // _MILLION, _SPENT.millionths % _MILLION)
+    )
+)
+"""Units, and the millionths beyond them: a sum of all millionths may exceed what a column holds."""
+_MOST: Final = Decimal(9 * 10**12)
+"""More than this of one currency counts as this: a database's number holds no more millionths."""
 
 
 class SqlGrants:
@@ -184,12 +194,11 @@ def _settle_spend(connection: sa.Connection, digest: str, made: Obligation) -> N
 
 def _refusal(connection: sa.Connection, spend: StandingSpend, now: datetime) -> str | None:
     for rule in spend.rules:
-        spent = sa.select(sa.func.coalesce(sa.func.sum(_SPENT.millionths), 0)).where(
-            _SPENT.rule == rule.name, _SPENT.currency == spend.price.currency
-        )
+        spent = _SUMS.where(_SPENT.rule == rule.name, _SPENT.currency == spend.price.currency)
         total, in_a_day = (
-            Decimal(int(connection.execute(query).scalar_one())) / _MILLION
+            Decimal(int(whole)) + Decimal(int(rest)) / _MILLION
             for query in (spent, spent.where(_SPENT.at > now - A_DAY))
+            for whole, rest in connection.execute(query)
         )
         if (full := rule.refusal(spend.price, total, in_a_day)) is not None:
             return full
@@ -197,7 +206,7 @@ def _refusal(connection: sa.Connection, spend: StandingSpend, now: datetime) -> 
 
 
 def _millionths(money: Money) -> int:
-    return int((money.amount * _MILLION).to_integral_value(ROUND_CEILING))
+    return int((min(money.amount, _MOST) * _MILLION).to_integral_value(ROUND_CEILING))
 
 
 def _written(ledger: Ledger) -> bytes:

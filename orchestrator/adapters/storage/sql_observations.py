@@ -1,17 +1,13 @@
-"""Observations of legs, and results of missions that are over, in a database.
-
-Results are stored for longer than the server retains histories.
-"""
+"""Observations of legs, in a database."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 import sqlalchemy as sa
 
-from orchestrator.adapters.storage.schema import observations, results
+from orchestrator.adapters.storage.schema import observations
 from orchestrator.adapters.storage.store_database import StoreDatabase
 from orchestrator.core.errors import ObservationMissing, StoreUnavailable
 
@@ -63,64 +59,3 @@ class SqlObservations:
 
 def _digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class KeptPiece:
-    """The stored result of one mission; `piece` is its encoded form."""
-
-    mission_id: str
-    status: str
-    started_at: datetime
-    closed_at: datetime
-    """The end of the mission, or of its rollback."""
-    key_id: str
-    """The key that encrypts the piece; empty if it is not encrypted."""
-    piece: bytes
-
-
-class SqlResults:
-    """A row for each mission: its newest result."""
-
-    def __init__(self, database: StoreDatabase) -> None:
-        self._database = database
-
-    def put(self, kept: KeptPiece) -> None:
-        """Store a result in place of an earlier one of the mission; committed when it returns."""
-        row = {column.name: getattr(kept, column.name) for column in results.columns}
-        changing = [column.name for column in results.columns if not column.primary_key]
-        self._database.run(self._database.put(results, *changing), row)
-
-    def find(self, mission_id: str) -> KeptPiece | None:
-        """Return the result of a mission, or None."""
-        query = sa.select(results).where(results.c.mission_id == mission_id)
-        found = self._database.fetch(query)
-        return KeptPiece(**found[0]._mapping) if found else None
-
-    def newest(self, *, status: str | None = None, page: int = 100) -> Iterator[KeptPiece]:
-        """Yield the results, of one status if it is given, the newest missions first."""
-        of = results.c
-        query = sa.select(results).order_by(of.started_at.desc(), of.mission_id)
-        if status is not None:
-            query = query.where(of.status == status)
-        offset = 0
-        while True:
-            rows = self._database.fetch(query.offset(offset).limit(page))
-            yield from (KeptPiece(**row._mapping) for row in rows)
-            if len(rows) < page:
-                return
-            offset += page
-
-    def closed(self) -> Mapping[str, datetime]:
-        """Return the missions with a result, and the end time that each result covers."""
-        query = sa.select(results.c.mission_id, results.c.closed_at)
-        return {mission_id: at for mission_id, at in self._database.fetch(query)}
-
-    def under_other_keys(self, key_id: str) -> tuple[str, ...]:
-        """Return the missions whose results are encrypted with another key."""
-        query = sa.select(results.c.mission_id).where(results.c.key_id != key_id)
-        return tuple(row.mission_id for row in self._database.fetch(query))
-
-    def prune(self, before: datetime) -> int:
-        """Remove the results of missions that ended before a moment; return how many."""
-        return self._database.run(sa.delete(results).where(results.c.closed_at < before))

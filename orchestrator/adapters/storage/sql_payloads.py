@@ -24,7 +24,6 @@ class SqlPayloads(PayloadDriver):
     def __init__(
         self, database: StoreDatabase, *, marked: Callable[[PayloadLost], Payload]
     ) -> None:
-        """Store the database, and a function that marks payloads that cannot be read."""
         super().__init__(database.place, marked=marked)
         self._database = database
 

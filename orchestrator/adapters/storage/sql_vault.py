@@ -33,7 +33,12 @@ _CURRENT_VERSION: Final = sa.select(_KEPT.version).where(
 
 
 class SqlVault:
-    """A `PiiVault` whose writers take turns, so a field has one current value at a time."""
+    """Personal values by field and version, of an owner and of missions.
+
+    Methods may be called from several threads and processes at once: writers take turns, so a field
+    has one current value at a time. Each raises VaultLocked if the key does not decrypt the vault,
+    and StoreUnavailable while the store is unavailable.
+    """
 
     def __init__(
         self, database: StoreDatabase, *, key_file: Path, key: VaultKey | None = None
@@ -52,24 +57,28 @@ class SqlVault:
     # -- reading ----------------------------------------------------------------------------------
 
     def get(self, field: str) -> str:
-        """See `PiiVault.get`."""
+        """Return the owner's current value of a field.
+
+        Raises:
+            PiiMissing: the vault does not hold it.
+        """
         found = self._read(_CURRENT, _KEPT.field == field)
         if not found:
             raise PiiMissing((field,))
         return found[0].value
 
     def current(self, field: str) -> Handle | None:
-        """See `PiiVault.current`."""
+        """Return the handle of the owner's current value; None if there is none."""
         found = self._database.fetch(_CURRENT_VERSION, {"named": field})
         return Handle(field, found[0].version) if found else None
 
     def find(self, handle: Handle) -> KeptValue | None:
-        """See `PiiVault.find`."""
+        """Return the value of a pinned handle, of any owner; None if it was removed."""
         found = self._read(_KEPT.field == handle.field, _KEPT.version == handle.version)
         return found[0] if found else None
 
     def fields(self) -> tuple[str, ...]:
-        """See `PiiVault.fields`."""
+        """Return the names of the owner's fields, sorted."""
         with self._database.read() as connection:
             self._check_key(connection)
             return tuple(
@@ -77,31 +86,35 @@ class SqlVault:
             )
 
     def contents(self) -> VaultContents:
-        """See `PiiVault.contents`."""
+        """Return everything, as a copy."""
         return VaultContents(values=self._read())
 
     # -- writing ----------------------------------------------------------------------------------
 
     def put(self, field: str, value: str) -> None:
-        """See `PiiVault.put`."""
+        """Make this the owner's current value; prepared calls use the value that they pinned.
+
+        Raises:
+            UsageError: the name cannot be a field's, or the value is empty.
+        """
         check_entry(field, value)
         with self._database.write() as connection:
             key = self._writing_key(connection)
             self._put_owners(connection, key, field, value)
 
     def forget(self, field: str) -> bool:
-        """See `PiiVault.forget`."""
+        """Remove every value of an owner's field, superseded ones too; False if there was none."""
         with self._database.write() as connection:
             return self._delete(connection, _KEPT.scope == OWNER, _KEPT.field == field) > 0
 
     def handles_of(self, scope: str, values: Mapping[str, str]) -> dict[str, Handle]:
-        """See `PiiVault.handles_of`."""
+        """Return the handles that `bring` would give these values; stores nothing."""
         with self._database.write() as connection:
             key = self._writing_key(connection)
         return {field: _handle(key, scope, field, value) for field, value in values.items()}
 
     def bring(self, scope: str, values: Mapping[str, str], *, claim: str) -> None:
-        """See `PiiVault.bring`."""
+        """Store the values that a request brings for its mission; idempotent."""
         for field, value in values.items():
             check_entry(field, value)
         with self._database.write() as connection:
@@ -113,7 +126,7 @@ class SqlVault:
                 self._claim(connection, handle, claim)
 
     def release(self, scope: str, *, claim: str) -> None:
-        """See `PiiVault.release`."""
+        """Remove the values of a refused request, except any that another request brought too."""
         claims = personal_claims.c
         with self._database.write() as connection:
             self._lock(connection)
@@ -131,7 +144,7 @@ class SqlVault:
             self._delete(connection, _KEPT.number.in_(numbers), ~claimed)
 
     def purge(self, *missions: str) -> tuple[str, ...]:
-        """See `PiiVault.purge`."""
+        """Remove the values of these missions; return the names of the fields."""
         theirs = sa.and_(_KEPT.scope != OWNER, _KEPT.scope.in_(missions))
         with self._database.write() as connection:
             query = sa.select(_KEPT.field).where(theirs).distinct()
@@ -140,7 +153,7 @@ class SqlVault:
         return fields
 
     def drop_superseded(self, until: datetime) -> int:
-        """See `PiiVault.drop_superseded`."""
+        """Remove the owner's values that were superseded before a moment; return how many."""
         with self._database.write() as connection:
             return self._delete(connection, _KEPT.scope == OWNER, _KEPT.superseded_at < until)
 
@@ -148,27 +161,21 @@ class SqlVault:
 
     def _read(self, *conditions: sa.ColumnElement[bool]) -> list[KeptValue]:
         query = sa.select(personal_values).where(*conditions).order_by(_KEPT.number)
-        claims = sa.select(personal_claims).where(
-            personal_claims.c.value_number.in_(query.with_only_columns(_KEPT.number))
-        )
         with self._database.read() as connection:
             rows = connection.execute(query).mappings().all()
-            claimed: dict[int, tuple[str, ...]] = {}
-            for number, claim in connection.execute(claims) if rows else ():
-                claimed[number] = (*claimed.get(number, ()), claim)
             if not rows:
                 self._check_key(connection)
                 return []
         seal = Fernet(self._reading_key())
-        return [self._opened(seal, row, claimed.get(row["number"], ())) for row in rows]
+        return [self._opened(seal, row) for row in rows]
 
-    def _opened(self, seal: Fernet, row: sa.RowMapping, claims: tuple[str, ...]) -> KeptValue:
+    def _opened(self, seal: Fernet, row: sa.RowMapping) -> KeptValue:
         try:
             value = seal.decrypt(bytes(row["sealed"])).decode()
         except InvalidToken:
             raise self._wrong_key() from None
         shown = {name: row[name] for name in KeptValue.model_fields if name in row}
-        return KeptValue(**shown, value=value, claims=claims)
+        return KeptValue(**shown, value=value)
 
     def _put_owners(self, connection: sa.Connection, key: bytes, field: str, value: str) -> None:
         at, handle = _now(), _handle(key, OWNER, field, value)

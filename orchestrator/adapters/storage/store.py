@@ -1,4 +1,4 @@
-"""The store of all workers: catalogs, grants, personal values, observations, results, and more.
+"""The store of all workers: catalogs, grants, personal values, observations, and more.
 
 Importing this module imports a database library, which is slow: import it where it is used.
 """
@@ -12,8 +12,10 @@ from orchestrator.adapters.storage.personal_values import VaultKey
 from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
 from orchestrator.adapters.storage.sql_grants import SqlGrants
-from orchestrator.adapters.storage.sql_observations import SqlObservations, SqlResults
+from orchestrator.adapters.storage.sql_notices import SqlNotices
+from orchestrator.adapters.storage.sql_observations import SqlObservations
 from orchestrator.adapters.storage.sql_routing import PROXY, SqlTraces, SqlVectors
+from orchestrator.adapters.storage.sql_sign_in import SqlApiTokens, SqlSignOuts
 from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate, url_of
 from orchestrator.core.errors import ObservationMissing, PayloadLost
@@ -58,11 +60,13 @@ class Store:
         self.catalogs = SqlCatalogs(self._database)
         self.grants = SqlGrants(self._database)
         self.observations = SqlObservations(self._database)
-        self.results = SqlResults(self._database)
         self.vault = SqlVault(self._database, key_file=folder / VAULT_FOLDER / KEY_NAME, key=key)
+        self.notices = SqlNotices(self._database)
         self.vectors = SqlVectors(self._database)
         self.traces = SqlTraces(self._database)
         self.proxy_traces = SqlTraces(self._database, PROXY)
+        self.api_tokens = SqlApiTokens(self._database)
+        self.sign_outs = SqlSignOuts(self._database)
 
     @property
     def identity(self) -> str:
@@ -134,19 +138,15 @@ class Store:
         self._database.close()
 
     async def __aenter__(self) -> Self:
-        """Open the store in a thread."""
         await asyncio.to_thread(self.open)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close the store in a thread."""
         await asyncio.to_thread(self.close)
 
     def __enter__(self) -> Self:
-        """Open the store."""
         self.open()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the store."""
         self.close()

@@ -101,7 +101,6 @@ class StoreDatabase:
     def __init__(
         self, url: URL, *, prepare: Callable[["StoreDatabase"], None] | None = None
     ) -> None:
-        """Store its URL, and a function that prepares its tables once before the first use."""
         self.url = url
         self.place = place_of(url)
         self.is_file = url.drivername.startswith("sqlite")
@@ -186,12 +185,6 @@ class StoreDatabase:
         if not self.is_file:  # SQLite allows one writer at a time
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
 
-    def freeze(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
-        """Block writers of these tables until the transaction ends; readers continue."""
-        if not self.is_file:  # SQLite allows one writer at a time
-            names = ", ".join(table.name for table in tables)
-            connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
-
     def identity(self) -> str:
         """Return the id of this store, which is created once and stored in its tables."""
         query = sa.select(facts.c.value).where(facts.c.name == _IDENTITY)
@@ -209,14 +202,6 @@ class StoreDatabase:
         """
         with self._translated():
             self._prepared()
-
-    def check(self) -> None:
-        """Run a query.
-
-        Raises:
-            StoreUnavailable, StoreRefused, StoreNewer: the query fails.
-        """
-        self.fetch(sa.select(sa.literal(1)))
 
     def close(self) -> None:
         """Close all connections; the next use opens new ones."""
@@ -285,7 +270,6 @@ class StoreDatabase:
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
-        """Translate errors of the database into errors of this project."""
         try:
             yield
         except sa.exc.IntegrityError:

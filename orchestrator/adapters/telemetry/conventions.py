@@ -35,6 +35,8 @@ OUTCOME: Final = "orchestrator.outcome"
 REFUSED_AT: Final = "orchestrator.agent.refused_at"
 ROUTE_REASON: Final = "orchestrator.route.reason"
 COST: Final = "orchestrator.model.cost"
+NOTICE_EVENT: Final = "orchestrator.notice.event"
+NOTICE_CHANNEL: Final = "orchestrator.notice.channel"
 ROUTE_HEADERS: Final = (
     *("x-orqen-tools-input", "x-orqen-tools-output", "x-orqen-prune-ratio"),
     *("x-orqen-routing", "x-orqen-embedder"),
@@ -100,13 +102,18 @@ HTTP_DURATION: Final = _histogram(
     "http.client.request.duration", "s", (*_HTTP, *_HTTP_END), SECONDS,
     "Duration of requests to providers.",
 )
+SERVER_DURATION: Final = _histogram(
+    "http.server.request.duration", "s",
+    ("http.request.method", "http.route", "http.response.status_code"), SECONDS,
+    "Duration of requests to `serve`, without event streams.",
+)
 TOOL_CALLS: Final = _counter(
     "orchestrator.tool.calls", "{call}", (TOOL_NAME, OUTCOME),
-    "Requests to tools, cancels and probes included, by outcome; failed: without an answer.",
+    "Requests to tools, cancels and probes; failed: without an answer.",
 )
 SELECTIONS: Final = _counter(
     "orchestrator.route.selections", "{selection}", ("band", "embedder"),
-    "Selections of tools by band; fail_open: the router failed, and all were forwarded.",
+    "Selections of tools; fail_open: the router failed.",
 )
 TOOLS_OFFERED: Final = _histogram(
     "orchestrator.route.tools.offered", "{tool}", ("band",), _COUNTS,
@@ -114,16 +121,19 @@ TOOLS_OFFERED: Final = _histogram(
 )
 TOOLS_FORWARDED: Final = _histogram(
     "orchestrator.route.tools.forwarded", "{tool}", ("band",), _COUNTS,
-    "Tools that a selection forwarded to the planner.",
+    "Tools that it forwarded.",
 )
 REFUSALS: Final = _counter(
     "orchestrator.agent.refusals", "{call}", ("at",),
-    "Calls outside the wall of their agent, by where they were refused: decision, preparation, "
-    "sending.",
+    "Calls outside the wall of their agent, by the place of the refusal.",
+)
+NOTICES: Final = _counter(
+    "orchestrator.notices", "{notice}", (NOTICE_EVENT, NOTICE_CHANNEL, OUTCOME),
+    "Notices of cards and questions by kind of channel.",
 )
 TOKENS: Final = _histogram(
     "gen_ai.client.token.usage", "{token}", (*_MODEL, TOKEN_TYPE), _TOKENS,
-    "Tokens of each request to a model: input or output.",
+    "Tokens of each request to a model.",
 )
 MODEL_DURATION: Final = _histogram(
     "gen_ai.client.operation.duration", "s", (*_MODEL, ERROR_TYPE), SECONDS,
@@ -131,16 +141,15 @@ MODEL_DURATION: Final = _histogram(
 )
 MODEL_COST: Final = _counter(
     "orchestrator.model.cost", "{USD}", _MODEL,
-    "Cost of requests to models by list price; models without one are left out.",
+    "Cost of requests to models by list price.",
 )
 PARKED: Final = _gauge(
     "orchestrator.rollback.parked", "{obligation}", (),
-    "Obligations that wait for an operator in the whole namespace; every worker reports them all.",
+    "Obligations of the whole namespace that wait for an operator.",
 )
 WAITING: Final = _gauge(
     "orchestrator.waiting", "{workflow}", ("for",),
-    "Missions and rollbacks that wait for a confirmation, an answer, an operator or a provider, "
-    "in the whole namespace; every worker reports them all.",
+    "Missions and rollbacks of the whole namespace that wait, by what for.",
 )
 MISSION_DURATION: Final = _histogram(
     names.MISSION_DURATION, "s", ("status",), LONG_SECONDS,
@@ -152,27 +161,36 @@ LEG_DURATION: Final = _histogram(
 )
 CONFIRMATION_WAIT: Final = _histogram(
     names.CONFIRMATION_WAIT, "s", ("card_type", "end"), LONG_SECONDS,
-    "Time that cards were open, by their end: approved, rejected, sent back, expired.",
+    "Time that cards were open.",
 )
 DECISIONS: Final = _counter(
     names.DECISIONS_METRIC, "{decision}", ("card_type", "decision"),
-    "Decisions on cards, by kind: approve, amend, reject, respond.",
+    "Decisions on cards.",
 )
 REMINDERS: Final = _counter(
     names.REMINDERS_METRIC, "{reminder}", ("card_type",), "Reminders of open cards."
 )
 ROLLBACK_DURATION: Final = _histogram(
     names.ROLLBACK_DURATION, "s", ("end",), LONG_SECONDS,
-    "Duration of rollbacks until everything had been tried, by end: rolled_back or parked.",
+    "Duration of rollbacks until everything had been tried.",
 )
 OBLIGATIONS: Final = _counter(
     names.OBLIGATIONS_METRIC, "{obligation}", ("state",),
-    "Obligations of rollbacks, by their state when everything had been tried.",
+    "Obligations of rollbacks, when everything had been tried.",
 )
 # fmt: on
 
 MEASUREMENTS: Final = (
-    *(HTTP_DURATION, TOOL_CALLS, SELECTIONS, TOOLS_OFFERED, TOOLS_FORWARDED, REFUSALS),
+    *(
+        HTTP_DURATION,
+        SERVER_DURATION,
+        TOOL_CALLS,
+        SELECTIONS,
+        TOOLS_OFFERED,
+        TOOLS_FORWARDED,
+        REFUSALS,
+        NOTICES,
+    ),
     *(TOKENS, MODEL_DURATION, MODEL_COST, MISSION_DURATION, LEG_DURATION),
     *(CONFIRMATION_WAIT, DECISIONS, REMINDERS, ROLLBACK_DURATION, OBLIGATIONS, PARKED, WAITING),
 )
@@ -205,6 +223,11 @@ SPANS: Final = (
         f"{{http.request.method}} {{{URL_TEMPLATE}}}",
         (*_HTTP, *_HTTP_END, URL_TEMPLATE, TOOL_NAME, CALL_ID, OUTCOME),
         "One request to a provider, which gets its `traceparent`.",
+    ),
+    Spanned(
+        "{http.request.method} {http.route}",
+        ("http.request.method", "http.route", "http.response.status_code"),
+        "One request to `serve`, by the template of its route: no id, query or person.",
     ),
     Spanned(
         f"chat {{{REQUEST_MODEL}}}",

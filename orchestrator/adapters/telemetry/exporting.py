@@ -7,7 +7,7 @@ import socket
 import uuid
 from collections.abc import Sequence
 from importlib.metadata import entry_points, version
-from typing import Any
+from typing import Any, Literal
 
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
@@ -24,9 +24,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from temporalio.contrib.opentelemetry import ReplaySafeTracerProvider, create_tracer_provider
 
-from orchestrator.adapters.telemetry.providers import Signal
 from orchestrator.core.errors import UsageError
 
+Signal = Literal["traces", "metrics"]
 _TEXTS = (EXCEPTION_MESSAGE, EXCEPTION_STACKTRACE)
 
 
@@ -105,7 +105,6 @@ class PlainSpans(SpanExporter):
     """
 
     def __init__(self, inner: SpanExporter) -> None:
-        """Wrap the exporter that sends the spans."""
         self._inner = inner
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:

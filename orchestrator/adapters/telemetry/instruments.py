@@ -42,6 +42,7 @@ class Telemetry:
     tools_offered: Histogram
     tools_forwarded: Histogram
     refusals: Counter
+    notices: Counter
     tokens: Histogram
     model_durations: Histogram
     model_cost: Counter
@@ -57,6 +58,7 @@ class Telemetry:
             tools_offered=_histogram(meter, conventions.TOOLS_OFFERED),
             tools_forwarded=_histogram(meter, conventions.TOOLS_FORWARDED),
             refusals=_counter(meter, conventions.REFUSALS),
+            notices=_counter(meter, conventions.NOTICES),
             tokens=_histogram(meter, conventions.TOKENS),
             model_durations=_histogram(meter, conventions.MODEL_DURATION),
             model_cost=_counter(meter, conventions.MODEL_COST),

@@ -65,7 +65,6 @@ class SdkMetrics:
     """Transfers measurements from a buffer to a meter."""
 
     def __init__(self, buffer: MetricBuffer, meter: Meter) -> None:
-        """Read from the buffer that a runtime writes to."""
         self._buffer = buffer
         self._meter = meter
         self._made: dict[str, Callable[[float, dict[str, AttributeValue]], None]] = {}

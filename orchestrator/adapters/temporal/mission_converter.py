@@ -43,7 +43,6 @@ class LockedInput:
     """The argument of an activity in place of a payload that no key of this process decrypts."""
 
     def __init__(self, why: PayloadUnread) -> None:
-        """Store the error that says why the payload cannot be read."""
         self.why = why
 
 
@@ -116,7 +115,6 @@ class MissionPayloadConverter(CompositePayloadConverter):
     """
 
     def __init__(self) -> None:
-        """Use the converters that all instances share."""
         super().__init__(*_CONVERTERS)
 
 
@@ -149,7 +147,6 @@ class EncodedFailures(PlainFailures):
     """
 
     def __init__(self) -> None:
-        """Turn the encoding on."""
         DefaultFailureConverter.__init__(self, encode_common_attributes=True)
         self._plain = PlainFailures()
 

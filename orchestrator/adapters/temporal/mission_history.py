@@ -24,7 +24,8 @@ from orchestrator.messages.failure_details import MissingState
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.observed import ObservedCall
 from orchestrator.messages.rollback import CompensateInput
-from orchestrator.saga.ledger import CancelCall, IllegalTransition, Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, IllegalTransition, Obligation
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 
 _MOST_NOTES: Final = 20

@@ -42,7 +42,6 @@ class EncryptionCodec(PayloadCodec, WithSerializationContext):
     """
 
     def __init__(self, keys: PayloadKeys, *, marks_locked: bool = False) -> None:
-        """Store the keys."""
         self._keys = keys
         self._marks_locked = marks_locked
         self._of_activities = self if marks_locked else EncryptionCodec(keys, marks_locked=True)

@@ -1,81 +1,47 @@
-"""Find the keys that recorded payloads are encrypted with, and that are therefore still needed."""
+"""References to large payloads that are stored outside of histories."""
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
-from google.protobuf.message import Message
-from temporalio.api.common.v1 import Header, Payload, SearchAttributes
-from temporalio.api.history.v1 import MarkerRecordedEventAttributes
-from temporalio.client import Client
+from google.protobuf import json_format
+from temporalio.api.common.v1 import Payload
+from temporalio.api.sdk.v1 import ExternalStorageReference
+from temporalio.converter import (
+    ExternalStorage,
+    StorageDriver,
+    StorageDriverClaim,
+    StorageDriverRetrieveContext,
+)
 
-from orchestrator.adapters.temporal.payload_codec import error_of, is_mark, key_id_of
-from orchestrator.adapters.temporal.payload_references import PayloadReferences
+from orchestrator.core.errors import PayloadLost
 
-PLAIN: Final = ""
-"""Used in place of a key's id for payloads that are not encrypted."""
-
-
-def payloads_in(message: Message) -> Iterator[Payload]:
-    """Yield every payload of a recorded message that passes through a codec."""
-    if isinstance(message, Payload):
-        yield message
-    elif isinstance(message, MarkerRecordedEventAttributes):
-        # The other details are the SDK's own notes, which it writes unencrypted.
-        if "result" in message.details:
-            yield from payloads_in(message.details["result"])
-        yield from payloads_in(message.failure)
-    elif not isinstance(message, SearchAttributes | Header):
-        for field, value in message.ListFields():
-            if field.message_type is not None:
-                for part in _parts(value):
-                    yield from payloads_in(part)
+_REFERENCE: Final = ExternalStorageReference.DESCRIPTOR.full_name.encode()
 
 
-def _parts(value: Any) -> Iterator[Message]:
-    """Yield the messages of a field: one message, those of a list, or the values of a map."""
-    if isinstance(value, Message):
-        yield value
-        return
-    for part in value.values() if hasattr(value, "values") else value:
-        if isinstance(part, Message):
-            yield part
+class PayloadReferences:
+    """Resolves references with the stores that a process has."""
+
+    def __init__(self, storage: ExternalStorage | None) -> None:
+        """Store the drivers of the external storage; None means no drivers."""
+        drivers = () if storage is None else storage.drivers
+        self._drivers: Mapping[str, StorageDriver] = {one.name(): one for one in drivers}
+
+    async def fetched(self, payload: Payload) -> Payload:
+        """Return the payload that a reference points to; any other payload unchanged.
+
+        Raises:
+            PayloadLost: this process does not have the store.
+        """
+        if not is_reference(payload):
+            return payload
+        named = json_format.Parse(payload.data, ExternalStorageReference())
+        driver = self._drivers.get(named.driver_name)
+        if driver is None:
+            raise PayloadLost(named.driver_name, "no such store is set here")
+        claim = StorageDriverClaim(dict(named.claim_data))
+        return (await driver.retrieve(StorageDriverRetrieveContext(), [claim]))[0]
 
 
-async def key_ids_of(client: Client, workflow_id: str, run_id: str) -> set[str]:
-    """Return the key ids that one run's history needs, with `PLAIN` for unencrypted payloads.
-
-    Payloads that are stored elsewhere are fetched from their store.
-
-    Raises:
-        RPCError: the server no longer has the history.
-        PayloadUnread: a large payload of the history is not available.
-    """
-    handle = client.get_workflow_handle(workflow_id, run_id=run_id)
-    ids = set()
-    async for event in handle.fetch_history_events():
-        ids |= await _key_ids_in(client, event)
-    return ids
-
-
-async def key_ids_of_schedule(client: Client, schedule_id: str) -> set[str]:
-    """Return the ids of the keys that a schedule and its starts need.
-
-    Raises:
-        RPCError: there is no such schedule.
-        PayloadUnread: a large payload of the schedule is not available.
-    """
-    found = await client.get_schedule_handle(schedule_id).describe()
-    description = found.raw_description
-    of_action = await _key_ids_in(client, description.schedule.action)
-    return of_action | await _key_ids_in(client, description.memo)
-
-
-async def _key_ids_in(client: Client, message: Message) -> set[str]:
-    references = PayloadReferences(client.data_converter.external_storage)
-    ids = set()
-    for recorded in payloads_in(message):
-        payload = await references.fetched(recorded)
-        if is_mark(payload):
-            raise error_of(payload)
-        ids.add(key_id_of(payload) or PLAIN)
-    return ids
+def is_reference(payload: Payload) -> bool:
+    """Return True if the payload is a reference to one that is stored elsewhere."""
+    return payload.metadata.get("messageType") == _REFERENCE

@@ -34,8 +34,8 @@ class _PlainRecords(PayloadConverter):
         )
         return [
             _reader(kinds[at]).validate_python(value)
-            if at < len(kinds) and _is_record(kinds[at])
-            else value
+            if value is not None and at < len(kinds) and _is_record(kinds[at])
+            else value  # no value is None under any type hint, as in the SDK's converters
             for at, value in enumerate(values)
         ]
 

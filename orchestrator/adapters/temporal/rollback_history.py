@@ -21,7 +21,8 @@ from orchestrator.messages.rollback import (
     RollbackInput,
     RollbackReport,
 )
-from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import CompensationOutcome
 
 

@@ -33,3 +33,12 @@ def search_attributes(
 def searchable(requester: str) -> bool:
     """Return True if a requester may be stored unencrypted: not if it names a personal value."""
     return bool(requester) and PII_PREFIX not in requester
+
+
+def quoted(value: str) -> str:
+    r"""Return a value as a search query takes it, whose parser reads `\'` as a quote in a text.
+
+    A NUL, which the databases of the server refuse, becomes a mark that no value has.
+    """
+    escaped = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped.replace(chr(0), chr(0xFFFD))}'"

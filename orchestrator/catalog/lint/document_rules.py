@@ -15,7 +15,9 @@ from jsonschema_rs import ValidationErrorKind
 from openapi_spec_validator.schemas import schema_v30, schema_v31, schema_v32
 from pydantic import JsonValue
 
+from orchestrator.catalog.expressions import follow_or_none
 from orchestrator.catalog.lint import contract_rules
+from orchestrator.catalog.lint.contract_rules import money_problems
 from orchestrator.catalog.lint.finding import (
     MOST_FINDINGS,
     Finding,
@@ -24,7 +26,6 @@ from orchestrator.catalog.lint.finding import (
     plain_finding,
     shortened,
 )
-from orchestrator.catalog.lint.price_rules import money_problems
 from orchestrator.catalog.lint.subject import Subject, Uses
 from orchestrator.catalog.operations import METHODS, Operation, UnreadFile
 from orchestrator.catalog.overlay import IdleAction
@@ -34,7 +35,6 @@ from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import openapi_version
 from orchestrator.json_schema.patterns import detour_reason, is_pattern, undecided_reason
 from orchestrator.json_schema.references import (
-    follow,
     format_pointer,
     parse_reference,
     reference_of,
@@ -108,10 +108,10 @@ def _is_harmless(cause: OpenApiError, path: _Path, content: JsonValue) -> bool:
     """
     if isinstance(cause.kind, _EXTRA):
         is_about = not path or path[0] in _PASSED_OVER or path == ("components",)
-        return is_about or reference_of(_at(content, path)) is not None
+        return is_about or reference_of(follow_or_none(content, path)) is not None
     last = path[-1] if path else ""
     if last == "$ref":
-        return parse_reference(reference_of(_at(content, path[:-1])) or "") is not None
+        return parse_reference(reference_of(follow_or_none(content, path[:-1])) or "") is not None
     return isinstance(cause.kind, ValidationErrorKind.UniqueItems) or last in _FORMER
 
 
@@ -194,13 +194,6 @@ def _document_breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[str, P
             yield code, Problem(format_pointer(path), shortened(reason))
         elif min(found[INVALID], found[UNUSED]) > MOST_FINDINGS:
             return
-
-
-def _at(content: JsonValue, path: tuple[str, ...]) -> JsonValue:
-    try:
-        return follow(content, path)
-    except (LookupError, ValueError):
-        return None
 
 
 def unread_finding(file: UnreadFile) -> Finding:
@@ -299,7 +292,9 @@ def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tupl
             continue
         seen.add(schema.path)
         if is_3_1:
-            yield from _schema_breaches(schema)
+            for path, reason, is_harmless in json_schema_breaches(schema.value):
+                code = IGNORED_FIELD if is_harmless else INVALID
+                yield code, Problem(f"{schema.pointer}{format_pointer(path)}", reason)
         for place in _inside(schema):
             if is_3_1:
                 yield from _former_keywords(place)
@@ -308,13 +303,6 @@ def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tupl
             yield from ((ENDLESS, problem) for problem in _cycles(place, examined))
             yield from ((IMPOSSIBLE, problem) for problem in _contradiction(place))
             waiting += _targets(place)
-
-
-def _schema_breaches(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
-    """Yield the breaches that OpenAPI 3.1's schema leaves to JSON Schema's."""
-    for path, reason, is_harmless in json_schema_breaches(schema.value):
-        code = IGNORED_FIELD if is_harmless else INVALID
-        yield code, Problem(f"{schema.pointer}{format_pointer(path)}", reason)
 
 
 def _former_keywords(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
@@ -361,7 +349,6 @@ def _find_cycle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
 
 
 def _parts_in_place(schema: DocumentNode) -> list[DocumentNode]:
-    """Return the schemas that validate the same value."""
     parts = _targets(schema)
     # Malformed parts have a finding of their own.
     with suppress(DocumentInvalid):
@@ -457,7 +444,6 @@ def _numbers(parts: Iterable[DocumentNode], keyword: str) -> list[int | float]:
 
 
 def _excluded_property(parts: list[DocumentNode]) -> str:
-    """Return the reason why an object cannot have one of the properties of these schemas."""
     declared: dict[str, list[DocumentNode]] = {}
     for part in parts:
         for name, place in part.items("properties"):
@@ -497,7 +483,6 @@ def _closing(part: DocumentNode, *, is_whole: bool) -> tuple[str, DocumentNode |
 
 
 def _types(schema: DocumentNode) -> frozenset[str]:
-    """Return the types that a schema allows; empty if it states none."""
     if not isinstance(schema.value, dict):
         return frozenset()
     declared = schema.value.get("type")
@@ -535,7 +520,6 @@ def _schemas_of(operation: Operation) -> list[DocumentNode]:
 
 
 def _pattern_problems(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
-    """Yield the faults of the patterns of one schema."""
     pattern = schema.raw("pattern")
     named = schema.raw("patternProperties")
     places = [(pattern.value, pattern)] if pattern is not None else []

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import yaml
 from pydantic import Field, JsonValue
 
-from orchestrator.catalog.contract_keywords import LINT_IGNORE as KEY
+from orchestrator.catalog.contract import LINT_IGNORE as KEY
 from orchestrator.catalog.lint.subject import Subject, Uses
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.shown_text import number_of
@@ -79,7 +79,6 @@ CODES: Final[Mapping[str, Code]] = {
         Path(__file__).with_name("codes.yaml").read_text(encoding="utf-8"), Loader=_LOADER
     ).items()
 }
-"""Every code, sorted."""
 Check = Callable[[Subject], Iterator[Problem]]
 
 
@@ -115,7 +114,6 @@ class Ignore:
     reason: str
     place: _Path
     pointer: str
-    """The place of the suppression itself."""
 
 
 class Ignores:

@@ -49,7 +49,6 @@ def as_text(
 
 
 def _summary(by_code: Mapping[str, list[Finding]]) -> Iterator[str]:
-    """Yield a line for each code: findings, severity, title, and the number of tools."""
     for code, found in by_code.items():
         tools = sum(finding.operations for finding in found)
         concerns = f" ({tools} operations)" if tools > len(found) else ""

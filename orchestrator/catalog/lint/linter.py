@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 
-from orchestrator.catalog.contract_keywords import PREFIXES, operation_keywords
+from orchestrator.catalog.contract import PREFIXES, operation_keywords
 from orchestrator.catalog.lint import (
     contract_rules,
     document_rules,
+    mcp_rules,
     outcome_rules,
-    price_rules,
     rollback_rules,
     shape_rules,
 )
@@ -31,8 +31,8 @@ from orchestrator.json_schema.openapi_dialect import openapi_version
 _MODULES = (
     contract_rules,
     document_rules,
+    mcp_rules,
     outcome_rules,
-    price_rules,
     rollback_rules,
     shape_rules,
 )
@@ -40,7 +40,6 @@ _MODULES = (
 
 _NAMED = (found for module in _MODULES for found in vars(module).values())
 RULES = sorted({found for found in _NAMED if isinstance(found, Rule)}, key=lambda one: one.code)
-"""Rules on single tools."""
 
 
 def lint(
@@ -84,6 +83,7 @@ def lint(
             raised += _tool_findings(subject)
             names.setdefault(subject.operation.operation_id or "", []).append(subject)
     raised += document_rules.repeated_names(names)
+    raised += mcp_rules.look_alikes(names)
     findings = merged(raised, uses, ignores, frozenset(ignored))
     findings += [document_rules.idle_finding(action) for action in idle]
     findings += [document_rules.unread_finding(file) for file in unread]

@@ -22,7 +22,6 @@ _NOT_THERE = ("404", "410")
 
 @rule("ORC055")
 def cancel_names_something(subject: Subject) -> Iterator[Problem]:
-    """Require an input that identifies the obligation to the cancel tool."""
     template = subject.compensation.cancel if subject.compensation is not None else None
     called = _tool(subject.peers, template.tool) if template is not None else None
     if template is None or called is None:
@@ -40,7 +39,6 @@ def cancel_names_something(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC056")
 def probe_shows_absence(subject: Subject) -> Iterator[Problem]:
-    """Require a declared answer of the probe for a resource that does not exist."""
     probe = subject.probe
     if probe is None or subject.compensation is None or subject.compensation.gone_when:
         return
@@ -64,7 +62,6 @@ def probe_shows_absence(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC064")
 def probe_identifies_call(subject: Subject) -> Iterator[Problem]:
-    """Require the probe's answer to repeat the reference or key, because no id is known."""
     probe = subject.probe
     if probe is None or probe.tool is None or probe.tool.is_side_effect:
         return
@@ -123,7 +120,6 @@ def _properties(
 
 @rule("ORC057")
 def probe_shows_cancelled(subject: Subject) -> Iterator[Problem]:
-    """Require a sign of cancellation if a probe may still find a cancelled resource."""
     probe, compensation = subject.probe, subject.compensation
     if probe is None or probe.tool is None or compensation is None or compensation.gone_when:
         return
@@ -145,7 +141,6 @@ def probe_shows_cancelled(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC058")
 def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
-    """Require a way to learn the outcome of a call that may be answered 202."""
     tool = subject.tool
     if tool is None or not tool.is_side_effect or not _declares(subject, "202"):
         return
@@ -165,7 +160,6 @@ def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC059")
 def conditions_read_what_is_declared(subject: Subject) -> Iterator[Problem]:
-    """Require conditions to read declared properties and to compare possible values."""
     tool, probe = subject.tool, subject.probe
     if tool is not None and tool.success_when:
         for text in _faults(subject, tool, parse_conditions(tool.success_when)):
@@ -193,7 +187,6 @@ def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> 
 
 @rule("ORC072")
 def cancel_can_be_verified(subject: Subject) -> Iterator[Problem]:
-    """Ask for a condition or a probe for each cancel, else proved by its success status alone."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.CANCEL or tool.success_when:
         return
@@ -222,7 +215,6 @@ def cancel_can_be_verified(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC073")
 def unfinished_is_no_failure(subject: Subject) -> Iterator[Problem]:
-    """Require conditions that reject only failed states, and no state that is still open."""
     tool = subject.tool
     if tool is None or not tool.is_side_effect or tool.effect is Effect.CANCEL:
         return
@@ -243,7 +235,6 @@ def unfinished_is_no_failure(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC076")
 def version_can_be_read(subject: Subject) -> Iterator[Problem]:
-    """Ask for a read of the version that a cancel sends, which may move after the call."""
     contract = subject.compensation
     cancel = _tool(subject.peers, contract.cancel.tool) if contract is not None else None
     if contract is None or contract.probe is not None or cancel is None:

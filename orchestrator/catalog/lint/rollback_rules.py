@@ -27,7 +27,6 @@ _DIGITS: Final = "digits"
 
 @rule("ORC040")
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
-    """Require a tool with an effect to name its cancel tool, or to be declared irreversible."""
     # ORC036 reports a value that is not a name.
     if subject.declared("x-orchet-cancels") is not None:
         return
@@ -45,7 +44,6 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC037")
 def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
-    """Require declarations of effects that agree with each other and with the method."""
     for keyword, others in (
         (READ_ONLY, ("x-orchet-cancels", "x-orchet-cancel-for", IRREVERSIBLE)),
         (IRREVERSIBLE, ("x-orchet-cancels",)),
@@ -67,7 +65,6 @@ def _is_set(keyword: DocumentNode | None) -> bool:
 
 @rule("ORC054")
 def irreversible_asks(subject: Subject) -> Iterator[Problem]:
-    """Require confirmation of an irreversible tool."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.WRITE or not tool.irreversible:
         return
@@ -80,7 +77,6 @@ def irreversible_asks(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC041")
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
-    """Require both ends of a pair, and a probe, to be tools of one document."""
     probe = subject.declared(PROBE)
     if probe is not None and not isinstance(probe.value, str):
         probe = probe.at("operationId")
@@ -105,7 +101,6 @@ def _named(subject: Subject, keyword: str) -> list[DocumentNode]:
 
 @rule("ORC042")
 def pair_agrees(subject: Subject) -> Iterator[Problem]:
-    """Require each end of a pair to name the other."""
     ends = (
         ("x-orchet-cancels", "x-orchet-cancel-for"),
         ("x-orchet-cancel-for", "x-orchet-cancels"),
@@ -128,7 +123,6 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC043")
 def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
-    """Require a cancel tool that declares no confirmation."""
     if subject.declared("x-orchet-cancel-for") is None:
         return
     named = subject.declared("x-orchet-requires-confirmation")
@@ -141,7 +135,6 @@ def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC044")
 def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
-    """Require the forward call to fill everything that the cancel tool requires."""
     for called, template, pointer in _calls(subject):
         missing = [name for name in called.required_inputs if name not in template.arguments]
         for name in missing:
@@ -160,7 +153,6 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC045")
 def args_are_inputs(subject: Subject) -> Iterator[Problem]:
-    """Require arguments that are inputs of the called tool, and constants that these accept."""
     for called, template, pointer in _calls(subject):
         for name, value in template.arguments.items():
             if name not in called.properties:
@@ -181,7 +173,6 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC046")
 def expressions_find_something(subject: Subject) -> Iterator[Problem]:
-    """Require expressions that read values of the forward call."""
     if subject.tool is None:
         return
     for _, template, pointer in _calls(subject):
@@ -247,7 +238,6 @@ def _types(schema: JsonObject, root: JsonObject) -> set[str]:
 
 @rule("ORC047")
 def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
-    """Report a call that cannot be cancelled after its answer is lost."""
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None:
         return
@@ -264,7 +254,6 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC048")
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
-    """Report a probe that reads the answer: it can verify a cancel, but cannot find a lost call."""
     probe = subject.compensation.probe if subject.compensation is not None else None
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
@@ -276,7 +265,6 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC049")
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
-    """Require a probe that has no effect."""
     peer = subject.probe
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
         yield Problem(
@@ -287,7 +275,6 @@ def probe_only_reads(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC050")
 def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
-    """Report a call with an effect that takes no idempotency key."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_key is not None:
         return
@@ -302,7 +289,6 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC051")
 def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
-    """Require x-orchet-cancels next to compensation settings."""
     if subject.declared("x-orchet-cancels") is not None:
         return
     for keyword, place in subject.operation.node.raw_items():
@@ -339,17 +325,14 @@ def _can_find(expression: Expression, tool: Tool) -> bool:
     if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
         return True
     if expression.source == "body":
-        return _is_sent(expression.path, tool)
+        path = expression.path
+        fields = {b.field: b.name for b in tool.bindings if b.location == "body"}
+        if not path or "" in fields:
+            schema = tool.properties.get(fields[""]) if "" in fields else None
+            return bool(fields) and (schema is None or _leads_somewhere(schema, path))
+        name = fields.get(path[0])
+        return name is not None and _leads_somewhere(tool.properties[name], path[1:])
     return input_read(expression, tool) is not None
-
-
-def _is_sent(path: tuple[str, ...], tool: Tool) -> bool:
-    fields = {b.field: b.name for b in tool.bindings if b.location == "body"}
-    if not path or "" in fields:
-        schema = tool.properties.get(fields[""]) if "" in fields else None
-        return bool(fields) and (schema is None or _leads_somewhere(schema, path))
-    name = fields.get(path[0])
-    return name is not None and _leads_somewhere(tool.properties[name], path[1:])
 
 
 def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
@@ -358,7 +341,6 @@ def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
 
 @rule("ORC052")
 def reference_is_own(subject: Subject) -> Iterator[Problem]:
-    """Require the cancel of a lost call to identify the call by the caller's own reference."""
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None or tool.idempotency_key is not None:
         return

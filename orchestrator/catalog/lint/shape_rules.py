@@ -28,7 +28,6 @@ from orchestrator.language.words import (
 )
 
 _WITHOUT_CONTENT = frozenset({"204", "205", "304"})
-"""Statuses whose answers have no content."""
 _STRING_LIMITS = frozenset({"const", "enum", "format", "maxLength", "pattern"})
 _NUMBER_LIMITS = frozenset(
     {"const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"}
@@ -39,7 +38,6 @@ _TYPE_KEYWORDS = frozenset({"type", "enum", "const", *_COMPOSED})
 
 @rule("ORC002")
 def compiles(subject: Subject) -> Iterator[Problem]:
-    """Require an operation that compiles."""
     if subject.fault is not None:
         yield Problem(
             subject.fault.pointer,
@@ -50,7 +48,6 @@ def compiles(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC020")
 def object_shaped(subject: Subject) -> Iterator[Problem]:
-    """Require a JSON body that is an object."""
     for found in subject.inputs:
         is_object = found.schema.get("type") == "object" or _COMPOSED & found.schema.keys()
         if found.is_whole_body and not is_object and _is_json_body(subject):
@@ -63,7 +60,6 @@ def object_shaped(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC021")
 def constrained_inputs(subject: Subject) -> Iterator[Problem]:
-    """Require limits of each input."""
     for found in subject.inputs:
         if not found.is_whole_body and (missing := _missing_limit(found.schema)) is not None:
             place = found.schema_pointer or subject.pointer_to("requestBody")
@@ -73,7 +69,6 @@ def constrained_inputs(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC022")
 def described_inputs(subject: Subject) -> Iterator[Problem]:
-    """Require a description of each input."""
     for found in subject.inputs:
         if not found.schema.get("description") and "$ref" not in found.schema:
             yield Problem(
@@ -84,7 +79,6 @@ def described_inputs(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC023")
 def body_is_required(subject: Subject) -> Iterator[Problem]:
-    """Require a body with required properties to be required itself."""
     tool = subject.tool
     if tool is not None and "dependentRequired" in tool.input_schema:
         body = subject.operation.node.at("requestBody")
@@ -97,7 +91,6 @@ def body_is_required(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC024")
 def structured_answer(subject: Subject) -> Iterator[Problem]:
-    """Require a read to declare its answer, as JSON if the answer has properties."""
     tool = subject.tool
     if tool is None:
         return
@@ -151,7 +144,6 @@ def _is_json_body(subject: Subject) -> bool:
 
 
 def _missing_limit(schema: JsonObject) -> str | None:
-    """Return the missing limits of an input; None if it has enough."""
     if not _TYPE_KEYWORDS & schema.keys():
         return "a type"
     kinds = schema.get("type")
@@ -171,7 +163,6 @@ _MOST_READ: Final = 20_000
 _NOT_PROSE: Final = re.compile(
     r"`[^`]{1,500}`|<[^<>]{0,300}>|\"[^\"]{0,200}\"|\w{1,20}://\S+|\S{1,80}@\S{1,80}|\{[^{}]{0,100}\}"
 )
-"""Code, tags, quotations and addresses."""
 _PROGRAM_NAME: Final = re.compile(
     r"(?<![\w./:@#$&=-])(?:[a-z0-9]+(?:_[a-z0-9]+)+|[a-z]{3,}[A-Z]+[a-z]\w*"
     r"|[A-Z][a-z]+(?:[A-Z][a-z]+)+[A-Z]\w*)(?![\w=])"
@@ -181,7 +172,6 @@ _READING: Final = frozenset({"get", "list", "find", "search", "show", "fetch", "
 _DETERMINERS: Final = frozenset({"a", "an", "the", "all", "this", "your", "one"})
 _AFTER_VERBS: Final = _DETERMINERS | {"to", "out", "off", "my", "every"}
 _SELECTORS: Final = frozenset({"action", "cmd", "command", "do", "method", "op", "operation"})
-"""Names of inputs that select what a call does."""
 _SESSION_VERBS: Final = frozenset(
     {
         "logout",
@@ -200,7 +190,6 @@ _SESSION_VERBS: Final = frozenset(
 
 @rule("ORC010")
 def usable_name(subject: Subject) -> Iterator[Problem]:
-    """Require an operationId that can name a tool."""
     name = subject.operation.operation_id
     called = f", so it is called {subject.tool.name}" if subject.tool is not None else ""
     if name is None:
@@ -220,21 +209,18 @@ def usable_name(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC012")
 def has_summary(subject: Subject) -> Iterator[Problem]:
-    """Require a summary."""
     if not _text(subject, "summary"):
         yield Problem(subject.pointer_to("summary"), f"{subject.name} has no summary")
 
 
 @rule("ORC013")
 def has_description(subject: Subject) -> Iterator[Problem]:
-    """Require a description, or a summary, of more than a few words."""
     if not any(_is_described(_text(subject, keyword)) for keyword in ("description", "summary")):
         yield Problem(subject.pointer_to("description"), f"{subject.name} is not described")
 
 
 @rule("ORC014")
 def plain_language(subject: Subject) -> Iterator[Problem]:
-    """Require a summary and a description without names that only programs use."""
     for keyword in ("summary", "description"):
         text = _NOT_PROSE.sub(" ", _text(subject, keyword)[:_MOST_READ])
         for word in dict.fromkeys(_PROGRAM_NAME.findall(text)):
@@ -255,7 +241,6 @@ def _is_field(name: str, subject: Subject) -> bool:
 
 @rule("ORC015")
 def explicit_scope(subject: Subject) -> Iterator[Problem]:
-    """Require a description of when to use the tool and of its answer."""
     text = _text(subject, "description").lower()
     if _is_described(text) and not ("use this" in text and "return" in text):
         yield Problem(
@@ -276,7 +261,6 @@ def _text(subject: Subject, keyword: str) -> str:
 
 @rule("ORC068")
 def not_deprecated(subject: Subject) -> Iterator[Problem]:
-    """Report tools that their provider is about to remove."""
     if subject.operation.node.is_true("deprecated"):
         yield Problem(
             subject.pointer_to("deprecated"),
@@ -287,7 +271,6 @@ def not_deprecated(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC070")
 def get_only_reads(subject: Subject) -> Iterator[Problem]:
-    """Report a GET that is called without asking although its words mention a change."""
     if subject.tool is None or subject.declared(READ_ONLY) is not None:
         return
     why = doubt_of_get(subject.operation, subject.tool)
@@ -349,7 +332,6 @@ def _doubt_of_selector(tool: Tool) -> str:
 
 
 def _changes_among(tool: Tool, name: str, *, is_noun: bool) -> list[str]:
-    """Return the values of an input that are verbs of change."""
     values = tool.properties[name].get("enum")
     said = [v for v in (values if isinstance(values, list) else []) if isinstance(v, str)]
     return [v for v in said if _is_change(name_words(v), tool, is_noun=is_noun)]
@@ -373,7 +355,6 @@ def _only_acknowledges(tool: Tool) -> bool:
 
 
 def _is_change(words: Sequence[str], tool: Tool, *, is_noun: bool) -> bool:
-    """Return True if these words are one verb of change."""
     if len(words) != 1 or (is_noun and words[0] in NOUN_LIKE_VERBS):
         return False
     return words[0] in _SESSION_VERBS or (is_verb(words[0]) and _changes(stem(words[0]), tool))

@@ -10,7 +10,8 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
-from orchestrator.catalog.contract_keywords import Breach, operation_keywords
+from orchestrator.catalog.contract import Breach, operation_keywords
+from orchestrator.catalog.expressions import follow_or_none
 from orchestrator.catalog.inputs import choose_content_type
 from orchestrator.catalog.operations import METHODS, Operation
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool
@@ -19,7 +20,6 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import (
-    follow,
     parse_reference,
     reference_of,
     with_definitions,
@@ -84,20 +84,11 @@ class Uses:
 
     def _references_of(self, path: _Path) -> frozenset[_Path]:
         if path not in self._referred:
-            self._referred[path] = frozenset(_references((_at(self._root, path),)))
+            self._referred[path] = frozenset(_references((follow_or_none(self._root, path),)))
         return self._referred[path]
 
 
-def _at(root: JsonObject, path: _Path) -> JsonValue:
-    try:
-        return follow(root, path)
-    except (LookupError, ValueError):
-        # A reference without a target has a finding of its own.
-        return None
-
-
 def _references(values: Iterable[JsonValue]) -> Iterator[_Path]:
-    """Yield the places of the document that these values refer to."""
     waiting = list(values)
     while waiting:
         value = waiting.pop()
@@ -117,7 +108,6 @@ class Input:
 
     binding: InputBinding
     schema: JsonObject
-    """Compiled."""
     pointer: str = ""
     """Place of the parameter or body property; '' if unknown."""
     schema_pointer: str = ""
@@ -192,7 +182,6 @@ class Subject:
     compensation: Compensation | None = None
     fault: DocumentInvalid | None = None
     breaches: tuple[Breach, ...] = ()
-    """Keywords with invalid values."""
     peers: Mapping[str, "Subject"] = field(default_factory=dict)
     """Tools of the same document, itself included, by operationId and by name."""
     called_back: frozenset[str] = frozenset()

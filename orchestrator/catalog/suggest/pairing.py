@@ -111,7 +111,6 @@ def find_id(parameter: str, item: PathShape, schema: JsonObject | None) -> Found
 
 
 def _best(parameter: str, item: PathShape, properties: Mapping[str, JsonObject]) -> FoundId | None:
-    """Return the property of an object that fits best; None if several do, or none."""
     fits = {n: holds(parameter, n, item) for n, s in properties.items() if _is_scalar(s)}
     best = max(fits.values(), default=Fit.NONE)
     found = [name for name, fit in fits.items() if fit is best]
@@ -236,7 +235,12 @@ def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | N
     even if the answer is lost.
     """
     found = find_id(own, item, maker.output_schema)
-    sent = _sent_id(maker, own, item)
+    names = [
+        b.field
+        for b in maker.bindings
+        if b.location == "body" and b.required and holds(own, b.field, item) is Fit.SAME_NAME
+    ]
+    sent = f"$request.body#{format_pointer((names[0],))}" if len(names) == 1 else None
     if sent is not None and item.parent.ends_in_parameter:
         return None, sent
     if found is not None and (found.fit is Fit.SAME_NAME or sent is None):
@@ -265,20 +269,23 @@ def _description(schema: JsonObject) -> str:
     return " ".join(str(schema.get("description", "")).split()).rstrip(".").casefold()
 
 
-def _sent_id(maker: Tool, own: str, item: PathShape) -> str | None:
-    """Return the id that the caller chooses, sent under the name that the path has for it."""
-    names = [
-        b.field
-        for b in maker.bindings
-        if b.location == "body" and b.required and holds(own, b.field, item) is Fit.SAME_NAME
-    ]
-    return f"$request.body#{format_pointer((names[0],))}" if len(names) == 1 else None
-
-
 def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape) -> str | None:
     """Return the expression of a sent value for an input of the cancel, or None."""
     if binding.location == "path":
-        return _from_path(maker, made_at, binding, item)
+        at = item.parameters.index(binding.field) if binding.field in item.parameters else -1
+        shared = item.segments[: len(made_at.segments)] == made_at.segments
+        if shared and 0 <= at < len(made_at.parameters):
+            return f"$request.path.{made_at.parameters[at]}"
+        for other in maker.bindings:
+            if (
+                other.field == binding.field
+                and holds(binding.field, other.field, item) is Fit.SAME_NAME
+            ):
+                if other.location == "body" and other.required:
+                    return f"$request.body#{format_pointer((other.field,))}"
+                if other.location == "path":
+                    return f"$request.path.{other.field}"
+        return None
     if binding.location == "body":
         same = [b for b in maker.bindings if b.location == "body" and b.field == binding.field]
         is_own = binding.field and is_own_reference(binding.field)
@@ -310,26 +317,6 @@ def _sent_alike(maker: Tool, binding: InputBinding) -> str | None:
     return f"$request.body#{pointer}" if is_body else f"$request.path.{binding.field}"
 
 
-def _from_path(
-    maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape
-) -> str | None:
-    """Return the parameter at the same position of both paths, else the input of that name."""
-    at = item.parameters.index(binding.field) if binding.field in item.parameters else -1
-    shared = item.segments[: len(made_at.segments)] == made_at.segments
-    if shared and 0 <= at < len(made_at.parameters):
-        return f"$request.path.{made_at.parameters[at]}"
-    for other in maker.bindings:
-        if (
-            other.field == binding.field
-            and holds(binding.field, other.field, item) is Fit.SAME_NAME
-        ):
-            if other.location == "body" and other.required:
-                return f"$request.body#{format_pointer((other.field,))}"
-            if other.location == "path":
-                return f"$request.path.{other.field}"
-    return None
-
-
 def _why(maker: Tool, name: str) -> str:
     if maker.output_schema is None:
         return f"{maker.name} declares no answer that could hold {name}"
@@ -354,7 +341,6 @@ class Pair:
     doubts: tuple[str, ...] = ()
     """Reasons why the pair is only likely; empty for a sure pair."""
     notes: tuple[str, ...] = ()
-    """Questions on a sure pair."""
 
 
 def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
@@ -549,7 +535,6 @@ def _gone_when(tool: Tool, listing: tuple[str, ...]) -> JsonObject:
 
 
 def _shown(tool: Tool, listing: tuple[str, ...]) -> Mapping[str, JsonObject]:
-    """Return the properties of the resource that the read returns or lists."""
     schema = tool.output_schema or {}
     top = opened_properties(schema, schema)
     if not listing:

@@ -190,7 +190,6 @@ def _likely_card(one: Surveyed) -> str | None:
 
 
 def _is_personal(name: str, schema: JsonObject) -> bool:
-    """Return True for an e-mail address, a person's name, a phone or an account number."""
     words = name_words(name)
     if schema.get("format") in ("email", "idn-email") or lexicon.EMAIL & {*words}:
         return True
@@ -231,7 +230,6 @@ def _as_maker(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject:
 
 
 def _pair_questions(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
-    """Yield questions on a proposed pair."""
     yield from pair.notes
     tool = pair.maker.tool
     assert tool is not None
@@ -390,7 +388,6 @@ def _errors_of(
 
 
 def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield remarks on errors outside the tools, by code; only the owner can fix those."""
     errors = [finding for finding in findings if finding.severity == "error"]
     counts = Counter(finding.code for finding in errors)
     for code, count in counts.most_common(_MOST_REMARKS):

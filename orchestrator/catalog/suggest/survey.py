@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import dropwhile, takewhile
 from typing import Final
 
 from orchestrator.catalog.compile import compile_operation
@@ -19,7 +20,16 @@ from orchestrator.json_schema.references import format_pointer
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.words import action_of, action_of_stem, name_words, stem, verb_named
+from orchestrator.language.words import (
+    NOUN_LIKE_VERBS,
+    STOP_WORDS,
+    action_of,
+    action_of_stem,
+    name_words,
+    stem,
+    tokens,
+    verb_named,
+)
 
 _PARAMETER = re.compile(r"\{([^{}]*)\}")
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z]{2,5}$")
@@ -28,7 +38,6 @@ _LONGEST_SUMMARY = 120
 _FEWEST_WORDS = 5
 _MOST_NAMED = 6
 _TAG = re.compile(r"<[^<>]*>")
-"""HTML tags in descriptions."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}")
 _VERSION = re.compile(r"v?\d[\d.]*", re.IGNORECASE)
 
@@ -39,7 +48,6 @@ class PathShape:
 
     segments: tuple[str, ...]
     parameters: tuple[str, ...]
-    """Names in the order of the path."""
 
     @classmethod
     def of(cls, path: str) -> "PathShape":
@@ -87,7 +95,6 @@ class Surveyed:
     checks: tuple[str, ...] = ()
     tool: Tool | None = None
     fault: str = ""
-    """Reason why the operation is left out."""
 
     @property
     def name(self) -> str:
@@ -107,8 +114,9 @@ class Surveyed:
     @cached_property
     def made_at(self) -> PathShape:
         """Path of the collection that the operation adds to: `/orders` for `/orders/create`."""
-        is_act = self.shape.last in _CREATING and len(self.shape.segments) > 1
-        return self.shape.parent if is_act else self.shape
+        last = self.shape.last
+        is_verb = last in _CREATING or (action_of(last) in _MAKING and last not in NOUN_LIKE_VERBS)
+        return self.shape.parent if is_verb and len(self.shape.segments) > 1 else self.shape
 
     @cached_property
     def verb(self) -> tuple[str, Action]:
@@ -226,7 +234,6 @@ def _words_of(name: str) -> str:
 
 
 def _described(tool: Tool, said: str) -> str:
-    """Return a description of a tool, built from its names."""
     taken = _listed(list(tool.properties)) or "nothing"
     returned = _listed(_answered(tool))
     stated = f" Returns {returned}." if returned else ""
@@ -246,15 +253,16 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _group_of(path: str) -> str:
-    """Return the first segment of a path that is neither a parameter nor a version."""
     steps = [s for s in path.split("/") if s and "{" not in s]
     return next((s for s in steps if not _VERSION.fullmatch(s)), "")
 
 
 _BY_WORD = frozenset({"POST", "PUT", "PATCH"})
 _CREATING = frozenset({"add", "create", "new"})
-"""Last segments of paths that add to the collection before them."""
+_MAKING = frozenset({Action.CREATE, Action.SEND})
+"""Classes of other verbs that may do so: `/faxes/send`."""
 _CHANGES = frozenset({"PUT", "PATCH"})
+_CANCELLING = _BY_WORD | {"DELETE"}
 _NAMED_BY = (2, 3)
 """Numbers of parameters that may name one resource together."""
 _LIKE_A_CANCEL = frozenset({"refund", "archive"})
@@ -295,14 +303,20 @@ def matches(listed: Iterable[Surveyed]) -> Iterator[Cancellable]:
     """
     known = [one for one in listed if one.tool is not None]
     removals: dict[tuple[str, ...], list[Removal]] = defaultdict(list)
-    for one in known:
-        if (removal := _removal(one)) is not None:
-            removals[removal.item.segments].append(removal)
+    of_parts: dict[str, list[Removal]] = defaultdict(list)
     makers = [one for one in known if one.method == "POST" and not one.shape.ends_in_parameter]
+    for one in known:
+        if (removal := _removal(one)) is None:
+            continue
+        if (part := _part_named(removal, makers)) is not None:
+            of_parts[part.name].append(replace(removal, own=None))
+        else:
+            removals[removal.item.segments].append(removal)
     at = {maker.made_at.segments for maker in makers}
     for maker in makers:
         same = removals.get((*maker.made_at.segments, "{}"), [])
-        found = same or _by_several(maker, removals) or _elsewhere(maker, removals, at)
+        found = same or of_parts.get(maker.name) or _by_several(maker, removals)
+        found = found or _elsewhere(maker, removals, at)
         if found:
             yield Cancellable(maker, tuple(found), is_same_path=bool(same))
     for one in known:
@@ -314,7 +328,30 @@ def matches(listed: Iterable[Surveyed]) -> Iterator[Cancellable]:
                 yield Cancellable(one, tuple(parting), is_same_path=True)
 
 
+def _part_named(removal: Removal, makers: Sequence[Surveyed]) -> Surveyed | None:
+    """Return the maker of the part of a resource that an action ends, by the action's summary.
+
+    "Stop a till session" at `/tills/{id}/stop` ends what `/tills/{id}/session` creates.
+    """
+    by, item = removal.by, removal.item
+    if by.method == "DELETE" or by.shape.parent != item or by.tool is None:
+        return None
+    words = [*dropwhile(STOP_WORDS.__contains__, tokens(by.tool.summary)[1:])]
+    said = [singular(word) for word in takewhile(lambda word: word not in STOP_WORDS, words)]
+    found = [
+        maker
+        for maker in makers
+        if maker is not by
+        and maker.shape.parent == item
+        and maker.verb[1] is Action.CREATE
+        and (*said[-len(maker.shape.thing) :],) == maker.shape.thing != item.thing
+    ]
+    return found[0] if len(found) == 1 else None
+
+
 def _removal(one: Surveyed) -> Removal | None:
+    if one.method in _CANCELLING and (item := _item_behind_verb(one.shape)) is not None:
+        return _of_item(one, item, True)
     if one.method == "DELETE":
         return _of_item(one, one.shape, True) if one.shape.ends_in_parameter else _by_body(one)
     if one.shape.ends_in_parameter:
@@ -330,10 +367,18 @@ def _removal(one: Surveyed) -> Removal | None:
     return _of_item(one, item, is_cancel) if is_cancel or action in _LIKE_A_CANCEL else None
 
 
+def _item_behind_verb(shape: PathShape) -> PathShape | None:
+    """Return the resource of a path with a cancel verb before its id: `/drafts/delete/{id}`."""
+    verb, collection = shape.parent.last, shape.parent.parent
+    is_cancel = action_of(verb) is Action.CANCEL
+    if not (shape.ends_in_parameter and is_cancel and collection.segments):
+        return None
+    return _item_of(collection, shape.parameters[-1])
+
+
 def _of_item(
     one: Surveyed, item: PathShape, is_plain: bool, constant: tuple[str, str] | None = None
 ) -> Removal:
-    """Return the removal of the resource that the last parameter of the path names."""
     named = (b for b in _bindings(one) if (b.location, b.field) == ("path", item.parameters[-1]))
     return Removal(one, item, is_plain, next(named, None), constant)
 
@@ -356,7 +401,6 @@ def _naming(one: Surveyed, collection: PathShape) -> InputBinding | None:
 
 
 def _by_body(one: Surveyed) -> Removal | None:
-    """Return a DELETE of a collection whose body names the members to delete."""
     stated = [b for b in _bindings(one) if b.location == "body" and b.required]
     named = _naming(one, one.shape)
     return (
@@ -367,7 +411,6 @@ def _by_body(one: Surveyed) -> Removal | None:
 
 
 def _by_state(one: Surveyed) -> Removal | None:
-    """Return a change with an input that has one value for a cancelled resource."""
     stated = {b.name for b in _bindings(one) if b.location == "body"}
     inputs = one.tool.properties if one.tool is not None else {}
     found = cancelled_states({name: part for name, part in inputs.items() if name in stated})
@@ -469,7 +512,12 @@ def _args(link: DocumentNode, cancel: Surveyed) -> JsonObject | None:
     given = {name: place.value for name, place in link.items("parameters")}
     args: JsonObject = {}
     for binding in cancel.tool.bindings:
-        value = _given(given, binding.location, binding.field)
+        names = (
+            (f"{binding.location}.{binding.field}", binding.field)
+            if binding.location in _PLACES
+            else ()
+        )
+        value = next((v for n in names if isinstance(v := given.get(n), str)), None)
         if value is not None:
             try:
                 parse_filling(value)
@@ -479,9 +527,3 @@ def _args(link: DocumentNode, cancel: Surveyed) -> JsonObject | None:
         elif binding.required:
             return None
     return args or None
-
-
-def _given(given: Mapping[str, object], location: str, field: str) -> str | None:
-    """Return a link's parameter; its name may have a location: `path.id`."""
-    names = (f"{location}.{field}", field) if location in _PLACES else ()
-    return next((v for n in names if isinstance(v := given.get(n), str)), None)

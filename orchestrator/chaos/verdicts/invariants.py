@@ -11,19 +11,121 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
-from orchestrator.chaos.verdicts.evidence import (
-    Account,
-    ApprovedCall,
-    HeldEffect,
-    HeldRequest,
-    RunEvidence,
-)
+from orchestrator.core.budget import Money
 from orchestrator.core.pii import Handle, handle_of, replace_handles
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission import LEAVES_STANDING
-from orchestrator.saga.ledger import Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
+
+
+class HeldEffect(Record):
+    """A change that a provider made, from the sandbox's ledger."""
+
+    operation: str
+    kind: Literal["create", "update", "cancel"]
+    resource_id: str
+    status: Literal["live", "cancelled"]
+    idempotency_key: str | None = None
+    request_id: str | None = None
+    amount: float | None = None
+    currency: str | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """True if a resource was made or changed and stands."""
+        return self.kind != "cancel" and self.status == "live"
+
+    @property
+    def cause(self) -> str:
+        """Id of the causing call: "mission.leg.step", of a cancel "mission.leg.step.cancel"."""
+        return self.request_id or self.idempotency_key or ""
+
+    @property
+    def mission_id(self) -> str:
+        """The mission of the causing call."""
+        return self.cause.partition(".")[0]
+
+
+class HeldRequest(Record):
+    """A request that arrived at a provider, from the sandbox's ledger."""
+
+    operation: str
+    request_id: str | None = None
+    status: int | None = Field(default=None, description="None if no complete answer was sent")
+    fault: str | None = Field(default=None, description="planned faults that struck it")
+    arguments: JsonObject | None = Field(
+        default=None,
+        description="arguments that the provider read, defaults included; None if unread",
+    )
+
+
+class ApprovedCall(Record):
+    """A call that the kit's approver approved, taken from the card."""
+
+    call_id: str
+    tool: str
+    card_type: str
+    arguments: JsonObject = Field(description="personal fields as handles")
+    price: Money | None = None
+
+
+class Account(Record):
+    """The account that a settled mission gives of itself."""
+
+    index: int
+    mission_id: str
+    goal: str
+    status: str = Field(description="a MissionStatus, `terminated`, `lost`, `stuck` or `slow`")
+    error: str | None = None
+    ledger: Ledger = Field(default_factory=Ledger)
+    catalog: str = Field(default="", description="digest of its documents")
+    receipts: tuple[str, ...] = Field(default=(), description="ids of the calls of its receipts")
+    orders: tuple[str, ...] = Field(
+        default=(), description="tools whose effects its success must have"
+    )
+    prompts_during_rollback: int = 0
+    rollback_s: float | None = Field(default=None, description="None if nothing was rolled back")
+    seconds: float = 0.0
+    rewound: bool = Field(
+        default=False, description="True if its server was restored from a copy while it ran"
+    )
+
+
+class RunEvidence(Record):
+    """Evidence of a run, independent of the missions' accounts."""
+
+    effects: tuple[HeldEffect, ...] = ()
+    requests: tuple[HeldRequest, ...] = ()
+    approved: tuple[ApprovedCall, ...] = ()
+    values: dict[str, str] = Field(
+        default_factory=dict, description="value of each pinned handle in the kit's vault"
+    )
+    defaults: dict[str, JsonObject] = Field(
+        default_factory=dict, description="provider's input defaults by operation"
+    )
+    keyed: frozenset[str] = Field(
+        default=frozenset(), description="operations that take an idempotency key"
+    )
+    unprobed: frozenset[str] = Field(
+        default=frozenset(), description="operations whose contract has a cancel and no probe"
+    )
+    blind: frozenset[str] = Field(
+        default=frozenset(),
+        description="obligations that nothing can cancel once the answer of their call is lost",
+    )
+    spending: frozenset[str] = Field(
+        default=frozenset(), description="operations that take money; others may state amounts"
+    )
+    reads: frozenset[str] = Field(default=frozenset(), description="operations that change nothing")
+    others: frozenset[str] = Field(
+        default=frozenset(), description="missions of the run that are not judged"
+    )
+    cuts: int = Field(default=0, description="number of times that a worker was cut off")
+    deaths: int = Field(default=0, description="number of times that a worker was killed")
+
 
 OVERCHARGE_CARD = "structured-overcharge"
 _CENT = Decimal("0.01")
@@ -51,9 +153,21 @@ class ApprovedCalls:
         for request in self._evidence.requests:
             name = request.request_id or ""
             known: Sequence[ApprovedCall | None] = self._calls.get(name) or [None]
+            if self._is_read_of_another_branch(request, known):
+                continue
             found = [list(self._deviations_from(c, written.get(name), request)) for c in known]
             if all(found):
                 yield from found[-1]
+
+    def _is_read_of_another_branch(
+        self, request: HeldRequest, known: Sequence[ApprovedCall | None]
+    ) -> bool:
+        """Return True for a read under the id of a call that was approved before a reset.
+
+        A new branch may take another step for each number; what changes nothing needs no approval.
+        """
+        others = all(one is not None and one.tool != request.operation for one in known)
+        return request.operation in self._evidence.reads and others
 
     def _deviations_from(
         self, approved: ApprovedCall | None, written: Obligation | None, request: HeldRequest
@@ -150,24 +264,42 @@ _HARMLESS = frozenset({"overcharge", "duplicate", "late_duplicate"})
 
 
 def why_not_parked(
-    obligation: Obligation, requests: Iterable[HeldRequest], *, cuts: int = 0
+    obligation: Obligation,
+    requests: Iterable[HeldRequest],
+    *,
+    cuts: int = 0,
+    is_probed: bool = True,
+    is_blind: bool = False,
+    deaths: int = 0,
 ) -> str | None:
     """Return why a parked obligation should have been cancelled; None if parking was right.
 
-    A fault that strikes once must not end on an operator's list. Two things excuse it: a provider
-    that refuses the cancel as its document declares, and as many unclear answers as attempts.
+    A fault that strikes once must not end on an operator's list. Four things excuse it: a provider
+    that refuses the cancel as its document declares; as many unclear answers as attempts; without a
+    probe, a refusal of the repeated call, which does not say what the first one did; and a lost
+    answer that alone names what the cancel needs, of a call without key and probe.
 
     Args:
         obligation: a parked one, or one that its contract accepts.
         requests: of its mission, in the order they arrived.
         cuts: how often a worker was cut off, each time perhaps losing an answer. A worker's death
             uses up no attempt.
+        is_probed: its contract has a probe.
+        is_blind: nothing can cancel it once the answer of its call is lost.
+        deaths: how often a worker died, each time perhaps with an answer.
     """
     if obligation.cancel_tool is None:
         return None
     theirs = [r for r in requests if _is_about(r, obligation)]
     # A refusal parks at once, so a refusal before another attempt excuses nothing.
     if any(_is_refused(r) for r in [r for r in theirs if _is_cancel(r, obligation)][-1:]):
+        return None
+    sent = [r for r in theirs if r.operation == obligation.tool]
+    is_answer_lost = any(map(_is_unclear, sent)) or (sent and deaths)
+    if is_blind and obligation.committed_at is None and is_answer_lost:
+        return None
+    is_in_doubt = not is_probed and obligation.committed_at is None
+    if is_in_doubt and any(_is_refused(r) for r in theirs[-1:] if r.operation == obligation.tool):
         return None
     unclear = sum(_is_unclear(r) for r in theirs)
     needed = obligation.cancel_max_attempts
@@ -189,7 +321,6 @@ def _is_cancel(request: HeldRequest, obligation: Obligation) -> bool:
 
 
 def _is_refused(request: HeldRequest) -> bool:
-    """Return True if a fault made the provider refuse as its document declares."""
     kinds = (request.fault or "").split("+")
     # `status_after` refuses a cancel that was carried out, which only a probe can detect.
     refusals = {"refuse_cancel", "status_before", "status_after", "refuse_repeat"}
@@ -304,30 +435,40 @@ class _Case:
         if account.status in _UNSETTLED:
             kind: Invariant = "stuck" if account.status == "stuck" else "slow"
             yield kind, f"not settled after {account.seconds:.0f} s: {account.error or 'no error'}"
-        yield from _orphans(account, effects)
+        states = {o.obligation_id: o.state for o in account.ledger.obligations}
+        standing = _KNOWN_TO_A_PERSON
+        if account.status in LEAVES_STANDING:
+            standing = standing | {ObligationState.COMMITTED}
+        if account.status in _UNSETTLED:
+            standing = standing | {ObligationState.INTENDED, ObligationState.COMMITTED}
+        for effect in effects:
+            if effect.is_live and states.get(effect.cause) not in standing:
+                state = states.get(effect.cause)
+                written = f"is {state.value} in" if state else "is not in"
+                yield (
+                    "orphan",
+                    f"{effect.operation} {effect.resource_id} ({effect.cause}) stands at its "
+                    f"provider and {written} the ledger of a mission that {account.status}",
+                )
         yield from _phantoms(account, effects)
         yield from _unserved(account, effects)
-        yield from _parked(account, requests, self._evidence.cuts)
+        evidence = self._evidence
+        for obligation in account.ledger.obligations:
+            if obligation.state in _KNOWN_TO_A_PERSON:
+                is_probed = obligation.tool not in evidence.unprobed
+                is_blind = obligation.obligation_id in evidence.blind
+                why = why_not_parked(
+                    obligation,
+                    requests,
+                    cuts=evidence.cuts,
+                    is_probed=is_probed,
+                    is_blind=is_blind,
+                    deaths=evidence.deaths,
+                )
+                if why is not None:
+                    yield "parked", why
         for what in approvals.unnoticed_overcharges(account, effects):
             yield "overcharge", what
-
-
-def _orphans(account: Account, effects: Sequence[HeldEffect]) -> _Broken:
-    states = {o.obligation_id: o.state for o in account.ledger.obligations}
-    standing = _KNOWN_TO_A_PERSON
-    if account.status in LEAVES_STANDING:
-        standing = standing | {ObligationState.COMMITTED}
-    if account.status in _UNSETTLED:
-        standing = standing | {ObligationState.INTENDED, ObligationState.COMMITTED}
-    for effect in effects:
-        if effect.is_live and states.get(effect.cause) not in standing:
-            state = states.get(effect.cause)
-            written = f"is {state.value} in" if state else "is not in"
-            yield (
-                "orphan",
-                f"{effect.operation} {effect.resource_id} ({effect.cause}) stands at its provider "
-                f"and {written} the ledger of a mission that {account.status}",
-            )
 
 
 def _duplicates(effects: Sequence[HeldEffect]) -> _Broken:
@@ -361,16 +502,7 @@ def _unserved(account: Account, effects: Sequence[HeldEffect]) -> _Broken:
             yield "unserved", f"the mission succeeded, and nothing that {operation} made stands"
 
 
-def _parked(account: Account, requests: Sequence[HeldRequest], cuts: int) -> _Broken:
-    for obligation in account.ledger.obligations:
-        if obligation.state in _KNOWN_TO_A_PERSON:
-            why = why_not_parked(obligation, requests, cuts=cuts)
-            if why is not None:
-                yield "parked", why
-
-
 def _foreign(effects: Sequence[HeldEffect]) -> _Broken:
-    """Yield cancels of a resource that another call had made."""
     makers = {(e.resource_id): e.cause for e in effects if e.kind == "create"}
     made = {e.cause: e.resource_id for e in effects if e.kind == "create"}
     for effect in effects:

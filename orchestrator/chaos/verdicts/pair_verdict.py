@@ -14,7 +14,7 @@ from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.core.record import Record
 from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.saga.ledger import Obligation, ObligationState
+from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.outcome import TransportFault
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
@@ -168,9 +168,13 @@ def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
             remedy="shorten x-orchet-compensation-timeout, or lower -max-attempts",
         )
         return
-    obligation = _obligation(trial.result, trial.tool)
+    obligation = next(
+        (o for o in trial.result.ledger.obligations if o.tool == trial.tool.name), None
+    )
     if obligation is None or not _was_tried(trial, obligation):
-        refusal = _refusal(trial.result)
+        result = trial.result
+        errors = [step.error for leg in result.legs for step in leg.steps if step.error]
+        refusal = errors[0] if errors else result.error or "no reason was given"
         yield Flaw(
             why=f"the made-up call of {trial.tool.name} did not take effect: {refusal}",
             remedy=_AGAIN if TransportFault.DEADLINE_BEFORE_SENDING in refusal else _NOT_JUDGED,
@@ -191,18 +195,8 @@ def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
         )
 
 
-def _obligation(result: MissionResult, tool: Tool) -> Obligation | None:
-    return next((o for o in result.ledger.obligations if o.tool == tool.name), None)
-
-
 def _was_tried(trial: Trial, obligation: Obligation) -> bool:
-    """Return True if the call took effect, which most cases need."""
     return trial.made > 0 or trial.case is PairCase.REQUEST_LOST or obligation.is_live
-
-
-def _refusal(result: MissionResult) -> str:
-    errors = [step.error for leg in result.legs for step in leg.steps if step.error]
-    return errors[0] if errors else result.error or "no reason was given"
 
 
 def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:

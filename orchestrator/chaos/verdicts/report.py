@@ -7,10 +7,9 @@ from math import ceil
 from pydantic import Field
 
 from orchestrator.catalog.operations import SkippedOperation
-from orchestrator.chaos.verdicts.evidence import Account, HeldEffect
-from orchestrator.chaos.verdicts.invariants import InvariantBreach
+from orchestrator.chaos.verdicts.invariants import Account, HeldEffect, InvariantBreach
 from orchestrator.core.record import Record
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.obligation import ObligationState
 
 PARKS = "ORC047"
 """The linter's code of a tool that is parked when its answer is lost."""

@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from orchestrator.core.errors import DecisionInvalid
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve
-from orchestrator.json_schema.walker import with_subschemas
+from orchestrator.json_schema.walker import properties_of, required_of, with_subschemas
 from orchestrator.planning.models import (
     HAND_OVER,
     AskUser,
@@ -54,6 +54,7 @@ class Done(Record):
 
     summary: str
     conditions: tuple[WhenRead, ...] = ()
+    outputs: JsonObject = Field(default_factory=dict)
 
 
 ASKED_BY_A_MODEL: Final = (
@@ -74,6 +75,8 @@ class MetaTool:
     arguments: type[DiscoverTools | Ask | Done | GiveUp | HandOver]
     without: tuple[str, ...] = ("kind",)
     """Properties that are not shown, as the call itself implies the kind of decision."""
+    outputs: JsonObject | None = None
+    """JSON Schema of the outputs that an ending gives, if a written workflow wants any."""
 
     @property
     def parameters(self) -> JsonObject:
@@ -81,7 +84,11 @@ class MetaTool:
         made = self.arguments.model_json_schema()
         for name in self.without:
             made["properties"].pop(name, None)
-        return _plain(made, made)
+        shown = _plain(made, made)
+        if self.outputs is not None:
+            shown["properties"] = {**properties_of(shown), "outputs": self.outputs}
+            shown["required"] = [*required_of(shown), "outputs"]
+        return shown
 
     def decision(self, arguments: JsonObject) -> StepDecision:
         """Return the step that a call with these arguments means.
@@ -97,7 +104,7 @@ class MetaTool:
             place = ".".join(str(part) for part in first["loc"])
             raise DecisionInvalid(f"{self.name}: {place}: {first['msg']}") from error
         if isinstance(made, Done):
-            return Finish(summary=made.summary, conditions=made.conditions)
+            return Finish(**dict(made))
         if not isinstance(made, Ask):
             return made
         asked = {one.name: one.schema_asked for one in made.fields}
@@ -119,7 +126,7 @@ META_TOOLS: Final = (
         ENDED,
         "End: your part is reached. Say in a sentence what was reached.",
         Done,
-        ("kind", "conditions"),
+        ("kind", "conditions", "outputs"),
     ),
     MetaTool(
         "part_lost",
@@ -150,7 +157,10 @@ def meta_tools(context: StepContext) -> tuple[MetaTool, ...]:
             f"{made[ENDED].description} conditions: whether each of {whens} holds (of a list: that "
             "anything is on it), and the value read that says so."
         )
-        made[ENDED] = replace(made[ENDED], description=about, without=("kind",))
+        made[ENDED] = replace(made[ENDED], description=about, without=("kind", "outputs"))
+    if context.gives is not None:
+        about = f"{made[ENDED].description} outputs: values that answers have, none invented."
+        made[ENDED] = replace(made[ENDED], description=about, outputs=context.gives)
     if context.colleagues:
         agents = "; ".join(f"{one.name}: {one.does}" for one in context.colleagues)
         about = f"{_HAND_OVER.description} Agents: {agents}."

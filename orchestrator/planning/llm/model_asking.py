@@ -102,7 +102,7 @@ class Models:
                 count(answered := Usage(requests=1))
                 is_cut = isinstance(error, exceptions.OutputTokenLimitExceeded)
                 unread = _CUT if is_cut else _HELD_BACK
-                raise AnswerUnusable(unread, answered) from error
+                raise AnswerUnusable(unread, answered, is_withheld=not is_cut) from error
             except exceptions.ModelAPIError as error:
                 raise trouble_with(name, error, _text_of(messages)) from error
             except exceptions.UserError as error:

@@ -112,7 +112,7 @@ class LlmPlanner:
         """Return a decision whose ids have a known source, after one correction if they have none.
 
         If the model insists, or its second answer is unusable, its first answer stands: the card
-        tells a person that no answer names the id.
+        informs a person that no answer names the id.
         """
         doubt = "" if first.planned is None else step.unfounded(first.planned.decision)
         allowance = step.context.allowance

@@ -26,11 +26,11 @@ from pydantic_ai.tools import ToolDefinition
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import PlanInvalid
+from orchestrator.core.errors import ModelRefused, PlanInvalid
 from orchestrator.core.pii import as_written
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.planning.llm.briefing import as_line, of_provider
-from orchestrator.planning.llm.model_asking import Models
+from orchestrator.planning.llm.model_asking import CAUSES, Models
 from orchestrator.planning.llm.model_step import complaint
 from orchestrator.planning.llm.plan_draft import (
     PLAN_TOOL,
@@ -106,7 +106,8 @@ class ModelSplitter:
 
         Raises:
             ModelUnavailable: the model did not answer; a later attempt may reach it.
-            ModelRefused: the provider does not serve the request, or is not set up here.
+            ModelRefused: the provider does not serve the request, or is not set up here; or the
+                model, or a content filter, withheld its first answer.
         """
         messages: list[ModelMessage] = [split_request(brief, catalog, agents, self._ranking)]
         parameters = split_parameters(catalog, agents)
@@ -133,10 +134,16 @@ class ModelSplitter:
         self, model: str, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     ) -> tuple[ModelResponse | None, Usage]:
         """Return an answer and its usage; None: the provider withheld or cut the answer."""
+        is_first = len(messages) == 1
         try:
-            return await self._models.ask(model, messages, parameters)
+            answer, usage = await self._models.ask(model, messages, parameters)
         except AnswerUnusable as error:
+            if error.is_withheld and is_first:
+                raise ModelRefused(model, str(error)) from error
             return None, error.usage
+        if answer.finish_reason == "content_filter" and is_first and not answer.tool_calls:
+            raise ModelRefused(model, CAUSES["content_filter"])
+        return answer, usage
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.days import ValueKind
 from orchestrator.language.triggers import ENDS_TEXT, Trigger, find_triggers
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import is_verb, stem
+from orchestrator.language.words import content_stems, is_verb, stem
 from orchestrator.planning.rules.clause import (
     ARTICLES,
     CALLED,
@@ -23,7 +23,12 @@ from orchestrator.planning.rules.clause import (
 )
 from orchestrator.planning.rules.fill import Span
 from orchestrator.planning.rules.parameters import Bound
-from orchestrator.planning.rules.tool_words import unvalued_words, verbs_meant, vocabulary
+from orchestrator.planning.rules.tool_words import (
+    nouns_of,
+    unvalued_words,
+    verbs_meant,
+    vocabulary,
+)
 
 _LISTS: Final = WordLists("rules")
 Order = Literal["least", "most"]
@@ -39,6 +44,7 @@ _BY: Final[tuple[tuple[frozenset[str], str, Order], ...]] = (
     (frozenset({"smallest"}), "size", "least"),
     (frozenset({"dearest", "priciest"}), "price", "most"),
 )
+_INDEFINITE: Final = frozenset({"a", "an"})
 _BEHIND_AND: Final = ARTICLES | {"to", "with", "for"}
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
@@ -219,10 +225,10 @@ class _Reading:
 
     def _all(self) -> str:
         for number, word in enumerate(self.clause.words):
-            if word.lower in _ALL and self.chooses and not self._is_covered(word):
+            is_asked = word.lower in _ALL and self.chooses and not self._is_covered(word)
+            if is_asked and (run := self.clause.run_at(number + 1)) is not None:
                 self.used.append((word.start, word.end))
-                run = self.clause.run_at(number + 1)
-                return self.clause.text[word.start : run.end if run else word.end]
+                return self.clause.text[word.start : run.end]
         return ""
 
     def _count(self) -> int | None:
@@ -277,8 +283,12 @@ class _Reading:
     def _is_used(self, number: int, word: Word) -> bool:
         if self._is_covered(word):
             return True
-        typed = self.clause.of_kind(*_TYPED)
-        if any(c.start <= word.start and word.end <= c.end and not _is_plain(c) for c in typed):
+        typed = [
+            c
+            for c in self.clause.of_kind(*_TYPED)
+            if c.start <= word.start and word.end <= c.end and not _is_plain(c)
+        ]
+        if typed and not all(map(self._is_own_noun, typed)):
             return False
         is_first = number <= self.clause.verb_index + 1
         if is_first and verbs_meant(word.lower, self.target):
@@ -286,6 +296,16 @@ class _Reading:
         if number == self.clause.verb_index and is_verb(word.lower) and self.target.is_side_effect:
             return word.stem in unvalued_words(self.target)  # its own verb, not a look-up's
         return word.stem in self.words or word.stem in _POLITE_STEMS
+
+    def _is_own_noun(self, candidate: Candidate) -> bool:
+        """Return True if a supposed name is the target's own noun in capitals: "create a VPC"."""
+        before = self.clause.before(candidate.start)
+        if candidate.kind != "name" or before is None or before.lower not in ARTICLES:
+            return False
+        if before.lower not in _INDEFINITE and candidate.cue in _NAMING | CALLED:
+            return False  # "a table at the Table": a name
+        stems = set(content_stems(candidate.text))
+        return bool(stems) and stems <= nouns_of(self.target)
 
     def _may_filter(self, run: Run) -> bool:
         """Return True if these words can identify the chosen item.

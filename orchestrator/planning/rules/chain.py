@@ -103,6 +103,10 @@ def link(
     for leaf in wanted:
         others = {path: one for path, one in draft.said.items() if path != leaf.path}
         blocked = [*taken, *(one.span for one in others.values())]
+        # One name is one thing's.
+        blocked += [
+            span for chains in chain.feeders.values() for span in chains[0].draft.names_said
+        ]
         # A feeder may have inputs of the same names.
         known = {**inputs, **{str(p[0]): draft.found[p] for p in others if len(p) == 1}}
         found = [
@@ -208,7 +212,7 @@ def _producers(leaf: Leaf, consumer: Tool, catalog: Catalog) -> list[Tool]:
         needed = {*tool.required_inputs}
         if tool.effect is not Effect.READ or tool.name == consumer.name:
             continue
-        if needed & ({*tool.reference_inputs} | _references(catalog) | parameter.names):
+        if needed & (references(catalog) | parameter.names):
             continue
         holds, exact = (answers_file(tool), True) if is_file else _holds(tool, parameter, consumer)
         if not holds:
@@ -251,5 +255,6 @@ def _lists_the_path(tool: Tool, parameter: Parameter, consumer: Tool) -> bool:
 
 
 @read_once
-def _references(catalog: Catalog) -> frozenset[str]:
+def references(catalog: Catalog) -> frozenset[str]:
+    """Return the inputs of all tools that take a generated reference."""
     return frozenset(n for tool in catalog.tools.values() for n in tool.reference_inputs)

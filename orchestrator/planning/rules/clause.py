@@ -18,7 +18,7 @@ _LISTS: Final = WordLists("rules")
 _WORD: Final = re.compile(r"[^\W_]+(?:[-_'\u2019./&@+][^\W_]+)*|#[\w-]+")
 _BREAK: Final = re.compile(r"[,;:!?()\[\]\"\u201c\u201d]|\.(?=\s|$)")
 _TAIL: Final = re.compile(r"[\s.,;!?]+$")
-_JOINED: Final = re.compile(r"\s*(?:,|&|and|or|,\s*and|plus)\s*(?:(?:in|to|for|on|the)\s+)?", re.I)
+_JOINED: Final = re.compile(r"\s*(?:,|&|and|,\s*and|plus)\s*(?:(?:in|to|for|on|the)\s+)?", re.I)
 LEADS: Final = _LISTS.word_set("leads")
 ARTICLES: Final = frozenset(
     ["a", "an", "the", "my", "our", "your", "his", "her", "their", "this", "some", "any"]
@@ -136,7 +136,7 @@ class Clause:
         return "min", value.start - len(before) + found.start()
 
     def are_joined(self, first: Candidate, second: Candidate) -> bool:
-        """Return True if only a comma or "and" separates two values."""
+        """Return True if only a comma or "and" separates two values; "or" leaves a choice open."""
         return bool(_JOINED.fullmatch(self.text[first.end : second.start]))
 
     def run_at(self, number: int, *, over_leads: bool = False) -> Candidate | None:

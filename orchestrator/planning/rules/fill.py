@@ -14,7 +14,6 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import content_stems, is_verb, stem
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
-from orchestrator.planning.rules.money import codes_of, why_not_taken
 from orchestrator.planning.rules.parameters import (
     DAYS,
     MONEY,
@@ -32,15 +31,16 @@ from orchestrator.planning.rules.suits import (
     NAMED,
     TELLING,
     Suits,
+    codes_of,
     converted,
     days_of,
     duration_value,
+    why_not_taken,
 )
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, own_words, plain_words
 
 Span = tuple[int, int]
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
-_COORDINATES: Final = (("latitude", "lat"), ("longitude", "lon", "lng", "long"))
 
 
 @dataclass
@@ -80,6 +80,13 @@ class Draft:
         """The spans of the clause that fill id inputs."""
         ids = [leaf.path for leaf in self.leaves if leaf.parameter.is_id]
         return [self.said[path].span for path in ids if path in self.said]
+
+    @property
+    def names_said(self) -> list[Span]:
+        """The spans of names that inputs take, except places."""
+        places = {leaf.path for leaf in self.leaves if leaf.parameter.kind is Kind.PLACE}
+        said = [one for path, one in self.said.items() if path not in places]
+        return [one.span for one in said if one.kind == "name"]
 
     @property
     def missing(self) -> tuple[Leaf, ...]:
@@ -124,10 +131,18 @@ def _give_known(draft: Draft, leaf: Leaf, inputs: Mapping[str, JsonValue]) -> No
         given = parameter.schema.get("const", listed[0] if isinstance(listed, list) else None)
     elif len(leaf.path) > 1 and isinstance(inputs.get(leaf.name), dict | list):
         given = parameter.first_accepted(*as_typed(_inside(inputs, leaf.path)))
-    elif len(leaf.path) == 1 or leaf.name not in inputs:
+    elif len(leaf.path) == 1 or (leaf.name not in inputs and _may_mean(draft.tool, leaf, name)):
         given = parameter.first_accepted(*as_typed(inputs.get(name)))
     if given is not None:
         draft.give(leaf, given)
+
+
+def _may_mean(tool: Tool, leaf: Leaf, name: str) -> bool:
+    """Return True if an input of that name may be this field, and not only its namesake outside.
+
+    A value that begins an optional object makes the object's other fields required.
+    """
+    return leaf.required or name not in tool.properties
 
 
 def _inside(values: Mapping[str, JsonValue], path: Sequence[str | int]) -> JsonValue:
@@ -151,6 +166,7 @@ class _Reader:
         self.clause = clause
         self.draft = draft
         self.words = own_words(tool)
+        self.last_words = [[*map(stem, leaf.parameter.words[-1:])] for leaf in draft.leaves]
         self.suits = Suits(tool, clause, draft.leaves)
         self.candidates = [self._bare(one) for one in clause.candidates]
 
@@ -166,8 +182,15 @@ class _Reader:
                 # Words that only name the tool's own thing are no text, title or name to pass on.
                 return replace(candidate, kind="own_thing")
             words.pop(0)
-        text = self.clause.text[words[0].start : end]
-        return replace(candidate, value=text, text=text, start=words[0].start)
+        start = words[0].start
+        if any(leaf.parameter.is_id for leaf in self.draft.missing):
+            # "for Rex" says whose id is needed, and is no part of a text.
+            cues = [c.cue_start for c in self.clause.of_kind("name") if c.cue == "for"]
+            end = len(
+                self.clause.text[: min((c for c in cues if start < c < end), default=end)].rstrip()
+            )
+        text = self.clause.text[start:end]
+        return replace(candidate, value=text, text=text, start=start, end=end)
 
     def read(self, taken: Sequence[Span]) -> None:
         """Assign to each open input its best candidate."""
@@ -181,7 +204,6 @@ class _Reader:
                 self.draft.give(leaf, value, candidate)
                 blocked.append((candidate.start, candidate.end))
         self._texts_again()
-        self._coordinates(blocked)
         self._lone_number(blocked)
         self._lone_name(blocked)
         self._currencies()
@@ -226,10 +248,7 @@ class _Reader:
     def _named(self, leaf: Leaf) -> Iterator[Candidate]:
         """Yield values right after the name of an input: "latitude 52.5", "with note: west"."""
         names = [stem(word) for word in leaf.parameter.words]
-        alone = (
-            sum(names[-1:] == [*map(stem, le.parameter.words[-1:])] for le in self.draft.leaves)
-            == 1
-        )
+        alone = self.last_words.count(names[-1:]) == 1
         words = self.clause.words
         yield from self._named_id(leaf)
         for number, word in enumerate(words):
@@ -373,24 +392,6 @@ class _Reader:
             leaf, called = missing[0], free[0]
             if not is_in_path(self.tool, leaf.name) and leaf.parameter.accepts(called.text):
                 self.draft.give(leaf, called.text, called)
-
-    def _coordinates(self, blocked: list[Span]) -> None:
-        """Assign two decimals separated by a comma to a latitude and a longitude."""
-        open_leaves = {leaf.parameter.words[-1:]: leaf for leaf in self._open(Kind.OTHER)}
-        sides = [
-            next((open_leaves[name,] for name in names if (name,) in open_leaves), None)
-            for names in _COORDINATES
-        ]
-        decimals = [c for c in self.clause.of_kind("number") if not c.overlaps(blocked)]
-        for first, second in pairwise(decimals):
-            between = self.clause.text[first.end : second.start].strip()
-            if None in sides or between != "," or not isinstance(first.value, float):
-                continue
-            for leaf, one in zip(sides, (first, second), strict=True):
-                if leaf is not None and leaf.parameter.accepts(one.value):
-                    self.draft.give(leaf, one.value, one)
-                    blocked.append((one.start, one.end))
-            return
 
     def _defaults(self) -> None:
         """Set missing required inputs to the document's defaults."""

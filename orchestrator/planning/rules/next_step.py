@@ -34,16 +34,21 @@ from orchestrator.planning.rules.choose import (
     mismatches,
 )
 from orchestrator.planning.rules.clause import Candidate
-from orchestrator.planning.rules.endings import finish, none_of_each, stopped_by
+from orchestrator.planning.rules.endings import (
+    ask_for,
+    ask_what_is_meant,
+    finish,
+    none_of_each,
+    stopped_by,
+    which,
+)
 from orchestrator.planning.rules.fill import Draft
-from orchestrator.planning.rules.items import Item, read_items
-from orchestrator.planning.rules.paging import goes_on, next_page, page_after, turning_inputs
+from orchestrator.planning.rules.items import Item, goes_on, next_page, read_items, turning_inputs
 from orchestrator.planning.rules.parameters import TEXTS, Kind, Leaf, as_typed, tool_parameters
 from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
 )
-from orchestrator.planning.rules.rule_questions import ask_for, ask_what_is_meant, which
 from orchestrator.planning.rules.split import Reading, refers_back
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
 
@@ -96,7 +101,7 @@ class Leg:
             if (unclear := ask_what_is_meant(self.reading, self.context.inputs)) is not None:
                 return unclear
             if self._is_done_once:
-                return finish(self.reading, self._done())
+                return finish(self.reading, self._done(), self.context.gives)
             return self._step(self._calls())
         except _Unsaid as unsaid:
             return ask_for(unsaid.leaves, self.reading, self.context.inputs, self.catalog)
@@ -115,7 +120,7 @@ class Leg:
             step = self._next(arguments, note)
             if step is not None:
                 return step
-        return finish(self.reading, self._done())
+        return finish(self.reading, self._done(), self.context.gives)
 
     @property
     def _is_done_once(self) -> bool:
@@ -255,12 +260,7 @@ class Leg:
             ]
             if items or feeder is feeders[-1]:
                 offers, asked = is_offering(feeder.tool, chain.tool), seen.arguments
-                try:
-                    return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
-                except _Due as due:
-                    page = self._page_after(feeder.tool, asked)
-                    is_missing = isinstance(due.step, GiveUp) and not self._refused(chain.tool)
-                    raise (_Due(page) if is_missing and page is not None else due) from None
+                return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
             why = _Due(GiveUp(reason=_found_nothing(feeder.tool)))
         raise why
 
@@ -301,22 +301,14 @@ class Leg:
             return None
         return self._call(tool, wanted, "the next page")
 
-    def _page_after(self, tool: Tool, arguments: JsonObject) -> StepDecision | None:
-        """Return the call for a page after the last that was read, which may be empty."""
-        pages = self._pages(tool, arguments)
-        following = page_after(tool, pages) if len(pages) < _MAX_PAGES else {}
-        wanted = {**arguments, **following}
-        if not following or any(self._all_seen(tool, wanted)):
-            return None
-        return self._call(tool, wanted, "the next page")
-
     def _unread(self, tool: Tool, arguments: JsonObject) -> str:
-        """Return a sentence if a list continues after the pages read; else ''."""
+        """Return a sentence if a list goes on after the pages read, or may do so; else ''."""
         pages = self._pages(tool, arguments)
-        if not pages or not goes_on(pages[-1].body):
+        is_certain = bool(pages) and goes_on(pages[-1].body)
+        if not is_certain and not (len(pages) == 1 and turning_inputs(tool)):
             return ""
         read = "only its first page was" if len(pages) == 1 else f"{len(pages)} pages were"
-        return f" ({tool.name} lists more, of which {read} read)"
+        return f" ({tool.name} {'lists' if is_certain else 'may list'} more, of which {read} read)"
 
     def _chosen(
         self,
@@ -331,10 +323,9 @@ class Leg:
         """Return the intended items of those found; a given id is never replaced."""
         consumer, is_answered = draft.tool, leaf.name in self.context.inputs
         said = draft.said.get(leaf.path)
-        if is_answered and leaf.path in draft.found and said is None:
-            return [Supplied({leaf.path: draft.found[leaf.path]})]
         if said is not None:
-            return self._of_said(items, leaf, draft, said)
+            narrowed = self._is_narrowed(producer, asked, said)
+            return self._of_said(items, leaf, draft, said, narrowed=narrowed)
         if offers and (refused := self._refused(consumer)):
             gone = [seen.arguments.get(leaf.name) for seen in refused]
             items = [i for i in items if _values(i, leaf, draft).get(leaf.path) not in gone]
@@ -415,11 +406,22 @@ class Leg:
         return leaf.path == (named or feeders)[0]
 
     def _of_said(
-        self, items: Sequence[Item], leaf: Leaf, draft: Draft, said: Candidate
+        self,
+        items: Sequence[Item],
+        leaf: Leaf,
+        draft: Draft,
+        said: Candidate,
+        *,
+        narrowed: bool,
     ) -> list[Supplied]:
-        """Return the item with the given id, or the id itself if the path takes it."""
+        """Return the item with the given id, or the id itself if the path takes it.
+
+        A search that the clause narrowed shows that the id is none of what was meant.
+        """
         run = Run(said.text, (said.start, said.end), (), "", said)
-        named = [item for item in items if matches(item, run)]
+        found = [item for item in items if matches(item, run)]
+        # Pages of a list may repeat an item.
+        named = [*{json.dumps(value_for(item, leaf)): item for item in found}.values()]
         if len(named) == 1:
             if (why := self._differs(named[0], said)) and leaf.name not in self.context.inputs:
                 raise _Due(which(named, why, leaf, draft.tool))
@@ -431,9 +433,18 @@ class Leg:
         rest = [run for run in filters if not any(one.overlaps([run.span]) for one in ids)]
         if rest and draft.tool.is_side_effect:
             raise _Due(GiveUp(reason=f"nothing tells whether {said.text!r} is {rest[0].text!r}"))
-        if is_in_path(draft.tool, leaf.name) or not items:
+        if not narrowed and (is_in_path(draft.tool, leaf.name) or not items):
             return [Supplied({leaf.path: draft.found[leaf.path]})]
         raise _Due(GiveUp(reason=f"nothing that was found is called {said.text!r}"))
+
+    def _is_narrowed(self, producer: Tool, asked: JsonObject, said: Candidate) -> bool:
+        """Return True if a search had other words of the clause than the id and its path's."""
+        drafts = [one for one in self.reading.chain.drafts if one.tool is producer]
+        used = {str(path[0]): one for draft in drafts for path, one in draft.said.items()}
+        return any(
+            name in used and not is_in_path(producer, name) and used[name].text != said.text
+            for name in asked
+        )
 
     def _differs(self, item: Item, said: Candidate) -> str:
         """Return how the item with the given id contradicts the rest of the clause; '' if not."""

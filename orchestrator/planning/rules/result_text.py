@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.prices import plain_answer
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.language import lexicon
@@ -73,7 +74,7 @@ def read_result(
         first = f"{count} {named}" if count else f"No {named}"
         sentence = f"{first} found." if not items else f"{first}: {_brief(items)}."
         return f"{sentence}{unused}", table_of(items)
-    found = details(body)
+    found = details(plain_answer(tool, body))
     title = _capital(noun_of(tool))
     text = f"{title}: {', '.join(found)}." if found else f"{title}: an answer without details."
     return f"{text}{unused}", None
@@ -83,12 +84,17 @@ def done_result(tool: Tool, bodies: Sequence[JsonValue], prices: Sequence[str]) 
     """Return the sentence that reports the completed consequences."""
     phrase = done_phrase(tool)
     parts = [
-        ", ".join([*details(body)[:_MOST_DETAILS], *([price] if price else [])])
+        ", ".join([*_done(tool, body), *([price] if price else [])])
         for body, price in zip(bodies, prices, strict=True)
     ]
     if len(parts) == 1:
         return f"{phrase}: {parts[0]}." if parts[0] else f"{phrase}."
     return f"{phrase}, {len(parts)} times: {'; '.join(filter(None, parts))}."
+
+
+def _done(tool: Tool, body: JsonValue) -> list[str]:
+    """Return the details of an answer, with amounts in units of their currency, as on the card."""
+    return details(plain_answer(tool, body))[:_MOST_DETAILS]
 
 
 def _brief(items: Sequence[Item]) -> str:
@@ -155,8 +161,10 @@ def _cell(name: str, value: JsonValue) -> str:
     if value is None or isinstance(value, bool) or not words or "url" in words:
         return ""
     if isinstance(value, dict):
-        amount = value.get("amount")
-        return f"{amount} {value.get('currency') or ''}".strip() if amount is not None else ""
+        amount, currency = value.get("amount"), str(value.get("currency") or "")
+        states_unit = isinstance(amount, str) and currency in amount
+        text = str(amount) if states_unit else f"{amount} {currency}".strip()
+        return text if amount is not None else ""
     text = str(value)
     return "" if text.startswith(("http", PII_PREFIX)) else text[:_LONGEST_CELL]
 

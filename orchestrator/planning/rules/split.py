@@ -20,17 +20,23 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.triggers import find_triggers
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import STOP_WORDS, action_of, is_verb
+from orchestrator.language.words import (
+    STOP_WORDS,
+    WEAK_VERBS,
+    action_of,
+    is_any_change,
+    is_verb,
+)
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
 from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
-from orchestrator.planning.rules.clause import Clause, read_clause
+from orchestrator.planning.rules.clause import ARTICLES, Clause, read_clause
 from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
-from orchestrator.planning.rules.money import why_not_taken
 from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
+from orchestrator.planning.rules.suits import why_not_taken
 from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
-from orchestrator.planning.rules.tool_words import nouns_of, own_words
+from orchestrator.planning.rules.tool_words import is_in_path, nouns_of, own_words, verb_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -45,6 +51,7 @@ _SET_A_MODEL: Final = (
 """The remedy for a goal that the rules cannot carry out."""
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SEQUENCE: Final = re.compile(r"\b(?:then|afterwards|after that)\b", re.IGNORECASE)
+_ENDS: Final = re.compile(r"[.!?;\n]")
 _WITH_WHOM: Final = re.compile(r"\b(?:for|with)\s+(?:me|us|him|her|them|[A-Z]\w+)$")
 _WORDS: Final = re.compile(r"[^\W\d_]{3,}")
 _JOINING: Final = STOP_WORDS | _LISTS.word_set("joining")
@@ -63,6 +70,8 @@ _WISH: Final = re.compile(
 )
 _MODEL: Final = "Say it in plain steps, or set a model (ORCHESTRATOR_PLANNER_MODEL)."
 _ONLY_WISHED: Final = "it does not say what is to be done; going on only looks it up"
+_IN_TEXT: Final = "it may belong to the text before it, which no quotation marks end"
+_NOTHING_CHANGED: Final = "nothing says what is to be changed"
 _NO_TOOL: Final = "no tool does it; going on does the rest without it"
 _LONGEST_ABOUT: Final = 120
 _NEAR: Final = 4.0
@@ -208,6 +217,8 @@ class _Goal:
     unmet: list[str] = field(default_factory=list)
     wishes: list[str] = field(default_factory=list)
     forbidden: list[str] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
+    """Clauses that may belong to an unquoted text before them."""
 
     def read(self) -> None:
         first = (tool.summary.lower().split()[:1] for tool in self.catalog.tools.values())
@@ -218,10 +229,14 @@ class _Goal:
         self.unmet += _between([(one.start, one.end) for one in clauses], goal)
         for clause in clauses:
             text = _with_verb(clause.text, self.parts)
-            is_after = before is not None and bool(
-                _SEQUENCE.search(goal[before.end : clause.start] + clause.text[:16])
-            )
-            self._take(text, is_after=is_after)
+            joint = goal[before.end : clause.start] if before is not None else ""
+            is_after = before is not None and bool(_SEQUENCE.search(joint + clause.text[:16]))
+            if "but" in joint.lower().split() and self.parts:
+                self.forbidden.append(f"but {text}")  # a limit of what comes before it
+            elif not self._take(text, is_after=is_after, is_one=len(clauses) == 1):
+                self.unmet.append(text)
+            elif before is not None and not _ENDS.search(joint) and self._follows_text():
+                self.unsure.append(text)
             before = clause
         if not self.parts:
             text = next(iter((*self.forbidden, *self.unmet)), goal)
@@ -245,14 +260,14 @@ class _Goal:
         own, theirs = own_words(first[0].tool), own_words(other[0].tool)
         return any(w.stem in theirs and w.stem not in own for w in words[:4])
 
-    def _take(self, text: str, *, is_after: bool) -> None:
+    def _take(self, text: str, *, is_after: bool, is_one: bool) -> bool:
+        """Make a clause a part of the plan; return False if no tool fits it."""
         if _NEGATED.match(text.strip()):
             self.forbidden.append(text)
-            return
+            return True
         reading = None if self._is_statement(text) else self._reader.best(text, self._fits(text))
-        if reading is None:
-            self.unmet.append(text)
-            return
+        if reading is None or _is_no_read(reading, is_one=is_one):
+            return False
         target = reading.target
         if self._is_wish(reading):
             self.wishes.append(text)
@@ -261,6 +276,19 @@ class _Goal:
         if part.resolved:
             part.reading = self._reading(text + part.days, target, part.resolved)
         self.parts.append(part)
+        return True
+
+    def _follows_text(self) -> bool:
+        """Return True if the last part may belong to the text that the part before it passes on."""
+        before, last = self.parts[-2:] if len(self.parts) > 1 else (None, None)
+        if before is None or last is None or not last.reading.target.is_side_effect:
+            return False
+        said = before.reading.chain.draft.said.values()
+        end = len(before.reading.clause.text)
+        return any(
+            one.kind in ("text", "quoted") and one.text == one.value and one.end == end
+            for one in said
+        )
 
     def _is_statement(self, text: str) -> bool:
         """Return True if a clause is a statement, not a question or an order."""
@@ -320,6 +348,7 @@ class _Goal:
             if part.reading in changing and (len(changing) > 1 or part.reading.is_identified):
                 doubts += _of_limits(part.reading)
         doubts += [Doubt(kind="ambiguous", about=text, why=_ONLY_WISHED) for text in self.wishes]
+        doubts += [Doubt(kind="ambiguous", about=text, why=_IN_TEXT) for text in self.unsure]
         doubts += [_not_carried_out(text) for text in self.forbidden if changing]
         doubts += [Doubt(kind="left_over", about=text, why=_NO_TOOL) for text in self.unmet]
         return MissionPlan(
@@ -416,7 +445,7 @@ def _days_said(clause: Clause) -> str:
 
 
 def refers_back(clause: Clause) -> bool:
-    """Return True if a clause refers to an earlier thing: "tell them about it"."""
+    """Return True if a clause refers to an earlier thing: "inform them of it"."""
     return any(one.kind == "back_reference" for one in find_triggers(clause.text))
 
 
@@ -431,11 +460,21 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         return doubts
     # The doubt about a trigger word already covers the words after it.
     left = [run for run in account.left_over if not any(s <= run.span[0] for s in starts)]
-    without = f"going on does {reading.target.title!r} without it"
     for run in left:
+        without = f"going on does {reading.target.title!r} without it"
         why = f"{_why_unused(run, reading)}; {without}"
         doubts.append(Doubt(kind="left_over", about=run.text, why=why))
+    if _changes_nothing(reading):
+        doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
     return [*doubts, *_impossible(reading, now)]
+
+
+def _changes_nothing(reading: Reading) -> bool:
+    """Return True if a call only says which thing is changed, and none of its new values."""
+    tool, draft = reading.target, reading.chain.draft
+    names = {*(str(path[0]) for path in draft.found), *(leaf.name for leaf in draft.missing)}
+    changes = tool.method == "PATCH" or is_any_change(verb_of(tool)[0])
+    return changes and all(is_in_path(tool, name) for name in names)
 
 
 def _not_carried_out(text: str) -> Doubt:
@@ -521,6 +560,23 @@ def _with_verb(text: str, parts: Sequence[Part]) -> str:
     ):
         return text
     return f"{parts[-1].reading.aim.verb} {text}"
+
+
+def _is_no_read(reading: Reading, *, is_one: bool) -> bool:
+    """Return True if a clause that is no question orders something that no tool does.
+
+    "Mute user 123" shows nobody, nor does "comment 'fine' on file 5" list comments.
+    """
+    aim, account, clause = reading.aim, reading.account, reading.clause
+    if reading.target.is_side_effect or not (aim.is_open or aim.verb in WEAK_VERBS):
+        return False
+    verb, *rest = clause.words[clause.verb_index :]
+    if any(run.value is not None and run.value.kind == "quoted" for run in account.filters):
+        return True
+    if is_one and not clause.of_kind("id") and not (rest and rest[0].lower in ARTICLES | {"its"}):
+        return False
+    runs = (*account.left_over, *account.filters)
+    return any(run.is_value or run.span[0] <= verb.start for run in runs)
 
 
 def _between(spans: Sequence[tuple[int, int]], goal: str) -> list[str]:

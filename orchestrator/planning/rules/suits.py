@@ -1,21 +1,27 @@
 """How well a value or phrase of a clause suits an input, and the forms in which it is passed."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog import money_units
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core import currencies
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import content_stems, stem
+from orchestrator.language.words import content_stems, is_any_change, stem
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause
-from orchestrator.planning.rules.money import amounts_taken, codes_of
 from orchestrator.planning.rules.parameters import (
     DAYS,
+    MONEY,
+    TEXTS,
     Kind,
     Leaf,
     Parameter,
@@ -23,13 +29,21 @@ from orchestrator.planning.rules.parameters import (
     moment_at,
     units_of,
 )
-from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, own_words
+from orchestrator.planning.rules.tool_words import (
+    id_nouns,
+    is_in_path,
+    nouns_of,
+    own_words,
+    verb_of,
+    verbs_of,
+)
 
 _LISTS: Final = WordLists("rules")
 END_CUES: Final = _LISTS.word_set("end_cues")
 _PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
 _WAYS: Final = frozenset({"from", "to", "into", "between"})
 _MOST_DAYS: Final = 100_000
+_MOMENTS: Final = {Kind.DATE: "date", Kind.DATETIME: "datetime", Kind.TIME: "time"}
 _INDEFINITE: Final = frozenset({"something", "anything", "nothing", "one", "message", "note"})
 _FOR_A_PLACE: Final = re.compile(
     rf"\bfor an? (?:{'|'.join(sorted(lexicon.PLACE_DESCRIBED))})\b", re.IGNORECASE
@@ -41,7 +55,7 @@ _EVERYBODY: Final = frozenset(["everyone", "everybody", "someone", "somebody", "
 TELLING: Final = _LISTS.word_set("telling")
 """Verbs whose object is the person informed, not the text."""
 NAMED: Final = "\0named"
-_NAME_CUES: Final = frozenset({"", "for", "with", "from", "by", "of", "customer", *CALLED})
+_NAME_CUES: Final = frozenset({"", "for", "from", "by", "of", "customer", *CALLED})
 _HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
 _PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)
 _NO_NOUNS: Final = LEADS | {"", "tomorrow", "today", "tonight"}
@@ -81,34 +95,25 @@ class Suits:
         score = _SCORES.get(kind)
         return score(self, leaf, candidate, named) if score is not None else 0.0
 
-    def _time_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        if candidate.kind != "time":
-            return 0.0
-        side, role = leaf.parameter.side, self.role(candidate)
-        if side == role:
-            return 8.0 + named
-        sides = [one.parameter.side for one in self.leaves if one.parameter.kind is Kind.TIME]
-        is_only = side is None or len(sides) == 1
-        return (6.0 if role == "start" else 4.0) + named if is_only else named
-
     def _email_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         return 8.0 + named if candidate.kind == "email" else 0.0
 
-    def _day_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+    def _moment_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
-        if parameter.kind is Kind.DATETIME:
-            return 8.0 + named if candidate.kind == "datetime" else 0.0
-        if candidate.kind != "date":
+        if candidate.kind != _MOMENTS[parameter.kind]:
             return 0.0
-        if candidate.cue in _LIMITING and parameter.side != "end":
-            return 0.0 + named
-        role = self.role(candidate)
-        if parameter.side is None:
-            return (6.0 if role == "start" else 4.0) + named
+        if parameter.kind is Kind.DATETIME:
+            return 8.0 + named
+        is_day, role = parameter.kind is Kind.DATE, self.role(candidate)
+        if is_day and candidate.cue in _LIMITING and parameter.side != "end":
+            return named
         if parameter.side == role:
             return 8.0 + named
-        days = [one for one in self.leaves if one.parameter.kind in DAYS]
-        return (4.0 if len(days) == 1 else 0.0) + named
+        alike = DAYS if is_day else {Kind.TIME}
+        is_only = sum(one.parameter.kind in alike for one in self.leaves) == 1
+        if parameter.side is not None and not is_only:
+            return named
+        return (6.0 if role == "start" and parameter.side is None else 4.0) + named
 
     def role(self, candidate: Candidate) -> str:
         """Return which end of a range a value is: the later one after "to", "until", a dash."""
@@ -123,7 +128,8 @@ class Suits:
         parameter = leaf.parameter
         words = {stem(word) for word in parameter.words}
         if candidate.kind == "duration":
-            return 7.0 if duration_value(parameter, candidate) is not None else 0.0
+            is_meant = leaf.required or named or self._is_plain_duration(parameter)
+            return 7.0 if is_meant and duration_value(parameter, candidate) is not None else 0.0
         if candidate.kind != "number":
             return 0.0
         if parameter.kind is Kind.NIGHTS and candidate.after in ("night", "day"):
@@ -142,6 +148,16 @@ class Suits:
         if words & _HOW_MANY and candidate.start in behind_verb:
             return 4.0
         return 0.0
+
+    def _is_plain_duration(self, parameter: Parameter) -> bool:
+        """Return True if an input is the duration of the action or of a thing that was named.
+
+        "Ban Ben for 7 days" says nothing of `delete_message_seconds`.
+        """
+        units = {*map(stem, _UNITS_OF_TIME), "durat", "length", "period"}
+        of = {stem(word) for word in parameter.words} - units
+        said = {word.stem for word in self.clause.words}
+        return not of or not of.isdisjoint(said | verbs_of(self.tool) | nouns_of(self.tool))
 
     def _amount_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
@@ -210,7 +226,7 @@ class Suits:
             if not score and is_name and cue != "from":
                 score = 4.0
         elif cue in _PLACE_CUES:
-            score = 8.0
+            score = 7.0 if cue == "at" else 8.0  # "at Ramiro in Lisbon"
         elif cue in ("for", "of"):
             score = 6.0
         elif cue in ("to", "from") or named:
@@ -223,7 +239,11 @@ class Suits:
         if named:
             return 6.0 if candidate.kind in ("phrase", "name", "quoted", "id", "number") else 0.0
         required = 1.0 if leaf.required else 0.0
+        if not self._is_changed(leaf):
+            return 0.0
         plain = leaf.parameter.words[-1:] == ("name",) or "title" in leaf.parameter.words
+        if plain and self.clause.verb == "rename" and candidate.cue == "to":
+            return 8.0 if candidate.kind in ("quoted", "name", "id", "phrase") else 0.0
         if candidate.kind == "called":
             return 7.0 + required if plain else 0.0
         if candidate.cue in CALLED and candidate.kind in ("name", "quoted", "id"):
@@ -242,6 +262,8 @@ class Suits:
 
     def _text_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         required = 2.0 if leaf.required else 0.0
+        if not (named or self._is_changed(leaf)):
+            return 0.0
         if candidate.kind == "quoted":
             titled = [one for one in self.leaves if one.parameter.kind is Kind.TITLE]
             is_title = not required and not named and any(one.required for one in titled)
@@ -259,6 +281,15 @@ class Suits:
         if candidate.kind in ("wide", "phrase") and candidate.cue in ("for", "about"):
             return 2.5 + len(candidate.text) / 1000
         return 1.0 + len(candidate.text) / 1000 if candidate.kind == "object" else 0.0
+
+    def _is_changed(self, leaf: Leaf) -> bool:
+        """Return True if a text may go to an input: a change names each of several that it sets."""
+        texts = [one for one in self.leaves if one.parameter.kind in TEXTS and not one.required]
+        if leaf.required or len(texts) < 2 or not is_any_change(verb_of(self.tool)[0]):
+            return True
+        words, said = leaf.parameter.words, {word.stem for word in self.clause.words}
+        renames = self.clause.verb == "rename" and words[-1:] in (("name",), ("title",))
+        return renames or {stem(word) for word in words} <= said | nouns_of(self.tool)
 
     def _query_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         if candidate.kind == "quoted":
@@ -315,14 +346,9 @@ class Suits:
 
 
 _SCORES: Final = {
-    Kind.DATE: Suits._day_score,
-    Kind.DATETIME: Suits._day_score,
-    Kind.TIME: Suits._time_score,
-    Kind.NIGHTS: Suits._count_score,
-    Kind.COUNT: Suits._count_score,
-    Kind.DURATION: Suits._count_score,
-    Kind.AMOUNT: Suits._amount_score,
-    Kind.MONEY: Suits._amount_score,
+    **dict.fromkeys(_MOMENTS, Suits._moment_score),
+    **dict.fromkeys((Kind.NIGHTS, Kind.COUNT, Kind.DURATION), Suits._count_score),
+    **dict.fromkeys(MONEY, Suits._amount_score),
     Kind.EMAIL: Suits._email_score,
     Kind.IDENTIFIER: Suits._id_score,
     Kind.PLACE: Suits._place_score,
@@ -330,10 +356,7 @@ _SCORES: Final = {
     Kind.TEXT: Suits._text_score,
     Kind.QUERY: Suits._query_score,
     Kind.LIST: Suits._list_score,
-    Kind.OBJECT: Suits._other_score,
-    Kind.TIME_ZONE: Suits._other_score,
-    Kind.CONSTANT: Suits._other_score,
-    Kind.OTHER: Suits._other_score,
+    **dict.fromkeys((Kind.OBJECT, Kind.TIME_ZONE, Kind.CONSTANT, Kind.OTHER), Suits._other_score),
 }
 
 
@@ -394,3 +417,73 @@ def days_of(candidate: Candidate) -> int | None:
         return count if isinstance(count, int) and abs(count) < _MOST_DAYS else None
     minutes = _minutes(candidate) if candidate.kind == "duration" else 0
     return int(minutes // 1440) if minutes and minutes % 1440 == 0 else None
+
+
+_TWO_DECIMALS = "EUR"
+
+
+def amounts_taken(parameter: Parameter, candidate: Candidate) -> Iterator[JsonValue]:
+    """Yield the values that express an amount for an input; none if its unit is unclear."""
+    amount, code = _said(candidate)
+    if amount is None or _is_too_fine(amount, code):
+        return
+    if parameter.kind is Kind.MONEY:
+        own = properties_of(parameter.schema).get("amount", {})
+        for one in _counted(amount, code, "amount", own, parameter.schema):
+            yield {"amount": one, "currency": code}
+    else:
+        yield from _counted(amount, code, parameter.name, parameter.schema, parameter.around)
+
+
+def why_not_taken(parameter: Parameter, candidate: Candidate) -> str:
+    """Return why a money input cannot take the given amount; '' if it can."""
+    amount, code = _said(candidate)
+    if amount is None:
+        return ""
+    if _is_too_fine(amount, code):
+        return f"{candidate.text} has more decimals than {code} has"
+    if next(amounts_taken(parameter, candidate), None) is None:
+        return f"whether {parameter.name!r} counts {code} or its smallest unit is not declared"
+    return ""
+
+
+def codes_of(value: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    """Yield the currency of an amount in the spellings of codes."""
+    code = value.get("currency")
+    if isinstance(code, str):
+        yield code
+        yield code.lower()
+
+
+def _said(candidate: Candidate) -> tuple[Decimal | None, str]:
+    said = candidate.value if isinstance(candidate.value, dict) else {"amount": candidate.value}
+    try:
+        return Decimal(str(said.get("amount"))), str(said.get("currency") or "")
+    except InvalidOperation:
+        return None, ""
+
+
+def _is_too_fine(amount: Decimal, code: str) -> bool:
+    return code in currencies.EXPONENTS and currencies.has_too_many_decimals(amount, code)
+
+
+def _counted(amount: Decimal, code: str, name: str, *schemas: JsonObject) -> Iterator[JsonValue]:
+    """Yield an amount as a number and as a text.
+
+    A number without a currency is used unchanged, unless the input counts cents.
+    """
+    is_whole = amount == amount.to_integral_value()
+    written: JsonValue = int(amount) if is_whole else float(amount)
+    units = money_units.units_of(name, *schemas)
+    as_written = 1 if units.is_stated else written
+    decimals = money_units.decimals_of(as_written, code or _TWO_DECIMALS, units, schemas)
+    if not code:
+        decimals = None if decimals else 0
+    if decimals is None:
+        return
+    if decimals == 0:
+        yield written
+        yield f"{amount:.{currencies.EXPONENTS.get(code, 2)}f}"
+    elif (minor := currencies.in_minor_units(amount, decimals)) is not None:
+        yield minor
+        yield str(minor)

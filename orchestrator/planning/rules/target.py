@@ -23,7 +23,8 @@ from orchestrator.language.words import (
     stem,
     tokens,
 )
-from orchestrator.planning.rules.clause import LEADS, Clause, Word
+from orchestrator.planning.rules.chain import references
+from orchestrator.planning.rules.clause import CALLED, LEADS, Clause, Word
 from orchestrator.planning.rules.items import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tool_words import (
@@ -240,7 +241,7 @@ def _particles_of(tool: Tool) -> frozenset[str]:
 def _is_of_another(tool: Tool, clause: Clause) -> bool:
     """Return True if the clause's id belongs to a thing that the tool does not mention."""
     ids = [c for c in clause.of_kind("id") if clause.place_of(c.start) > clause.verb_index + 1]
-    nouns = {c.noun for c in ids} - LEADS - STOP_WORDS - {""}
+    nouns = {c.noun for c in ids if c.cue not in CALLED} - LEADS - STOP_WORDS - {""}
     fed = {stem(word) for p in tool_parameters(tool) for word in p.words}
     return bool(nouns) and nouns.isdisjoint(own_words(tool) | fed)
 
@@ -272,9 +273,8 @@ def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
 
 def _is_probe(tool: Tool, catalog: Catalog) -> bool:
     """Return True if a tool takes only a reference that no person knows."""
-    required = {*tool.required_inputs}
-    own = {n for one in catalog.tools.values() for n in one.reference_inputs} if required else set()
-    return tool.effect is Effect.READ and bool(required & own)
+    required = tool.required_inputs
+    return tool.effect is Effect.READ and not references(catalog).isdisjoint(required)
 
 
 def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:

@@ -104,7 +104,6 @@ def _signal(records: Iterable[RouteRecord], temperature: float, prior: float) ->
 
 
 def _chances(record: RouteRecord, signal: _Signal, temperature: float) -> dict[str, float]:
-    """Return the chance of each candidate to be the called tool; the chances sum to 1."""
     logits = {n: (s + signal.get(n, 0.0)) / temperature for n, s in record.scores.items()}
     top = max(logits.values())
     weights = {name: math.exp(logit - top) for name, logit in logits.items()}
@@ -117,7 +116,6 @@ def _wanted(record: RouteRecord) -> list[str]:
 
 
 def _surprise(records: Sequence[RouteRecord], signal: _Signal, temperature: float) -> float:
-    """Return the mean negative log-likelihood of the calls."""
     chances = [(_chances(record, signal, temperature), _wanted(record)) for record in records]
     return -fmean(math.log(max(sum(c[n] for n in wanted), 1e-9)) for c, wanted in chances)
 

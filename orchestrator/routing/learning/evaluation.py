@@ -195,7 +195,6 @@ def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> 
 
 
 def _context(query: Query) -> RouteContext:
-    """Return a context that admits only the query's own candidates."""
     if not query.candidates:
         return RouteContext()
     return RouteContext(walls=(Wall(agent=query.id, tools=query.candidates),))
@@ -228,7 +227,6 @@ def _read_lines(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _ndcg(ranking: Sequence[str], query: Query) -> float:
-    """Return the discounted gain over the best possible; each group counts once."""
     left = list(query.groups)
     gain = 0.0
     for position, name in enumerate(ranking):

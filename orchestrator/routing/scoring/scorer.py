@@ -1,26 +1,173 @@
 """Scores cards for a request: one number per feature and candidate, and their weighted sum."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.catalog.tool import Effect
 from orchestrator.core.wall import Wall, admitted
-from orchestrator.language.intent import Slot
-from orchestrator.language.words import stem
-from orchestrator.routing.cards.capability_card import CapabilityCard
-from orchestrator.routing.cards.vocabulary import CatalogVocabulary
-from orchestrator.routing.cards.word_evidence import FIELDS, Evidence, EvidenceIndex, value_stems
+from orchestrator.language.intent import Action, Slot, SlotKind
+from orchestrator.language.words import name_stems, stem
+from orchestrator.routing.cards.capability_card import CapabilityCard, share_filled
+from orchestrator.routing.cards.vocabulary import (
+    FIELDS,
+    CatalogVocabulary,
+    Evidence,
+    EvidenceIndex,
+    value_stems,
+)
 from orchestrator.routing.clause_reading import ClauseReading
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.scoring.closer_look import FEATURES as CLOSER
-from orchestrator.routing.scoring.closer_look import CloserLook, Sought
 from orchestrator.routing.scoring.embedding import closeness
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.sparse_index import Floats, Positions
+
+CLOSER: Final = ("near", "name", "effect", "fit", "negated")
+_REACH = 3
+_CARDS_KEPT = 1 << 13
+_SHARES_KEPT = 1 << 14
+_Places = Mapping[str, Sequence[int]]
+
+
+class Sought(NamedTuple):
+    """A text in the form that is compared with cards."""
+
+    reading: ClauseReading
+    idf: Mapping[str, float]
+    """The idf of each word that the catalog knows in any form, even if no card contains it."""
+    values: Collection[str] = ()
+    """Words of values: a tool need not know a city or a day."""
+    kinds: tuple[SlotKind, ...] = ()
+    """Kinds of its values, in any fixed order."""
+    inputs: tuple[str, ...] = ()
+    """Names of inputs whose values are available."""
+
+
+class _View(NamedTuple):
+    """A card in the form that a detailed comparison uses."""
+
+    card: CapabilityCard
+    places: _Places
+    """The positions of each word; words of different texts are far apart."""
+    name: Mapping[str, float]
+    """The share of each word in the name, by idf."""
+
+
+class CloserLook:
+    """The cards of a catalog, with a cache of recent views."""
+
+    def __init__(self, cards: Sequence[CapabilityCard], idf: Callable[[str], float]) -> None:
+        """Take the cards, and the idf of each word in a name."""
+        self._cards = cards
+        self._idf = idf
+        self._view = lru_cache(maxsize=_CARDS_KEPT)(self._read)
+        # Cached, as requests often share their kinds of values, and tools their needs.
+        self._filled = lru_cache(maxsize=_SHARES_KEPT)(share_filled)
+
+    def features(self, texts: Sequence[Sought], rows: Positions) -> Floats:
+        """Return each of CLOSER for each text and card; (len(CLOSER), n_texts, n_rows)."""
+        views = [self._view(row) for row in rows.tolist()]
+        found = [self._of(text, views) for text in texts]
+        return np.array(found).reshape(len(texts), len(rows), len(CLOSER)).transpose(2, 0, 1)
+
+    def _of(self, text: Sought, views: Sequence[_View]) -> list[tuple[float, ...]]:
+        """Return the features of one text for each of the cards."""
+        # Ordered: sums in the order of a set would differ between processes.
+        reading, words = text.reading, dict.fromkeys(text.reading.stems)
+        shared_words = (word for word in words if word in text.idf and word not in text.values)
+        asked = {word: text.idf[word] for word in shared_words}
+        expected = sum(asked.values()) or 1.0
+        pairs = {
+            (a, b): (asked.get(a, 0.0) + asked.get(b, 0.0)) / (2 * expected)
+            for a, b in _near(reading.stems)
+        }
+        found: list[tuple[float, ...]] = []
+        for view in views:
+            held = [word for word in words if word in view.places]
+            near = _meeting(pairs, held, view.places) if len(held) > 1 else 0.0
+            found.append(
+                (
+                    near,
+                    sum(view.name.get(word, 0.0) for word in held) + _verb_meant(reading, view),
+                    effect_agreement(reading, view.card),
+                    self._filled(
+                        view.card.needs,
+                        len(view.card.required),
+                        known=text.inputs,
+                        kinds=text.kinds,
+                    ),
+                    -1.0 if any(word in view.name for word in reading.unwanted) else 0.0,
+                )
+            )
+        return found
+
+    def _read(self, row: int) -> _View:
+        card = self._cards[row]
+        idf = {word: max(0.0, self._idf(word)) for word in card.name_stems}
+        # Infinite for a name without weight, so that no share of the name ever matches.
+        mass = sum(idf.values()) or float("inf")
+        places: dict[str, list[int]] = {}
+        start = 0
+        for words in chain(
+            (card.name_stems, card.text_stems, card.schema_stems, card.tag_stems),
+            card.example_stems,
+        ):
+            for place, word in enumerate(words, start):
+                places.setdefault(word, []).append(place)
+            start += len(words) + _REACH
+        return _View(card, places, {word: own / mass for word, own in idf.items()})
+
+
+def effect_agreement(reading: ClauseReading, card: CapabilityCard) -> float:
+    """Compare a tool's declared effect with the requested one: 1, 0 (no declaration) or -1.
+
+    Unlike an action, which is read from words, the effect is a fact of the contract. A cancel tool
+    serves requests to cancel, and a tool that changes something does not serve mere questions.
+    """
+    if card.effect is Effect.READ:
+        return 0.0
+    if reading.asks_side_effect and card.verb and card.verb == reading.verb:
+        return 1.0
+    wants_cancel = reading.action is Action.CANCEL
+    if reading.asks_side_effect and (card.effect is Effect.CANCEL) <= wants_cancel:
+        return 1.0
+    return -1.0 if reading.action is not Action.UNKNOWN else 0.0
+
+
+def _near(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of different words at a distance of at most three."""
+    for step in range(1, _REACH + 1):
+        for first, second in zip(words, words[step:], strict=False):
+            if first != second:
+                yield (first, second) if first < second else (second, first)
+
+
+def _meeting(
+    pairs: Mapping[tuple[str, str], float], held: Collection[str], places: _Places
+) -> float:
+    """Return the weight of the pairs whose words are at most three apart in the card as well."""
+    return sum(
+        weight
+        for (first, second), weight in pairs.items()
+        if first in held
+        and second in held
+        and any(abs(a - b) <= _REACH for a in places[first] for b in places[second])
+    )
+
+
+def _verb_meant(reading: ClauseReading, view: _View) -> float:
+    """Return the share of the name's verb if the text has a synonym of it."""
+    card = view.card
+    if reading.action is not card.action or card.verb == reading.verb:
+        return 0.0
+    own = stem(card.verb)
+    return 0.0 if own in reading.stems else view.name.get(own, 0.0)
+
 
 FEATURES: Final = (*FIELDS, *CLOSER, "joint", "domain", "agent", "embedding", "alike", "learned")
 _NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
@@ -228,3 +375,93 @@ def _first_best(values: Floats, rows: Positions, most: int) -> Positions:
         may_be = own >= np.partition(own, -most)[-most]
         rows, own = rows[may_be], own[may_be]
     return rows[np.argsort(-own, kind="stable")[:most]]
+
+
+FITTED_TO: Final = "built-in:"
+"""Name prefix of the embedder whose cosines the model was fitted to; those of others only rank."""
+
+# Logistic regressions on the training halves of public routing data, each set weighted alike, and
+# the first part of the everyday requests. The levels (intercepts) are set by hand, .1 to .4 below
+# the fitted ones. Signs: the weight of the words' evidence; the squared share of the tool's name in
+# the request; how many pairs of words occur near each other in both its texts and the request;
+# whether the order is known here; the cosine; how many words the tool does not have, values aside;
+# and whether it needs a number where none was given.
+_WITH_VECTORS: Final = np.array([2.26, 0.5, 0.6, 1.39, 2.67, -0.58, -0.66])
+_LEVEL_WITH: Final = -4.21
+_BY_WORDS: Final = np.array([2.86, 0.9, 0.81, 1.61, 0.0, -0.72, -1.43])
+_LEVEL_BY_WORDS: Final = -4.44
+_NUMERIC: Final = frozenset({"quantity", "amount"})
+
+
+class FittedRequest(NamedTuple):
+    """A text that requests something."""
+
+    reading: ClauseReading
+    slots: Sequence[Slot]
+    table: ScoreTable
+    is_known_order: bool
+    """True if the catalog knows the verb of an order and its object."""
+
+
+class Fitness:
+    """Computes how well the cards of one catalog fit requests."""
+
+    def __init__(self, cards: Iterable[CapabilityCard], *, has_vectors: bool) -> None:
+        """Take the cards; `has_vectors`: cosines come from the embedder used in fitting."""
+        self._cards = {card.name: card for card in cards}
+        # In units of the highest possible idf.
+        self._unit = float(np.log(2 * max(1, len(self._cards)) + 1))
+        self._has_vectors = has_vectors
+        self._traits = lru_cache(maxsize=None)(self._read_traits)
+
+    def best(self, asked: FittedRequest) -> float:
+        """Return how well the best-fitting candidate fits, 0 to 1; 0 without a candidate.
+
+        The value is the chance to fit if half of all requests fit some tool; catalogs differ in how
+        often they receive requests that no tool fits. It is not relative to the catalog's own best
+        score, so it is comparable between catalogs of any size.
+        """
+        table = asked.table
+        if not table.names:
+            return 0.0
+        has_vectors = self._has_vectors and table.cosines is not None
+        coefficients = _WITH_VECTORS if has_vectors else _BY_WORDS
+        level = _LEVEL_WITH if has_vectors else _LEVEL_BY_WORDS
+        best = float((self._signs(asked) @ coefficients).max())
+        return float(1 / (1 + np.exp(-(best + level))))
+
+    def _signs(self, asked: FittedRequest) -> Floats:
+        """Return the signs of each candidate, in the order of the coefficients."""
+        table, stems = asked.table, frozenset(asked.reading.stems)
+        words = without_values(stems, asked.slots)
+        has_number = any(slot.kind in _NUMERIC for slot in asked.slots)
+        traits = [self._traits(name) for name in table.names]
+        count = len(traits)
+        return np.stack(
+            [
+                np.log1p(table.weight / self._unit),
+                table.features["name"] ** 2,
+                np.log1p(table.features["near"] * len(stems)),
+                np.full(count, float(asked.is_known_order)),
+                np.zeros(count) if table.cosines is None else table.cosines,
+                np.log1p([len(words - held) for held, _ in traits]),
+                [float(wants_number and not has_number) for _, wants_number in traits],
+            ],
+            axis=1,
+        )
+
+    def words_of(self, tool: str) -> frozenset[str]:
+        """Return every word of a tool, stemmed."""
+        return self._traits(tool)[0]
+
+    def _read_traits(self, tool: str) -> tuple[frozenset[str], bool]:
+        """Return every word of a tool, and True if a request must state a count or a price."""
+        card = self._cards[tool]
+        texts = (card.name_stems, card.text_stems, card.schema_stems, card.tag_stems)
+        words = frozenset(chain(*texts, *card.example_stems))
+        return words, any("quantity" in need.kinds for need in card.needs)
+
+
+def without_values(stems: frozenset[str], slots: Iterable[Slot]) -> frozenset[str]:
+    """Return the words of a text except those of its values."""
+    return stems.difference(*(name_stems(slot.text) for slot in slots))

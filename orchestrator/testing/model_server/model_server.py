@@ -28,9 +28,9 @@ from orchestrator.testing.model_server.provider_apis import (
     MessagesApi,
     ResponsesApi,
     TokenCount,
+    schema_breaches,
     streamed,
 )
-from orchestrator.testing.model_server.provider_rules import schema_breaches
 from orchestrator.testing.model_server.replies import (
     CutBody,
     Hang,
@@ -191,7 +191,18 @@ class ModelServer:
         self.replies.append(reply)
         if isinstance(reply, ModelAnswer):
             return self._answered(api, reply, received)
-        return await self._in_trouble(api, reply, received)
+        trouble = reply
+        match trouble:
+            case StatusTrouble():
+                return _error(api, trouble)
+            case RawBody():
+                return Response(trouble.content, 200, media_type=trouble.media_type)
+            case CutBody():
+                answer = self._answered(api, ModelAnswer(text="x" * 200), received)
+                return _CutResponse(bytes(answer.body), trouble.after_bytes, self._hang_up)
+            case Hang():
+                await self._hang(trouble)
+                return _error(api, StatusTrouble(504, "timeout_error", None, "It took too long."))
 
     def _received(
         self, api: ApiFormat, content: bytes, headers: Mapping[str, str]
@@ -259,23 +270,7 @@ class ModelServer:
             cached_tokens=cached - cached % _GRAIN,
         )
 
-    async def _in_trouble(
-        self, api: ApiFormat, trouble: ModelTrouble, received: ReceivedRequest
-    ) -> Response:
-        match trouble:
-            case StatusTrouble():
-                return _error(api, trouble)
-            case RawBody():
-                return Response(trouble.content, 200, media_type=trouble.media_type)
-            case CutBody():
-                answer = self._answered(api, ModelAnswer(text="x" * 200), received)
-                return _CutResponse(bytes(answer.body), trouble.after_bytes, self._hang_up)
-            case Hang():
-                await self._hang(trouble)
-                return _error(api, StatusTrouble(504, "timeout_error", None, "It took too long."))
-
     def _hang_up(self, scope: Scope) -> None:
-        """Close the connection of a request."""
         for connection in list(self._server.server_state.connections):
             if isinstance(connection, H11Protocol) and connection.client == scope["client"]:
                 connection.transport.close()
@@ -302,8 +297,6 @@ def _error(api: ApiFormat, trouble: StatusTrouble) -> Response:
 
 
 def _common_length(one: str, other: str) -> int:
-    """Return the length of the common beginning of two texts."""
-
     def differs(length: int) -> bool:
         return one[:length] != other[:length]
 

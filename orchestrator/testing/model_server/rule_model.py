@@ -28,7 +28,6 @@ from orchestrator.planning.models import (
     LegPlan,
     Observation,
     StepContext,
-    StepDecision,
 )
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.rule_planner import RulePlanner
@@ -85,7 +84,17 @@ class RuleModel:
     async def __call__(self, request: ReceivedRequest) -> ModelAnswer:
         """Answer with the next step of a leg, or with the legs of a goal."""
         if PLAN_MISSION in request.tools:
-            return await self._split(request)
+            brief = brief_of(request, self._catalog)
+            if brief is None:
+                return say("This is no goal of a mission.")
+            if (given := self._plans.get(brief.goal)) is not None:
+                return call(PLAN_MISSION, **given)
+            try:
+                plan = await self._planner.split_goal(brief, self._catalog, ())
+            except OrchestratorError as error:
+                return say(str(error))
+            legs: list[JsonValue] = [_leg(leg, request) for leg in plan.legs]
+            return call(PLAN_MISSION, legs=legs)
         context = context_of(request, self._catalog)
         if context is None:
             return say("This is no step of a mission.")
@@ -95,39 +104,16 @@ class RuleModel:
             )
         except OrchestratorError as error:
             decision = GiveUp(reason=str(error))
-        return self._answer(decision, request, context)
-
-    async def _split(self, request: ReceivedRequest) -> ModelAnswer:
-        """Answer with the given legs of the goal, else with those of the rules."""
-        brief = brief_of(request, self._catalog)
-        if brief is None:
-            return say("This is no goal of a mission.")
-        if (given := self._plans.get(brief.goal)) is not None:
-            return call(PLAN_MISSION, **given)
-        try:
-            plan = await self._planner.split_goal(brief, self._catalog, ())
-        except OrchestratorError as error:
-            return say(str(error))
-        legs: list[JsonValue] = [_leg(leg, request) for leg in plan.legs]
-        return call(PLAN_MISSION, legs=legs)
-
-    def _selection(self, context: StepContext) -> Selection:
-        """Return the tools that fit the leg, and the others that the request shows."""
-        router = self._router.without_deadline()
-        known = route_context(context)
-        made = router.route(context.leg_goal, known, now=context.now)
-        more = tuple(name for name in context.discovered if name not in made.tools)
-        return made.model_copy(update={"tools": (*made.tools, *more)})
-
-    def _answer(
-        self, decision: StepDecision, request: ReceivedRequest, context: StepContext
-    ) -> ModelAnswer:
         if isinstance(decision, CallTool):
             if decision.tool in catalog_names(request, self._catalog):
                 return call(wire_name(decision.tool), **decision.arguments)
             decision = DiscoverTools(query=decision.tool.replace("_", " "))
         if isinstance(decision, DiscoverTools):
-            return self._search(decision.query, context)
+            query = decision.query
+            made = [seen for seen in context.observations if seen.outcome == "discovered"]
+            if len(made) >= _MOST_SEARCHES:
+                return call("part_lost", reason=f"no tool was found for {query}")
+            return call("tools_discover", query=query)
         if isinstance(decision, AskUser):
             fields = [_field(name, schema) for name, schema in decision.fields.items()]
             return call("user_ask", question=decision.question, fields=list(fields))
@@ -136,12 +122,13 @@ class RuleModel:
         reason = decision.reason if isinstance(decision, GiveUp) else type(decision).__name__
         return call("part_lost", reason=reason)
 
-    def _search(self, query: str, context: StepContext) -> ModelAnswer:
-        """Answer with a search, unless there were enough searches before."""
-        made = [seen for seen in context.observations if seen.outcome == "discovered"]
-        if len(made) >= _MOST_SEARCHES:
-            return call("part_lost", reason=f"no tool was found for {query}")
-        return call("tools_discover", query=query)
+    def _selection(self, context: StepContext) -> Selection:
+        """Return the tools that fit the leg, and the others that the request shows."""
+        router = self._router.without_deadline()
+        known = route_context(context)
+        made = router.route(context.leg_goal, known, now=context.now)
+        more = tuple(name for name in context.discovered if name not in made.tools)
+        return made.model_copy(update={"tools": (*made.tools, *more)})
 
 
 def _leg(leg: LegPlan, request: ReceivedRequest) -> JsonObject:
@@ -216,7 +203,6 @@ def wire_name(name: str) -> str:
 
 
 def _order(text: str) -> Order:
-    """Read an order of a briefing."""
     found = _ORDER.fullmatch(text)
     if found is None:
         return Order(tools=())
@@ -263,7 +249,6 @@ def _facts(text: str, catalog: Catalog) -> Iterator[Fact]:
 
 
 def _given(text: str) -> JsonObject:
-    """Return all given values; later ones win."""
     given: JsonObject = {}
     for title in _GIVEN.finditer(text):
         given |= _object(text, title.end())[0]
@@ -292,7 +277,6 @@ def _output(text: str, start: int) -> JsonValue:
 
 
 def _money(amounts: list[str]) -> Money | None:
-    """Return the last amount."""
     amount, _, currency = (amounts[-1] if amounts else "").replace(",", "").partition(" ")
     try:
         return Money(amount=Decimal(amount), currency=currency)

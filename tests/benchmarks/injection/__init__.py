@@ -1,1 +1,1 @@
-"""AgentDojo's injections through a whole installation; see docs/models.md."""
+"""AgentDojo's injections through a whole installation; see docs/planning.md."""

@@ -30,7 +30,7 @@ from orchestrator.routing.selection import Selection
 from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.worker import build
 from orchestrator.settings import Settings
-from orchestrator.testing.temporal_server import running_temporal
+from orchestrator.testing.installation import running_temporal
 from tests.benchmarks.injection.obeying import ObeyingModel
 
 _LOOPBACK: Final = "127.0.0.1"

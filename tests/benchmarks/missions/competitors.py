@@ -11,13 +11,18 @@ from typing import Final, Protocol
 
 from temporalio.client import Client, WorkflowHandle
 
-from orchestrator import MissionClient
+from orchestrator import MissionClient, MissionRequest
+from orchestrator.arazzo.arazzo_files import load_contents
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.models import WorkflowSource
 from orchestrator.runtime.demo import LEAVING, RETURNING, TRIP
 from orchestrator.runtime.devserver import Stack
 from tests.benchmarks.missions import guarded_trip
+from tests.benchmarks.missions.own_trip import run as run_request
 from tests.benchmarks.missions.own_trip import trip
 
 PEERS: Final = Path(__file__).parent / "peers"
+WRITTEN_TRIP: Final = Path(__file__).parents[3] / "docs/examples/written/trip.arazzo.yaml"
 _LOOK_S: Final = 0.05
 
 
@@ -64,6 +69,25 @@ class Ours:
 
     async def restart(self) -> None:
         await self._stack.start_worker()
+
+
+class Written(Ours):
+    """This product, with the trip written as an Arazzo workflow."""
+
+    name = "written"
+    source: Final = WorkflowSource(document=load_contents(WRITTEN_TRIP)[0], workflow_id="trip")
+    inputs: Final[JsonObject] = {
+        "origin": "Berlin",
+        "destination": "Lisbon",
+        "leaving": LEAVING,
+        "returning": RETURNING,
+    }
+
+    async def run(self, m: str) -> str:
+        wanted = MissionRequest(
+            goal="The trip", workflow=self.source, inputs=self.inputs, mission_id=m
+        )
+        return await run_request(self._client, wanted, lambda _m, _card: True)
 
 
 class Program:

@@ -10,7 +10,14 @@ from orchestrator.core.errors import ConfirmationError, NoWorker
 
 async def trip(client: MissionClient, goal: str, m: str, may: Callable[[str, str], bool]) -> str:
     """Start it, decide on its cards as they open, wait for its end."""
-    mission = await client.start(MissionRequest(goal=goal, mission_id=m))
+    return await run(client, MissionRequest(goal=goal, mission_id=m), may)
+
+
+async def run(
+    client: MissionClient, wanted: MissionRequest, may: Callable[[str, str], bool]
+) -> str:
+    """Do the same for any request."""
+    mission, m = await client.start(wanted), wanted.mission_id or ""
     async for card in mission.cards():
         if may(m, card.tool):
             await _approve(mission, card)

@@ -24,7 +24,7 @@ async def test_a_refused_connection_never_arrived(call_at: CallAt) -> None:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
 
-    failure = await call_at(port).failure("booking_create", BOOKING)
+        failure = await call_at(port).failure("booking_create", BOOKING)
 
     assert failure.may_have_arrived is False
 
@@ -50,13 +50,13 @@ async def test_what_is_not_http_is_no_answer(call_at: CallAt, says: Says) -> Non
 async def test_the_deadline_ends_an_answer_that_comes_in_drips(call_at: CallAt, says: Says) -> None:
     """Bytes keep coming, and the call is over at its limit all the same."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
-    port = await says(head, *[b" "] * 200, pause_s=0.05)
+    port = await says(head, *[b" "] * 2_000, pause_s=0.05)
     started = time.monotonic()
 
     with pytest.raises(TransportFailed, match=r"no complete answer .* \(0\.3 s\)") as failure:
         await call_at(port)("item_get", {"item_id": "1"}, timeout_s=0.3)
 
-    assert time.monotonic() - started < 5  # it would drip for ten seconds
+    assert time.monotonic() - started < 50  # it would drip for a hundred seconds
     assert failure.value.may_have_arrived is True
 
 

@@ -22,17 +22,6 @@ async def test_path_values_cannot_reach_another_path(call: Any, provider: Any) -
     assert provider.seen[0].target == "/shop/items/a%2Fb%3Fc%23d%252F%C3%A9%201"
 
 
-@pytest.mark.parametrize("value", ["", ".", ".."])
-async def test_path_values_that_change_the_path_are_refused(
-    call: Any, provider: Any, value: str
-) -> None:
-    """An empty or dotted segment would lead to another operation; nothing is sent."""
-    with pytest.raises(ArgumentsInvalid, match="item_id cannot be part of a path"):
-        await call("item_get", {"item_id": value})
-
-    assert provider.seen == []
-
-
 async def test_arguments_too_long_for_a_url_are_refused(call: Any, provider: Any) -> None:
     """What no server would read is not sent."""
     with pytest.raises(ArgumentsInvalid, match="too long for a URL"):
@@ -138,18 +127,6 @@ async def test_a_missing_credential_stops_the_call(
         await call("secured_bearer")
 
     assert provider.seen == []
-
-
-async def test_a_server_variable_cannot_lead_elsewhere(
-    call_at: Callable[..., Any], provider: Any
-) -> None:
-    """A configured value that would end the host early is refused."""
-    call = call_at(
-        provider.port, server_variables={"shop": {"host": "evil.example/x", "port": "80"}}
-    )
-
-    with pytest.raises(Exception, match="is no part of a URL"):
-        await call("item_get", {"item_id": "1"})
 
 
 async def test_only_declared_hosts_are_called(call_at: Callable[..., Any], provider: Any) -> None:

@@ -293,11 +293,23 @@ _LARGE: dict[str, tuple[Callable[[], Json | str | bytes], str]] = {
 """What is made, and a part of what is said of it."""
 
 
+_HUGE = (
+    "chain-of-all-of.json",
+    "chain-of-properties.json",
+    "parameters-5000-of-a-large-schema.json",
+    "parameters-5000.json",
+)
+"""They take as long as all others together: they are examined in the long run."""
+
+
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def outcomes(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Outcomes:
     """What became of a document, by the name of its file."""
     folder = tmp_path_factory.mktemp("hostile")
+    is_long = any(item.get_closest_marker("long") for item in request.session.items)
     for name, (make, _) in _LARGE.items():
+        if name in _HUGE and not is_long:
+            continue
         made = make()
         text = made if isinstance(made, str | bytes) else json.dumps(made)
         (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -328,7 +340,13 @@ def _examined(files: list[Path]) -> list[str]:
     return printed
 
 
-@pytest.mark.parametrize("name", [*_SMALL, *_LARGE])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *_SMALL,
+        *(pytest.param(one, marks=pytest.mark.long if one in _HUGE else ()) for one in _LARGE),
+    ],
+)
 def test_a_hostile_document_is_answered_in_bounds(name: str, outcomes: Outcomes) -> None:
     """It compiles or is refused in one line of ours, and so does linting it; neither runs away."""
     outcome = outcomes(name)

@@ -1,4 +1,4 @@
-"""The tools that the examples of docs/proxy.md are given: 51, also as pydantic-ai has them."""
+"""The tools that the examples of docs/routing.md are given: 51, also as pydantic-ai has them."""
 
 import re
 from typing import Any

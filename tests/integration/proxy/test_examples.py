@@ -1,4 +1,4 @@
-"""What docs/proxy.md shows runs, with the clients that it names, through a real proxy.
+"""What docs/routing.md shows runs, with the clients that it names, through a real proxy.
 
 Two of the clients have an environment of their own, which `make clients` makes.
 """
@@ -16,7 +16,7 @@ from tests.integration.proxy.model_server import ModelServer
 from tests.unit.pruning.test_pruner import CHAT_TOOLS
 
 _ROOT = Path(__file__).parents[3]
-_PAGE = _ROOT / "docs" / "proxy.md"
+_PAGE = _ROOT / "docs" / "routing.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", _PAGE.read_text(encoding="utf-8"), re.M | re.S)
 _GIVEN = "from tests.integration.proxy.example_tools import tools, toolsets\n"
 _ELSEWHERE = re.compile("langchain|litellm")
@@ -30,7 +30,13 @@ def test_there_are_examples() -> None:
     assert (len(HERE), len(THERE)) == (5, 2)
 
 
-@pytest.mark.parametrize("example", HERE, ids=range(len(HERE)))
+# Each begins an interpreter with a framework, for seconds of a processor; test_proxy.py tries the
+# proxy with the clients of OpenAI and Anthropic in every run.
+@pytest.mark.parametrize(
+    "example",
+    [*HERE[:2], *(pytest.param(one, marks=pytest.mark.long) for one in HERE[2:])],
+    ids=range(len(HERE)),
+)
 async def test_an_example_runs(example: str, proxy: str, model: ModelServer) -> None:
     """And the model sees one tool of 51, wherever a model is called."""
     model.ends_with = "Rain."

@@ -16,8 +16,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.rollback import CompensateInput
-from orchestrator.saga.ledger import Obligation
-from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+from orchestrator.saga.obligation import Obligation
+from orchestrator.saga.outcome import CompensationOutcome, InputGiven, ToolOutcome
 from orchestrator.testing import MemoryGrants
 from orchestrator.testing.memory import MemoryCatalogs
 from tests.unit.activities.environments import of_rollback
@@ -144,6 +144,8 @@ class ScriptedClient:
         idempotency_key: str | None,
         timeout_s: float,
         mission_id: str = "",
+        headers: tuple[str, ...] = (),
+        given: InputGiven | None = None,
     ) -> ToolOutcome:
         """The next answer for this tool."""
         self.calls.append((tool.name, arguments, idempotency_key))

@@ -37,12 +37,12 @@ from orchestrator.confirmation.policy import (
 from orchestrator.confirmation.signatures import PublicKeys, SigningKey, sign_decision
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
-from orchestrator.core.errors import GrantRefused, SignatureRefused
+from orchestrator.core.errors import GrantRefused, SignatureRefused, SignInTooOld
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.mission_policy import BeginInput, MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.models import Observation
+from orchestrator.planning.models import NO_TERMS, CallTerms, Observation
 from orchestrator.routing.router import Router
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
@@ -68,7 +68,11 @@ def key_file(tmp_path: Path) -> Path:
 
 
 async def prepared(
-    store: CatalogStore, client: Any, catalog: Catalog, authority: Authority
+    store: CatalogStore,
+    client: Any,
+    catalog: Catalog,
+    authority: Authority,
+    terms: CallTerms = NO_TERMS,
 ) -> PreparedCall:
     """An order of book b7, asked for by zoe."""
     wanted = PrepareInput(
@@ -79,6 +83,7 @@ async def prepared(
         arguments={"book_id": "b7"},
         catalog_digest=catalog.digest,
         requester="zoe@example.com",
+        call_terms=terms,
         now=datetime.now(UTC),
     )
     activities = PrepareActivities(store, client.as_client, authority=authority)
@@ -289,6 +294,30 @@ async def test_a_forged_grant_never_leaves(
     assert "have to be signed here" in str(outcomes[0].reason)
     assert "may not decide on this" in str(outcomes[1].reason)
     assert client.calls == []
+
+
+@pytest.mark.parametrize("signed", [False, True])
+async def test_the_approvers_of_a_written_step_are_checked_at_the_send(
+    store: CatalogStore, shop: Shop, scripted: Any, key_file: Path, signed: bool
+) -> None:
+    """A decision that a leg took past its validator; and a call that leaves the approvers out."""
+    client = scripted({"order_book": [ORDERED, ORDERED]})
+    authority = Authority(keys=ApprovalKeys(str(key_file)) if signed else None)
+    made = [
+        await prepared(store, client, shop(), authority, CallTerms(approvers=(name,)))
+        for name in ("ann@example.com", "cfo@example.com")
+    ]
+    theirs, others = (approved(one, signed=signed) for one in made)
+
+    assert (await send(store, client, theirs, authority)).kind == "succeeded"
+    refused = await send(store, client, others, authority)
+    with pytest.raises(ApplicationError) as unbound:
+        await send(store, client, others.model_copy(update={"approvers": ()}), authority)
+
+    assert refused.kind == "rejected"
+    assert "may not decide on this" in str(refused.reason)
+    assert unbound.value.type == "GrantMissing"
+    assert len(client.calls) == 1
 
 
 async def test_a_grant_that_is_refused_later_leaves_the_first_attempt_unclear(
@@ -527,6 +556,7 @@ LATE = by("ann@finance.example.com", OPENED + timedelta(hours=25))
         (granted(ANN, requester="bob@finance.example.com"), FOUR_EYES),
         (granted(ANN, amounts=(eur(100),)), TWO),
         (granted(ANN, BOB), TWO),
+        (granted(ANN, approvers=("ann@*",)), FINANCE),
     ],
 )
 def test_a_grant_of_those_who_may_give_it_passes(call: ToolCall, workers: MissionPolicy) -> None:
@@ -554,6 +584,9 @@ def test_a_grant_of_those_who_may_give_it_passes(call: ToolCall, workers: Missio
         (granted(ANN, ANN), TWO, "two different people"),
         (granted(ANN, by("Ann@Finance.example.com")), TWO, "two different people"),
         (granted(ANN, approvals_needed=2), ANYBODY, "two different people"),
+        (granted(BOB, approvers=("ann@*",)), FINANCE, "may not decide on this"),
+        (granted(ANN, BOB, approvers=("ann@*",)), ANYBODY, "may not decide on this"),
+        (granted(approver="policy:x", amounts=(eur(1),), approvers=("ann@*",)), STANDING, "names"),
         (granted(LATE), ANYBODY, "later than 1 day"),
         (granted(LATE, by("bob", OPENED)), ANYBODY, "later than 1 day"),
     ],
@@ -564,12 +597,21 @@ def test_a_grant_of_others_is_refused(call: ToolCall, workers: MissionPolicy, sa
         check(call, workers)
 
 
-def signed(at: datetime = OPENED, **changes: Any) -> ToolCall:
+def signed(
+    at: datetime = OPENED,
+    *,
+    auth_time: datetime | None = None,
+    groups: tuple[str, ...] = (),
+    **changes: Any,
+) -> ToolCall:
     """A call with one approval, signed by ann."""
     call = granted(by("ann@example.com", at), **changes)
     assert call.grant is not None
     approve = Approve(confirmation_id=call.grant.confirmation_id, digest=call.grant.digest)
-    text = sign_decision(approve, SigningKey(PRIVATE), digest=call.grant.digest, at=at).signature
+    key, digest = SigningKey(PRIVATE), call.grant.digest
+    text = sign_decision(
+        approve, key, digest=digest, at=at, auth_time=auth_time, groups=groups
+    ).signature
     (approval,) = call.grant.approvals
     return with_grant(call, approvals=(approval.model_copy(update={"signature": text}),))
 
@@ -614,6 +656,55 @@ def test_a_grant_that_nobody_signed_is_refused_where_the_call_is_sent(
     """A leg, or who pretends to be one, cannot make up an approval."""
     with pytest.raises(SignatureRefused):
         check(forge(signed()), ANYBODY, KEYS)
+
+
+FRESH = under(max_age=timedelta(minutes=10))
+OF_GROUP = under(approvers=(ApproverRule(approvers=("group:finance",)),))
+
+
+@pytest.mark.parametrize("own_or_workers", ["mission", "worker"])
+def test_an_approval_after_a_fresh_sign_in_is_sent(own_or_workers: str) -> None:
+    """Whichever of both policies requires it; an older or unknown sign-in is refused."""
+    limit = timedelta(minutes=10)
+    is_workers = own_or_workers == "worker"
+    workers = FRESH if is_workers else ANYBODY
+    more: dict[str, Any] = {} if is_workers else {"max_sign_in_age": limit}
+    check(signed(auth_time=OPENED - limit, **more), workers, KEYS)
+    for old in (OPENED - limit - timedelta(seconds=1), None):
+        with pytest.raises(SignInTooOld):
+            check(signed(auth_time=old, **more), workers, KEYS)
+    with pytest.raises(SignInTooOld):
+        check(granted(by("ann@example.com"), **more), workers)
+
+
+@pytest.mark.parametrize("longer_and_shorter", [(60, 10), (10, 60), (None, 10), (10, None)])
+def test_a_card_asks_for_the_freshest_sign_in_of_both_policies(
+    longer_and_shorter: tuple[int | None, int | None],
+) -> None:
+    """A mission's own policy can only shorten the time, and the digest covers it."""
+    own, workers = (
+        ANYBODY if minutes is None else under(max_age=timedelta(minutes=minutes))
+        for minutes in longer_and_shorter
+    )
+    made = carded(own, workers, keys=KEYS)
+
+    assert made.call is not None
+    assert made.call.max_sign_in_age == card_of(made).max_sign_in_age == timedelta(minutes=10)
+    assert card_of(made).digest != card_of(carded(ANYBODY, ANYBODY, keys=KEYS)).digest
+
+
+def test_a_group_counts_only_where_a_signature_proves_it() -> None:
+    """A grant that nobody signed has no groups, whatever the approver is called."""
+    check(signed(groups=("ops", "Finance")), OF_GROUP, KEYS)
+    for call, keys in (
+        (signed(groups=("finance-interns",)), KEYS),
+        (signed(), KEYS),
+        (signed(groups=("finance",)), None),
+        (granted(by("group:finance")), None),
+        (granted(by("finance")), None),
+    ):
+        with pytest.raises(GrantRefused):
+            check(call, OF_GROUP, keys)
 
 
 def test_a_key_that_is_trusted_no_more_lets_nothing_pass() -> None:

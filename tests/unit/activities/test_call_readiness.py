@@ -19,7 +19,7 @@ from orchestrator.core.pii import Handle, handles_within
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
 from tests.unit.activities.environments import of_mission, of_rollback

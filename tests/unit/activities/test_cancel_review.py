@@ -23,7 +23,8 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Observation
-from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.own_cancels import cancellable, obligations_named

@@ -21,7 +21,8 @@ from orchestrator.messages.rollback import (
     RollbackReport,
 )
 from orchestrator.messages.tool_call import ToolCall
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.testing import MemoryGrants, fake_obligation
 from orchestrator.testing.memory import MemoryCatalogs
 from tests.unit.activities.environments import of_mission, of_rollback
@@ -229,7 +230,7 @@ async def test_what_a_mission_that_ended_well_made_stands() -> None:
     told = ConcludeInput(mission_id="m", known=(SENT.obligation_id,))
     concluded = await of_mission("m").run(activities.conclude_mission, told)
 
-    assert concluded.abandoned == grants.ledger("m") == Ledger(obligations=(forgotten,))
+    assert concluded == grants.ledger("m") == Ledger(obligations=(forgotten,))
     await of_mission("m").run(
         activities.conclude_mission,
         ConcludeInput(mission_id="m", known=(SENT.obligation_id, forgotten.obligation_id)),
@@ -257,4 +258,4 @@ async def test_a_worker_that_dies_after_it_concluded_gives_the_next_one_the_same
     grants.settle(forgotten.key, Ledger(obligations=(cancelled,)))
     reports.append(await of_mission("m").run(activities.conclude_mission, ended))
 
-    assert [len(one.abandoned.obligations) for one in reports] == [1, 1, 0]
+    assert [len(one.obligations) for one in reports] == [1, 1, 0]

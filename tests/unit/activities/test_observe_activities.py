@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import httpx
 import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from orchestrator import Catalog
 from orchestrator.activities.authority import Authority
 from orchestrator.activities.observe_activities import ObserveActivities
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -20,8 +18,9 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.observed import ObservedCall, ObserveInput
 from orchestrator.testing import MemoryCatalogs, MemoryGrants, MemoryPii, MemorySecrets
+from tests.shipped import shipped_catalog
 
-CATALOG = Catalog.load(Path(__file__).parents[3] / "specs")
+CATALOG = shipped_catalog()
 SAGA = names.saga_id("trip", "w", "r")
 EVENT: JsonObject = {"title": "Dinner", "start_date": "2030-12-03"}
 

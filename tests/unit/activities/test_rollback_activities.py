@@ -21,7 +21,8 @@ from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.errors import SecretMissing, TransportFailed
 from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
-from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, fake_obligation
 

@@ -14,7 +14,8 @@ from orchestrator.core.errors import StoreUnavailable
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, fake_obligation
 from tests.unit.activities.environments import of_mission

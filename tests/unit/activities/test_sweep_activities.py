@@ -20,12 +20,13 @@ from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import (
     FindStrandedInput,
     FindStrandedOutput,
-    RecoverInput,
+    MissionRef,
     Recovery,
     RollbackInput,
 )
 from orchestrator.messages.tool_call import ToolCall
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.testing import MemoryGrants, fake_obligation
 from tests.unit.activities.environments import of_mission
 from tests.unit.adapters.temporal.made_histories import Run, Server
@@ -105,7 +106,7 @@ class Sweep:
 
     async def recover(self) -> Recovery:
         environment = of_mission("s", task_queue="sweeps")
-        done = await environment.run(self.activities.recover_mission, RecoverInput(mission_id="m"))
+        done = await environment.run(self.activities.recover_mission, MissionRef(mission_id="m"))
         assert isinstance(done, Recovery)
         return done
 

@@ -33,14 +33,13 @@ from orchestrator.adapters.telemetry.instruments import (
 from orchestrator.adapters.telemetry.mission_spans import leg_attributes
 from orchestrator.adapters.telemetry.temporal_metrics import WaitingWork
 from orchestrator.adapters.temporal.search_attributes import PARKED
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused
 from orchestrator.planning.llm.model_asking import Models
 from orchestrator.planning.metering import open_meter
 from orchestrator.routing.router import Router, fail_open
-from orchestrator.settings import bundled_specs
+from tests.shipped import shipped_catalog
 
 _TOOL = Tool(
     name="t",
@@ -76,7 +75,7 @@ def test_a_failed_call_is_an_error_without_its_text() -> None:
 
 def test_selections_are_counted_by_band() -> None:
     """So that a dashboard sees the router fail open."""
-    catalog = Catalog.load(bundled_specs())
+    catalog = shipped_catalog()
     reader = InMemoryMetricReader()
     meter = MeterProvider([reader]).get_meter("test")
     telemetry = Telemetry.on(TracerProvider().get_tracer("test"), meter)

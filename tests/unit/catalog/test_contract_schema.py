@@ -205,7 +205,7 @@ values = st.one_of(
 @example(keyword="x-orchet-requires-confirmation", value=" ")
 @example(keyword="x-orchet-requires-confirmation", value=None)
 @settings(
-    max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_it_allows_what_compile_takes_and_nothing_else(
     shop: dict[str, Any], keyword: str, value: Any

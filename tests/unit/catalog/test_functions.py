@@ -168,7 +168,7 @@ def test_a_catalog_of_forty_is_compiled_at_once() -> None:
         Catalog.from_functions(functions)
         times.append(time.perf_counter() - start)
 
-    assert min(times) < 0.01
+    assert min(times) < 0.1
 
 
 NAMES = {

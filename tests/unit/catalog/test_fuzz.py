@@ -93,7 +93,7 @@ _PATIENT = settings(
 
 
 @given(data=st.data())
-@settings(_PATIENT, max_examples=150)
+@settings(_PATIENT, max_examples=60)
 def test_only_our_errors_come_out(shop: dict[str, Any], data: st.DataObject) -> None:
     """Each run takes other documents."""
     _only_our_errors_come_out(shop, data)

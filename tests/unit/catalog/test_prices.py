@@ -381,6 +381,9 @@ def test_a_card_counts_the_doubts_that_it_does_not_name() -> None:
         {"currency": "EUR", "receipt": {"captured": "400.00"}},
         {"currency": "EUR", "prelevement": {"preleve": 400.0}},
         {"r": "\u20ac400"},
+        {"amount_charged": "400.00"},
+        {"fees": [{"amount": 400}]},
+        {"amount_due_cents": 40000},
     ],
 )
 def test_an_amount_of_an_answer_is_named_however_it_is_written(more: JsonObject) -> None:

@@ -3,17 +3,19 @@
 from decimal import Decimal
 from typing import Any
 
-from orchestrator.chaos.verdicts.evidence import (
+from orchestrator.chaos.verdicts.invariants import (
     Account,
     ApprovedCall,
     HeldEffect,
     HeldRequest,
+    InvariantBreach,
     RunEvidence,
+    judge,
 )
-from orchestrator.chaos.verdicts.invariants import InvariantBreach, judge
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.testing import fake_obligation
 
 CALL = "m.1-shop.2"
@@ -41,6 +43,7 @@ def found(
     amount: float = 78.0,
     spending: frozenset[str] = frozenset({"order_book"}),
     approved: tuple[ApprovedCall, ...] = (APPROVED,),
+    more: tuple[HeldRequest, ...] = (),
     **arrived: Any,
 ) -> list[InvariantBreach]:
     """What breaks when the provider got these arguments and took this amount."""
@@ -57,7 +60,11 @@ def found(
     received: JsonObject = {"book": "b1", "email": "kim@example.com", "copies": 1, **arrived}
     evidence = RunEvidence(
         effects=(MADE.model_copy(update={"amount": amount}),),
-        requests=(HeldRequest(operation="order_book", request_id=CALL, arguments=received),),
+        requests=(
+            HeldRequest(operation="order_book", request_id=CALL, arguments=received),
+            *more,
+        ),
+        reads=frozenset({"find_books"}),
         approved=approved,
         values={HANDLE: "kim@example.com"},
         defaults={"order_book": {"copies": 1}},
@@ -92,6 +99,15 @@ def test_a_call_that_a_reset_has_approved_again_matches_one_of_its_approvals() -
 
     assert found(approved=twice) == found(approved=twice, book="b2") == []
     assert [breach.invariant for breach in found(approved=twice, book="b3")] == ["unapproved"]
+
+
+def test_a_read_of_a_new_branch_may_have_the_number_of_an_approved_call() -> None:
+    """After a reset steps may come otherwise; a change under that number is found."""
+    read = HeldRequest(operation="find_books", request_id=CALL, arguments={"query": "b1"})
+    change = HeldRequest(operation="order_gift", request_id=CALL, arguments={"book": "b1"})
+
+    assert found(more=(read,)) == []
+    assert {breach.invariant for breach in found(more=(change,))} == {"unapproved"}
 
 
 def test_a_higher_price_must_be_noticed() -> None:

@@ -4,10 +4,16 @@ from typing import Any
 
 import pytest
 
-from orchestrator.chaos.verdicts.evidence import Account, HeldEffect, HeldRequest, RunEvidence
-from orchestrator.chaos.verdicts.invariants import judge
+from orchestrator.chaos.verdicts.invariants import (
+    Account,
+    HeldEffect,
+    HeldRequest,
+    RunEvidence,
+    judge,
+)
 from orchestrator.chaos.verdicts.report import FaultCount, Percentiles, compile_report
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.testing import fake_obligation
 
 CALL = "m.1-shop.2"

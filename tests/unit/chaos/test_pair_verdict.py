@@ -13,7 +13,8 @@ from orchestrator.chaos.verdicts.pair_verdict import (
     flaws_of_trial,
 )
 from orchestrator.messages.mission import MissionResult, MissionStatus
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import TransportFault
 from orchestrator.testing import fake_obligation, fake_tool
 

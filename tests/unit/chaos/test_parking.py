@@ -1,8 +1,7 @@
 """Parking is right where the faults make cancelling impossible, and nowhere else."""
 
-from orchestrator.chaos.verdicts.evidence import HeldRequest
-from orchestrator.chaos.verdicts.invariants import why_not_parked
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.chaos.verdicts.invariants import HeldRequest, why_not_parked
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.testing import fake_obligation
 
 CALL = "m.1-shop.2"
@@ -63,6 +62,32 @@ def test_an_answer_may_be_lost_on_the_way_to_a_worker_that_is_cut_off() -> None:
 def test_what_nothing_cancels_is_parked_rightly() -> None:
     """No cancel tool, no way back."""
     assert why_not_parked(PARKED.model_copy(update={"cancel_tool": None}), []) is None
+
+
+def test_a_refused_repetition_excuses_it_where_nothing_else_could_find_out() -> None:
+    """Without a probe, and only if the call was never known to be committed."""
+    unclear = HeldRequest(operation="order_book", request_id=CALL, fault="drop_before")
+    again = unclear.model_copy(update={"fault": "status_before", "status": 409})
+    known = PARKED.model_copy(update={"committed_at": PARKED.written_at})
+
+    assert why_not_parked(PARKED, [unclear, again], is_probed=False) is None
+    assert why_not_parked(PARKED, [unclear, again]) is not None
+    assert why_not_parked(PARKED, [again, unclear], is_probed=False) is not None
+    assert why_not_parked(known, [unclear, again], is_probed=False) is not None
+
+
+def test_a_lost_answer_excuses_it_where_the_answer_alone_names_the_effect() -> None:
+    """Without key and probe, and only if the answer was lost: by a fault, or with a worker."""
+    lost = HeldRequest(operation="order_book", request_id=CALL, fault="drop_after")
+    clear = lost.model_copy(update={"fault": None, "status": 200})
+    known = PARKED.model_copy(update={"committed_at": PARKED.written_at})
+
+    assert why_not_parked(PARKED, [lost], is_blind=True) is None
+    assert why_not_parked(PARKED, [clear], is_blind=True, deaths=1) is None
+    assert why_not_parked(PARKED, [clear], is_blind=True) is not None
+    assert why_not_parked(PARKED, [lost]) is not None
+    assert why_not_parked(PARKED, [clear, cancel("drop_after")], is_blind=True) is not None
+    assert why_not_parked(known, [lost], is_blind=True, deaths=1) is not None
 
 
 def test_other_obligations_have_troubles_of_their_own() -> None:

@@ -41,6 +41,7 @@ READS = LOOSE.replace("post:", "get:").replace("x-orchet-requires-confirmation",
         ("--workflow", "json:Trip"),
         ("--workflow", "json:JSONDecoder"),
         ("--input", "trip.json"),
+        ("--activity", "json:dumps"),
     ],
 )
 def test_wrong_usage_is_refused_before_anything_starts(

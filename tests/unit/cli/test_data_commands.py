@@ -1,4 +1,4 @@
-"""`orchestrator mission export --file`, `keys`, `codec-server` and `copy-store`."""
+"""`orchestrator mission export --file`, `keys` and `codec-server`."""
 
 import logging
 from collections.abc import Callable
@@ -9,13 +9,10 @@ import httpx
 import pytest
 
 from orchestrator.adapters.storage.mission_files import MissionFiles
-from orchestrator.adapters.storage.personal_values import VaultKey
-from orchestrator.adapters.storage.protocols import SentCall
 from orchestrator.adapters.storage.store import Store
 from orchestrator.client.payloads import payload_keys_of
 from orchestrator.core.errors import KEYS_VARIABLE
 from orchestrator.proxy import server
-from orchestrator.saga.ledger import Ledger
 from orchestrator.settings import Settings
 from tests.commands import Ran
 
@@ -54,24 +51,22 @@ def new_key(key_id: str) -> tuple[str, ...]:
     return ("new", "payload", "keys", "--id", key_id)
 
 
-def test_a_key_is_added_and_then_used(run: Run, tmp_path: Path) -> None:
+def test_a_key_is_added_after_those_in_use(run: Run, tmp_path: Path) -> None:
     """A new key decrypts first, so that all processes have it before it encrypts."""
     file = tmp_path / "keys"
     settings = Settings(payload_keys_file=file)
     ids = []
-    for words in (new_key("k1"), new_key("k2"), ("use", "keys", "k2")):
+    for words in (new_key("k1"), new_key("k2")):
         assert run("keys", *words).exit_code == 0
         ids.append(payload_keys_of(settings).ids)
 
-    assert ids == [("k1",), ("k1", "k2"), ("k2", "k1")]
+    assert ids == [("k1",), ("k1", "k2")]
     assert file.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize(
-    "words", [new_key("k1"), new_key("a b"), new_key(""), ("use", "keys", "k9")]
-)
+@pytest.mark.parametrize("words", [new_key("k1"), new_key("a b"), new_key("")])
 def test_a_refused_key_leaves_the_file(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Ids that are taken, malformed or unknown change nothing."""
+    """Ids that are taken or malformed change nothing."""
     run("keys", *new_key("k1"))
     before = (tmp_path / "keys").read_bytes()
 
@@ -129,74 +124,12 @@ def test_a_codec_server_open_to_everybody_does_not_start(
         assert named in ran.stderr
 
 
-# -- copies of stores ------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A state directory in use."""
-    with Store(tmp_path / "state") as store:
-        store.grants.send(SentCall("m.1-a.1", "m", "leg 1", ("a" * 64,), Ledger()))
-        store.vault.put("traveler_name", "Zephyrine Oakhollow")
-    monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path / "state"))
-    return tmp_path / "state"
-
-
-def test_a_store_moves_to_a_server(
-    run: Run, state: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No password or value is printed; the vault's key is asked for; a second copy adds nothing."""
-    (state.parent / "store.url").write_text(f"{postgres_url}\n")
-    password = postgres_url.split(":")[2].partition("@")[0]
-
-    first = run("copy-store", "--to", "store.url")
-    key = state / "pii" / "pii.key"
-    monkeypatch.setenv("ORCHESTRATOR_PII_KEY_FILE", str(key))
-    monkeypatch.setenv("ORCHESTRATOR_STORE_FILE", "store.url")
-    again = run("copy-store", "--json")
-
-    assert (first.exit_code, again.exit_code) == (0, 0)
-    assert "ORCHESTRATOR_PII_KEY_FILE" in first.stderr
-    assert again.stderr == ""
-    for ran in (first, again):
-        assert password not in ran.stdout + ran.stderr
-        assert "Zephyrine" not in ran.stdout + ran.stderr
-    parts = {part["part"]: part for part in again.json["parts"]}
-    assert (parts["used grants"]["copied"], parts["used grants"]["present"]) == (0, 1)
-    with Store(state.parent / "b", url=postgres_url, key=VaultKey("K", path=key)) as store:
-        assert store.vault.get("traveler_name") == "Zephyrine Oakhollow"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("--from", "nowhere", "--to", "new"),
-        ("--from", "sqlite:///nowhere.db", "--to", "new"),
-        ("--to", "state"),
-        ("--to", "secret"),
-        ("--to", "https://me:pa55word@db/missions"),
-        ("--to", "postgresql:me:pa55word@db/missions"),
-        ("--to", "postgresql://db/postgresql://me:pa55word@db/x"),
-    ],
-    ids=str,
-)
-def test_a_refused_copy_is_one_sentence(run: Run, state: Path, words: tuple[str, ...]) -> None:
-    """It quotes no password, and no content of a file."""
-    (state.parent / "secret").write_text("pa55word")
-    ran = run("copy-store", *words)
-
-    assert ran.exit_code == 2
-    assert "pa55word" not in ran.stderr
-    assert len(ran.stderr.splitlines()) == 1
-
-
 def test_a_url_in_the_variable_of_its_file_is_refused_unquoted(
-    run: Run, state: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the variable for URLs."""
     monkeypatch.setenv("ORCHESTRATOR_STORE_FILE", "postgresql://me:pa55word@db/missions")
-    ran = run("copy-store")
+    ran = run("pii", "list")
 
     assert ran.exit_code == 2
     assert "ORCHESTRATOR_STORE takes a URL" in ran.stderr

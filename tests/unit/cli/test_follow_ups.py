@@ -13,7 +13,8 @@ from orchestrator.core.budget import Money
 from orchestrator.core.errors import MissionNotFound
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.outcome import FollowUp
 from tests.commands import Ran
 
@@ -87,10 +88,6 @@ class Client(MissionClient):
                 return RESULT
 
         return Handle()
-
-    async def kept(self, mission_id: str) -> Any:
-        """Nothing."""
-        raise MissionNotFound(mission_id)
 
     async def start(self, request: MissionRequest) -> MissionHandle:
         """Kept."""

@@ -14,19 +14,18 @@ import yaml
 
 from orchestrator.adapters.storage.personal_values import VaultContents
 from orchestrator.adapters.storage.sql_vault import SqlVault
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
 from orchestrator.cli import chaos_runs, dev_commands, output, tools_commands
 from orchestrator.cli.main import COMMANDS, load_command
-from orchestrator.client.batch import Batch
-from orchestrator.client.key_rotation import KeyUse
+from orchestrator.client import notice_replays as notices
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.mission_schedules import Schedules
 from orchestrator.client.observe_report import ObserveReport
 from orchestrator.client.session_handle import SessionHandle
 from orchestrator.client.stores import KeptFile
-from orchestrator.confirmation.mission_records import FORMAT, seal
-from orchestrator.messages.events import AnyEvent
+from orchestrator.messages.events import AnyEvent, Cursor
+from orchestrator.messages.notice import DeliveryReport
 from orchestrator.messages.plan_preview import PlanPreview
 from orchestrator.routing.learning import calibration, evaluation
 from orchestrator.runtime.demo import DemoReport
@@ -50,35 +49,31 @@ CASES: dict[str, tuple[str, ...]] = {
     "confirm list": (),
     "confirm reject": (_WORST, "--reason", "no"),
     "confirm respond": (_WORST, "--text", "a later one"),
+    "confirm revoke": (_WORST,),
     "confirm show": (_WORST,),
-    "copy-store": ("--from", "store.db", "--to", "other"),
     "demo": (),
-    "keys list": (),
     "keys new": ("approval", "key.jwk", "--approver", _WORST, "--issuer", "example.com"),
-    "keys list | used": ("--used",),
     "keys new | payload": ("payload", "payload.keys", "--id", _WORST),
     "keys new | vault": ("vault", _WORST),
-    "keys use": (_WORST, _WORST),
+    "keys token": ("--for", "ci@example.com", "--scope", "read"),
     "dev": (_WORST,),
+    "mcp serve": (_WORST,),
     "mission answer": (_WORST, "k=v"),
     "mission answer | pause": (_WORST, "--model", _WORST),
     "mission cancel": (_WORST,),
-    "mission schedule": (),
-    "mission schedule | one": (_WORST,),
-    "mission schedule | change": (_WORST, "pause"),
     "mission export": (_WORST,),
-    "mission verify": ("record.json",),
     "mission list": (),
     "mission plan": (_WORST,),
     "mission repair": (_WORST,),
     "mission rollback": (_WORST,),
     "mission show": (_WORST,),
     "mission start": (_WORST, "--wait"),
-    "mission start | schedule": (_WORST, "--schedule", "rooms", "--every", "1d"),
-    "mission start | batch": ("--batch", "requests.jsonl"),
     "mission export | file": (_WORST, "--file", _WORST, "--out", "label.pdf"),
     "mission watch": (_WORST,),
     "mission watch | all": ("--once",),
+    "notices list": (),
+    "notices replay": (_WORST,),
+    "notices test": (_WORST,),
     "pii forget": (_WORST,),
     "pii forget | mission": ("--mission", _WORST),
     "pii list": (),
@@ -94,14 +89,18 @@ CASES: dict[str, tuple[str, ...]] = {
     "route eval | records": ("traces.jsonl",),
     "route text": ("order the worst article", "--explain", "--specs", "worst.yaml"),
     "sandbox": (_WORST,),
+    "serve": (_WORST,),
     "settings": (),
     "tools call": ("worst_read", "--specs", "worst.yaml"),
+    "tools diff": ("0" * 64, "--specs", "worst.yaml"),
     "tools discover": ("worst article", "--specs", "worst.yaml"),
     "tools lint": ("broken.yaml",),
     "tools list": ("--specs", "worst.yaml"),
     "tools suggest": ("plain.yaml",),
     "tools show": ("worst_read", "--specs", "worst.yaml"),
     "worker": (_WORST,),
+    "workflow lint": ("worst.arazzo.yaml", "--specs", "worst.yaml"),
+    "workflow show": ("worst.arazzo.yaml", "--specs", "worst.yaml"),
 }
 """Arguments with which each command shows text of others; services show it in usage errors.
 
@@ -109,19 +108,19 @@ After ` | ` stands what a further case of a command is about.
 """
 
 _SILENT = {
-    "keys list ",
-    "keys list --json",
     "pii set",
     "route calibrate ",
     "settings ",
     "settings --json",
-    "copy-store ",
-    "copy-store --json",
     "keys new",
+    "keys token ",
+    "keys token --json",
     "pii forget --json",
     "route eval | records ",
     "route eval | records --json",
     "tools discover --json",
+    "workflow lint ",
+    "workflow lint --json",
 }
 """Commands that show no text of others, or its beginning alone."""
 
@@ -190,27 +189,42 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
     monkeypatch.setattr(chaos_runs, "on_a_stack", gives(ChaosReport))
     monkeypatch.setattr(chaos_runs, "try_pairs", gives(PairsReport))
     monkeypatch.setattr(tools_commands, "_call", gives(ToolOutcome))
+    before = Catalog.from_documents({"worst": _worst(shop, f"{hostile(str)} then")})
+    monkeypatch.setattr(tools_commands, "_catalog_of", lambda _: before)
+    monkeypatch.setattr(notices, "notice_list", gives(notices.NoticeList))
+    monkeypatch.setattr(notices, "replay", gives(notices.Replayed))
+    monkeypatch.setattr(notices, "try_channel", gives(DeliveryReport))
     monkeypatch.setattr(SqlVault, "contents", lambda _: hostile(VaultContents))
     monkeypatch.setattr(evaluation, "evaluate", lambda *_, **__: hostile(evaluation.Evaluation))
     monkeypatch.setattr(calibration, "calibrate", lambda *_, **__: hostile(calibration.Calibration))
     for name in ("tools.jsonl", "queries.jsonl", "traces.jsonl"):
         (tmp_path / name).write_text("")
-    (tmp_path / "requests.jsonl").write_text(json.dumps({"goal": hostile(str)}))
-    sealed = seal({"format": FORMAT, "mission_id": hostile(str)})
-    (tmp_path / "record.json").write_text(sealed.model_dump_json())
-    (tmp_path / "store.db").touch()
     agents = [{"name": hostile(str), "domains": ["of no document"]}]
     (tmp_path / "agents.yaml").write_text(yaml.safe_dump(agents))
     for name, document in (("worst", _worst), ("broken", _broken), ("plain", _plain)):
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(document(shop, hostile(str))))
+    (tmp_path / "worst.arazzo.yaml").write_text(yaml.safe_dump(_written(hostile(str))))
 
 
-_LATE = (Batch, KeptFile, KeyUse, ObserveReport, PlanPreview, Schedules, SessionHandle)
+def _written(hostile: str) -> dict[str, Any]:
+    """Return an Arazzo document with one workflow, described in hostile words."""
+    reference = {"name": "client_reference", "in": "query", "value": "r-1"}
+    step: dict[str, Any] = {"stepId": "read", "operationId": "worst_read", "description": hostile}
+    step |= {"parameters": [reference]}
+    return {
+        "arazzo": "1.0.1",
+        "info": {"title": hostile, "version": "1"},
+        "sourceDescriptions": [{"name": "worst", "url": "worst.yaml", "type": "openapi"}],
+        "workflows": [{"workflowId": "w", "summary": hostile, "steps": [step]}],
+    }
+
+
+_LATE = (KeptFile, ObserveReport, PlanPreview, SessionHandle)
 
 
 def _given_by(method: Any) -> Any:
     """Return the type that a method answers with, also one that its module imports when it runs."""
-    late = {one.__name__: one for one in _LATE}
+    late = {one.__name__: one for one in (*_LATE, Cursor)}
     return get_type_hints(method, localns={**late, "AnyEvent": AnyEvent})["return"]
 
 

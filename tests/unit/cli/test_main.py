@@ -33,6 +33,23 @@ def test_help_loads_no_command() -> None:
     assert "'typer'" in shown.stderr
 
 
+_ENDS = """
+import atexit, sys
+from orchestrator.cli import run
+module = sys.modules["orchestrator.cli.main"]
+main = module.main
+def registering():
+    atexit.register(print, "registered")
+    main()
+module.main = registering
+class Kept:
+    def __del__(self):
+        print("torn down")
+kept = Kept()
+run()
+"""
+
+
 def test_a_command_about_a_mission_loads_nothing_that_reads_goals() -> None:
     """What asks a server and prints the answer pays for no router, dates or phone numbers."""
     loads = "import orchestrator.cli.mission_commands, orchestrator.client.mission_client, sys"
@@ -46,17 +63,21 @@ def test_a_command_about_a_mission_loads_nothing_that_reads_goals() -> None:
     assert _OF_PLANNERS & set(shown.stdout.split()) == set()
 
 
-def test_a_command_that_ends_is_not_looked_through_for_garbage() -> None:
-    """What goes with the process anyway takes longer to look through than most commands take."""
-    last = "atexit.register(lambda: print('frozen', gc.get_freeze_count() > 0))"
+@pytest.mark.parametrize(
+    ("words", "code"), [(["settings"], 0), (["tools", "list", "--specs", "missing"], 2)]
+)
+def test_the_process_ends_with_the_command_s_code_and_without_teardown(
+    words: list[str], code: int
+) -> None:
+    """What other code registered for the end still runs, and all output arrives."""
     ran = subprocess.run(
-        [sys.executable, "-c", f"import atexit, gc; {last}\n{_HELP}", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", _ENDS, *words], capture_output=True, text=True, check=False
     )
 
-    assert ran.stdout.endswith("frozen True\n")
+    assert ran.returncode == code
+    assert "torn down" not in ran.stdout
+    assert ran.stdout.endswith("registered\n")
+    assert len(ran.stdout.splitlines()) > (1 if code == 0 else 0)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

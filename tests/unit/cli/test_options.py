@@ -104,20 +104,11 @@ def test_a_mission_with_another_model_is_another() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "mission start goal --batch desks.jsonl",
-        "mission start --batch desks.jsonl --schedule rooms --every 1d",
-        "mission start goal --every 1d",
-        "mission start goal --paused",
-        "mission start goal --schedule rooms",
-        "mission start goal --schedule rooms --every 1d --wait",
-        "mission start --follow-up m:1 --schedule rooms --every 1d",
         "mission answer m --retry --give-up",
         "mission answer m k=v --model a:b",
         "mission watch m --once",
         "mission watch m --after cursor",
         "mission export m --file handle",
-        "mission export m --signer ann",
-        "mission schedule rooms stop",
         "pii forget",
         "pii forget name --mission m",
         "keys new payload payload.keys",
@@ -128,23 +119,12 @@ def test_options_that_do_not_go_together_are_refused(
     words: str, run: Callable[..., Ran], connect_to: Callable[[object], None]
 ) -> None:
     """Before anything is started, sent or written."""
-    connect_to(Schedules())
+    connect_to(None)
 
     ran = run(*words.split())
 
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert list(Path().iterdir()) == []
-
-
-class Schedules:
-    """A client that does nothing but check a schedule."""
-
-    async def create(self, *_: object, **__: object) -> None:
-        raise UsageError("a schedule has either an interval or times")
-
-    @property
-    def schedules(self) -> "Schedules":
-        return self
 
 
 # -- documents -------------------------------------------------------------------------------------

@@ -34,7 +34,8 @@ from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPrev
 from orchestrator.messages.rollback import ParkedRollback, RollbackReport, parked_of
 from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import Doubt, Fact
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import FollowUp, ToolOutcome
 from orchestrator.testing import fake_obligation

@@ -47,7 +47,8 @@ from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import RollbackInput, RollbackReport
 from orchestrator.planning.models import MissionPlan
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.testing import fake_obligation
 from tests.unit.cards import open_card
 

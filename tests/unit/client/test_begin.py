@@ -17,7 +17,6 @@ from orchestrator.client.start import Starter
 from orchestrator.core import errors
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.settings import Settings
-from tests.refusals import raises_code
 
 REQUEST = MissionRequest(goal="go", mission_id="m")
 
@@ -121,22 +120,10 @@ async def test_another_request_under_its_id_is_refused_without_a_worker(
         await starter(server, tmp_path).start(MissionRequest(goal="stay", mission_id="m"))
 
 
-async def test_who_needs_a_plan_is_told_what_became_of_the_start(tmp_path: Path) -> None:
-    """Refused before it begins where nobody is; queued, by its id, where nobody answers."""
-    away, busy = Server(polled=False, answers=False), Server(polled=True, answers=False)
-
-    with pytest.raises(errors.NoWorker, match="no worker polls"):
-        await starter(away, tmp_path).submit(REQUEST)
-    with raises_code("MissionQueued"):
-        await starter(busy, tmp_path).submit(REQUEST)
-    assert (list(away.started), list(busy.started)) == ([], ["m"])
-
-
 @pytest.mark.parametrize("goal", [" ", "\u200b"])
 async def test_what_says_nothing_is_not_sent(goal: str, tmp_path: Path) -> None:
     """In one sentence, before the server hears of it."""
     server = Server(polled=True, answers=True)
-    for ask in (starter(server, tmp_path).start, starter(server, tmp_path).submit):
-        with pytest.raises(errors.UsageError, match="says nothing"):
-            await ask(MissionRequest(goal=goal))
+    with pytest.raises(errors.UsageError, match="says nothing"):
+        await starter(server, tmp_path).start(MissionRequest(goal=goal))
     assert server.started == {}

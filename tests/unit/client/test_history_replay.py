@@ -1,5 +1,6 @@
 """States and events of recorded histories: the same whenever and however often they are read."""
 
+import asyncio
 import logging
 from types import SimpleNamespace
 from typing import Any, cast
@@ -53,6 +54,32 @@ async def test_the_last_state_is_that_of_before_the_run_is_let_go_of() -> None:
     assert [leg.status for leg in result.legs] == [LegStatus.AWAITING_CONFIRMATION]
     assert waits is not None
     assert [card.digest for card in waits.cards] == ["f" * 64]
+
+
+async def test_readers_of_one_state_share_one_read() -> None:
+    """Also those who come later, and when the first of them leaves; failed reads are repeated."""
+    reads: list[str] = []
+    answers = asyncio.Event()
+
+    async def state() -> str:
+        reads.append("read")
+        await answers.wait()
+        if len(reads) == 1:
+            raise EventsUnreadable("trip", "not now")
+        return "state"
+
+    several = replays()
+    first = asyncio.ensure_future(several.once("key", state))
+    leaves = asyncio.ensure_future(several.once("key", state))
+    await asyncio.sleep(0)
+    leaves.cancel()
+    answers.set()
+    with pytest.raises(EventsUnreadable):
+        await first
+
+    assert await several.once("key", state) == await several.once("key", state) == "state"
+    assert await several.once("another", state) == "state"
+    assert reads == ["read"] * 3
 
 
 async def test_a_run_that_nobody_has_begun_with_has_no_state() -> None:

@@ -24,9 +24,21 @@ class Dies:
     service_client = SimpleNamespace(config=SimpleNamespace(target_host="there:7233"))
     data_converter = mission_converter()
 
-    async def list_workflows(self, query: str, **options: Any) -> AsyncIterator[Any]:
+    def list_workflows(self, query: str, **options: Any) -> "DyingList":
+        return DyingList()
+
+
+class DyingList:
+    """The executions that such a server lists."""
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        await self.fetch_next_page()
+
+    async def fetch_next_page(self) -> None:
         raise RPCError("transport error", RPCStatusCode.UNKNOWN, b"")
-        yield
 
 
 async def test_a_rollback_that_ends_while_it_is_read_is_told_to_its_end(

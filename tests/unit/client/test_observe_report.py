@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
-from orchestrator import Catalog, Money
-from orchestrator.cli.report_commands import time_of
+from orchestrator import Money
+from orchestrator.cli.options import read_since
 from orchestrator.client.observe_report import ObservedCalls, report_of
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
 from orchestrator.core.errors import UsageError
@@ -23,9 +22,10 @@ from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.observed import ObservedCall, ObservedRun, ObserveInput
 from orchestrator.saga.cancel_arguments import draft_obligation
 from orchestrator.saga.outcome import ToolOutcome
+from tests.shipped import shipped_catalog
 
 BEGAN = datetime(2026, 11, 30, 12, tzinfo=UTC)
-CATALOG = Catalog.load(Path(__file__).parents[3] / "specs")
+CATALOG = shipped_catalog()
 EVENT: JsonObject = {"title": "Dinner", "start_date": "2030-12-03"}
 RUNNING, FAILED = WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.FAILED
 
@@ -196,11 +196,11 @@ def test_a_tool_without_document_is_not_passed_over_silently() -> None:
 )
 def test_a_time_is_read(since: str, hours: int) -> None:
     """As a distance, or as ISO 8601 has it."""
-    assert time_of(since, now=BEGAN) == BEGAN - timedelta(hours=hours)
+    assert read_since(since, now=BEGAN) == BEGAN - timedelta(hours=hours)
 
 
 @pytest.mark.parametrize("since", ["", "yesterday", "-3d", "7", "9" * 30 + "d"])
 def test_another_time_is_wrong_usage(since: str) -> None:
     """In one sentence."""
     with pytest.raises(UsageError):
-        time_of(since, now=BEGAN)
+        read_since(since, now=BEGAN)

@@ -13,8 +13,7 @@ from temporalio.api.workflow.v1 import VersioningOverride, WorkflowExecutionVers
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
 from temporalio.client import Client
 
-from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
-from orchestrator.client.obstacles import absence
+from orchestrator.client.obstacles import Version, absence, pinned_version
 from orchestrator.core.errors import NoWorker
 
 PINNED = VersioningBehavior.VERSIONING_BEHAVIOR_PINNED

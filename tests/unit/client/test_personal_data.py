@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from orchestrator.adapters.storage.personal_values import PiiVault
+from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import skipped
@@ -14,7 +14,6 @@ from orchestrator.client.start import Starter
 from orchestrator.core.errors import (
     DocumentInvalid,
     MissionIdTaken,
-    MissionRefused,
     NoWorker,
     UsageError,
 )
@@ -36,15 +35,15 @@ CATALOG = Catalog({}, {BOOK.name: BOOK})
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> PiiVault:
+def vault(tmp_path: Path) -> SqlVault:
     return Store(tmp_path).vault
 
 
-def separated(vault: PiiVault, mission_id: str = "m", /, **inputs: object) -> BroughtInputs:
+def separated(vault: SqlVault, mission_id: str = "m", /, **inputs: object) -> BroughtInputs:
     return separate_personal(cast(JsonObject, inputs), CATALOG, vault, mission_id=mission_id)
 
 
-def test_a_personal_value_stays_behind_its_handle(vault: PiiVault) -> None:
+def test_a_personal_value_stays_behind_its_handle(vault: SqlVault) -> None:
     """Nothing is kept yet; the same value for the same mission has the same handle."""
     one, again = (separated(vault, traveler_id="ALICE", guests=[]) for _ in range(2))
     other = separated(vault, traveler_id="BOB")
@@ -57,7 +56,7 @@ def test_a_personal_value_stays_behind_its_handle(vault: PiiVault) -> None:
     assert vault.contents().values == []
 
 
-def test_what_only_a_skipped_operation_takes_is_personal_too(vault: PiiVault) -> None:
+def test_what_only_a_skipped_operation_takes_is_personal_too(vault: SqlVault) -> None:
     """Its document says so, whatever else of it cannot be read; that no tool takes it is told."""
     fault = DocumentInvalid("trips", "/paths", "it refers to nothing")
     left_out = skipped("trip_insure", fault, ("passport_number",))
@@ -71,7 +70,7 @@ def test_what_only_a_skipped_operation_takes_is_personal_too(vault: PiiVault) ->
 
 
 @pytest.mark.parametrize("name", ["mail", "guests", "traveler_id"])
-def test_names_that_a_tool_takes_are_declared(vault: PiiVault, name: str) -> None:
+def test_names_that_a_tool_takes_are_declared(vault: SqlVault, name: str) -> None:
     """At any depth of its inputs; what they hold is for the tool to say."""
     assert separated(vault, **{name: "ada@example.com"}).undeclared == ()
 
@@ -87,7 +86,7 @@ def test_names_that_a_tool_takes_are_declared(vault: PiiVault, name: str) -> Non
     ],
 )
 def test_what_would_be_kept_in_the_open_is_refused(
-    vault: PiiVault, name: str, value: object, told: str
+    vault: SqlVault, name: str, value: object, told: str
 ) -> None:
     """Without quoting it."""
     with pytest.raises(UsageError, match=told) as refused:
@@ -96,12 +95,12 @@ def test_what_would_be_kept_in_the_open_is_refused(
     assert not any(text in str(refused.value) for text in ("ada@", "4111"))
 
 
-def test_harmless_names_are_told(vault: PiiVault) -> None:
+def test_harmless_names_are_told(vault: SqlVault) -> None:
     """They may be meant for the planner."""
     assert separated(vault, mood="sunny", pace="slow").undeclared == ("mood", "pace")
 
 
-def test_the_handle_of_another_mission_is_refused(vault: PiiVault) -> None:
+def test_the_handle_of_another_mission_is_refused(vault: SqlVault) -> None:
     """The owner's own may be named, with a version or without."""
     vault.bring("other", {"traveler_id": "BOB"}, claim="r")
     vault.put("traveler_id", "OWNER")
@@ -128,7 +127,7 @@ class _Refusing(Starter):
                 raise self.error
 
 
-def values_of(vault: PiiVault) -> list[str]:
+def values_of(vault: SqlVault) -> list[str]:
     return [kept.value for kept in vault.contents().values]
 
 
@@ -137,13 +136,12 @@ def values_of(vault: PiiVault) -> list[str]:
     [
         (None, ["ALICE", "BOB"]),
         (MissionIdTaken("m"), ["ALICE"]),
-        (MissionRefused("m", "no"), ["ALICE"]),
         (NoWorker("q"), ["ALICE", "BOB"]),
         (ConnectionResetError(), ["ALICE", "BOB"]),
     ],
 )
 async def test_a_refused_start_leaves_what_others_brought_and_nothing_else(
-    tmp_path: Path, vault: PiiVault, error: Exception | None, kept: list[str]
+    tmp_path: Path, vault: SqlVault, error: Exception | None, kept: list[str]
 ) -> None:
     """Where nobody knows whether it was taken on, its values stay: it may need them."""
     settings = Settings.model_construct(state_dir=tmp_path)
@@ -161,7 +159,7 @@ async def test_a_refused_start_leaves_what_others_brought_and_nothing_else(
 
 
 async def test_a_start_that_died_before_it_was_sent_is_repeated(
-    tmp_path: Path, vault: PiiVault
+    tmp_path: Path, vault: SqlVault
 ) -> None:
     """The values are there once, and the request is the same."""
     settings = Settings.model_construct(state_dir=tmp_path)

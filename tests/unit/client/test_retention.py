@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 from temporalio.client import Client
 
-from orchestrator.adapters.storage.personal_values import PiiVault
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
+from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client import retention
@@ -48,7 +48,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> PiiVault:
+def vault(tmp_path: Path) -> SqlVault:
     """A vault with a value of each kind of mission."""
     made = Store(tmp_path).vault
     for mission_id in ENDS:
@@ -56,7 +56,7 @@ def vault(tmp_path: Path) -> PiiVault:
     return made
 
 
-async def test_personal_values_of_missions_long_over_are_removed(vault: PiiVault) -> None:
+async def test_personal_values_of_missions_long_over_are_removed(vault: SqlVault) -> None:
     """An open mission keeps its values; an unknown one counts from when they were stored."""
     today = await remove_expired(NOBODY, vault, 30 * DAY, now=NOW)
     later = await remove_expired(NOBODY, vault, 30 * DAY, now=NOW + 31 * DAY)
@@ -82,7 +82,7 @@ async def test_observations_are_removed_when_personal_values_are() -> None:
 
 @pytest.mark.parametrize("mission_id", ["open", "stopped"])
 async def test_values_that_may_be_needed_are_removed_by_force_alone(
-    vault: PiiVault, mission_id: str
+    vault: SqlVault, mission_id: str
 ) -> None:
     """The refusal changes nothing."""
     with pytest.raises(UsageError):
@@ -97,7 +97,7 @@ async def test_values_that_may_be_needed_are_removed_by_force_alone(
 
 @pytest.mark.parametrize("mission_id", ["just over", "unknown"])
 async def test_values_of_a_mission_that_is_over_can_be_purged(
-    vault: PiiVault, mission_id: str
+    vault: SqlVault, mission_id: str
 ) -> None:
     """A second purge finds nothing; observations are removed too."""
     SEEN.put(mission_id, "k", b"Ada")

@@ -52,6 +52,37 @@ def starter(wire: Wire, tmp_path: Path, policy: str | None) -> Starter:
     return Starter(wire, settings)
 
 
+DOCUMENT = """
+openapi: 3.1.0
+info: {title: Rooms, version: "1"}
+servers: [{url: https://rooms.example.com}]
+paths:
+  /rooms:
+    get:
+      operationId: room_find
+      x-orchet-tool: true
+      x-orchet-pii-required: [FIELD]
+      parameters: [{name: FIELD, in: query, schema: {type: string}}]
+      responses: {"200": {description: ok}}
+"""
+
+
+async def test_what_is_personal_follows_the_documents(wire: Wire, tmp_path: Path) -> None:
+    """Documents are compiled at a start, and again only when a file has changed."""
+    rooms = tmp_path / "specs" / "rooms.yaml"
+    rooms.parent.mkdir()
+    settings = Settings(specs=(rooms.parent,), state_dir=tmp_path / "state")
+    starter = Starter(wire, settings)
+    request = MissionRequest(goal="g", inputs={"guest": "Ada"})
+    sent = []
+    for field in ("city", "guest", "guest"):
+        rooms.write_text(DOCUMENT.replace("FIELD", field))
+        _, brought = await starter.completed(request)
+        sent.append(brought.values)
+
+    assert sent == [{}, {"guest": "Ada"}, {"guest": "Ada"}]
+
+
 async def test_a_wider_policy_than_the_settings_is_not_sent(wire: Wire, tmp_path: Path) -> None:
     """The settings are those of the worker too, where both are of one installation."""
     strict = starter(wire, tmp_path, "confirmation: {approvers: [{approvers: [cfo]}]}")

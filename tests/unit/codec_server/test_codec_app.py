@@ -11,11 +11,12 @@ from starlette.applications import Starlette
 from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.converter import ExternalStorage
 
+from orchestrator.adapters.access_tokens import AccessTokens
 from orchestrator.adapters.storage.payload_driver import PayloadFolder
 from orchestrator.adapters.temporal.mission_converter import mission_converter
 from orchestrator.adapters.temporal.payload_codec import EncryptionCodec, key_id_of, mark_of
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
-from orchestrator.codec_server.callers import COOKIE, AccessTokens, Callers
+from orchestrator.codec_server.callers import COOKIE, Callers
 from orchestrator.codec_server.codec_app import create_codec_app
 from orchestrator.core.errors import UsageError
 
@@ -246,7 +247,7 @@ async def test_a_provider_that_gives_no_keys_lets_nobody_in() -> None:
         raise httpx.ConnectError("away")
 
     tokens = AccessTokens("https://login.example.com/jwks.json", audience="codec", fetch=away)
-    assert await tokens.subject_of(signed()["Authorization"].removeprefix("Bearer ")) is None
+    assert await tokens.claims_of(signed()["Authorization"].removeprefix("Bearer ")) is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What each type of card shows: made from arguments, schemas and answers, for any provider."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,13 +16,20 @@ from orchestrator.catalog.tool import (
     Tool,
     ToolCallTemplate,
 )
-from orchestrator.confirmation.build import build_card, quoted_items
+from orchestrator.confirmation.build import build_card
 from orchestrator.confirmation.models import ConfirmationCard, as_markdown
+from orchestrator.confirmation.named_things import EarlierAnswer, find_things, main_first
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EUR: JsonObject = {"amount": 181.4, "currency": "EUR"}
+
+
+def quoted_items(arguments: JsonObject, bodies: Sequence[Any]) -> list[JsonObject]:
+    """The objects in answers that the ids among the arguments name."""
+    things = main_first(find_things(arguments, [EarlierAnswer(body) for body in bodies]))
+    return [item for thing in things for item in thing.items]
 
 
 def card(
@@ -51,7 +59,7 @@ def card(
         ),
         Tool(**given),
         arguments,
-        quoted=list(quoted_items(arguments, answers)),
+        quoted=quoted_items(arguments, answers),
         expires_at=NOW,
     )
 

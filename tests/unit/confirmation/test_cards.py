@@ -1,5 +1,6 @@
 """What a person reads before a call."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,9 +8,9 @@ import pytest
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
-from orchestrator.confirmation.build import CardContext, build_card, quoted_items
+from orchestrator.confirmation.build import CardContext, build_card
 from orchestrator.confirmation.models import ConfirmationCard, as_markdown, call_digest
-from orchestrator.confirmation.named_things import EarlierAnswer
+from orchestrator.confirmation.named_things import EarlierAnswer, find_things, main_first
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
 from orchestrator.core.record import JsonObject
@@ -39,6 +40,12 @@ def tool(**more: Any) -> Tool:
     return Tool(**given)
 
 
+def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> list[JsonObject]:
+    """The objects in answers that the ids among the arguments name."""
+    things = main_first(find_things(arguments, [EarlierAnswer(body) for body in bodies]))
+    return [item for thing in things for item in thing.items]
+
+
 def card(arguments: JsonObject, *, item: JsonObject | None = None, **more: Any) -> ConfirmationCard:
     return build_card(CALL, tool(**more), arguments, quoted=[item] if item else [], expires_at=NOW)
 
@@ -52,7 +59,7 @@ def test_the_first_quoted_item_is_the_last_seen_with_the_same_identifier() -> No
     older: JsonObject = {"rooms": [{"room_id": "r1", "price": 90}]}
     rooms: list[JsonValue] = [{"room_id": "r2"}, {"room_id": "r1", "price": 95}]
 
-    quoted = list(quoted_items({"room_id": "r1"}, [older, {"best": {"rooms": rooms}}]))
+    quoted = quoted_items({"room_id": "r1"}, [older, {"best": {"rooms": rooms}}])
 
     assert quoted == [{"room_id": "r1", "price": 95}, {"room_id": "r1", "price": 90}]
 
@@ -66,7 +73,7 @@ def test_nothing_is_quoted_without_a_shared_identifier(arguments: JsonObject) ->
     """Equal cities make no quote, and a handle stands for a person, not for an offer."""
     seen: JsonObject = {"room_id": "r1", "city": "Lisbon", "guest_id": "pii:guest_id"}
 
-    assert list(quoted_items(arguments, [seen])) == []
+    assert quoted_items(arguments, [seen]) == []
 
 
 def test_the_arguments_price_comes_before_the_quoted_one() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from orchestrator.catalog.card_types import CARD_TYPES, CardType
-from orchestrator.catalog.contract_keywords import document_keywords
+from orchestrator.catalog.contract import document_keywords
 from orchestrator.core import errors
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.settings import load_policy
@@ -52,11 +52,16 @@ def _row(name: str, card_type: CardType) -> str:
     return f"| `{name}` | {', '.join(parts)} |"
 
 
+def _below(kind: type) -> set[type]:
+    found: set[type] = set(kind.__subclasses__())
+    return found.union(*map(_below, found))
+
+
 def test_the_refusals_that_it_names_are_those_that_are_raised() -> None:
     """Of decisions, answers and grants, by class or by code."""
     named = set(re.findall(r"`([A-Z][A-Za-z]+)`", TEXT.split("## Policies")[0]))
     families = (errors.ConfirmationError, errors.QuestionError)
-    classes = {kind.__name__ for base in families for kind in base.__subclasses__()}
+    classes = {kind.__name__ for base in families for kind in _below(base)}
     codes = {
         str(code.value)
         for room in ("orchestrator", "workflows", "activities")

@@ -1,11 +1,12 @@
 """Who may decide on a card: whom both policies let, and nobody by half of them."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from orchestrator.confirmation.deciders import check_decider
 from orchestrator.confirmation.models import Approve
+from orchestrator.core.errors import SignInTooOld, error_named
 from tests.refusals import raises_code
 from tests.unit.cards import open_card
 
@@ -66,3 +67,14 @@ def test_nobody_is_recorded_as_a_standing_approval(name: str) -> None:
     approve = Approve(confirmation_id=CARD.confirmation_id, digest=CARD.digest, approver=name)
     with raises_code("ApproverRefused"):
         check_decider(approve, card, None, at=NOW)
+
+
+def test_a_sign_in_that_nothing_proves_is_not_fresh() -> None:
+    """Where the policy asks for one, an unsigned decision of anybody is refused."""
+    card = CARD.model_copy(update={"max_sign_in_age": timedelta(minutes=5)})
+    approve = Approve(confirmation_id=CARD.confirmation_id, digest=CARD.digest, approver=ANN)
+    with pytest.raises(SignInTooOld) as refused:
+        check_decider(approve, card, None, at=NOW)
+
+    assert refused.value.max_age_s == 300
+    assert isinstance(error_named(refused.value.code, refused.value.details), SignInTooOld)

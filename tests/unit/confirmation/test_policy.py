@@ -54,6 +54,10 @@ def test_the_first_rule_that_covers_a_card_holds() -> None:
         ("a" * 201, (), False),
         ("ann@x.io\n", ("*",), False),
         ("Policy:small-meals", ("*",), False),
+        ("group:finance", ("*",), False),
+        ("Group:finance", ("group:finance",), False),
+        ("finance", ("group:finance",), False),
+        ("ann@x.io", ("group:*",), False),
     ],
 )
 def test_a_name_may_decide_where_a_pattern_fits(
@@ -61,6 +65,27 @@ def test_a_name_may_decide_where_a_pattern_fits(
 ) -> None:
     """Case does not count; a name that reads like a policy's, or is none, never may."""
     assert (approver_problem(approver, patterns) is None) == may
+
+
+@pytest.mark.parametrize(
+    ("groups", "patterns", "may"),
+    [
+        (("finance",), ("group:finance",), True),
+        (("Finance",), ("GROUP:finance",), True),
+        (("ops", "finance-eu"), ("group:finance-*",), True),
+        (("finance",), ("bo@x.io", "group:finance"), True),
+        (("finance",), ("finance",), False),
+        (("finance",), ("*finance",), False),
+        (("group:finance",), ("group:finance",), False),
+        ((), ("group:*",), False),
+        ((), (), True),
+    ],
+)
+def test_a_group_may_decide_where_a_pattern_names_groups(
+    groups: tuple[str, ...], patterns: tuple[str, ...], may: bool
+) -> None:
+    """A pattern of names says nothing about groups."""
+    assert (approver_problem("ann@y.io", patterns, groups=groups) is None) == may
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from orchestrator.confirmation.signatures import (
     read_public_keys,
     sign_decision,
 )
-from orchestrator.core.errors import SignatureRefused, UsageError
+from orchestrator.core.errors import SignatureRefused, SignInTooOld, UsageError
 from orchestrator.core.record import JsonObject
 
 OPENED = datetime(2026, 11, 22, 12, 0, 0, 400_000, tzinfo=UTC)
@@ -32,7 +32,7 @@ APPROVE = Approve(confirmation_id=CID, digest=DIGEST)
 AMEND = Amend(confirmation_id=CID, changes={"seats": [{"row": 12}], "class": "economy"})
 REJECT = Reject(confirmation_id=CID, reason="too early")
 RESPOND = Respond(confirmation_id=CID, text="a later one")
-ANN = {"issuer": "https://id.example.com", "subject": "ann@example.com"}
+ANN: dict[str, Any] = {"issuer": "https://id.example.com", "subject": "ann@example.com"}
 
 EC = ECKey.generate_key("P-256")
 OKP = OKPKey.generate_key("Ed25519")
@@ -311,3 +311,36 @@ def test_a_signature_names_somebody() -> None:
     """Neither key nor options say who."""
     with pytest.raises(UsageError, match="names its approver"):
         sign_decision(APPROVE, signing(EC), digest=DIGEST, at=NOW, subject="ann@example.com")
+
+
+def test_a_signature_says_when_its_person_signed_in_and_to_which_groups_they_belong() -> None:
+    """And how fresh the sign-in has to be is compared with the time of the decision."""
+    at = NOW - timedelta(minutes=10)
+    signed = sign_decision(
+        APPROVE, signing(EC), digest=DIGEST, at=NOW, auth_time=at, groups={"ops", "cfo"}, **ANN
+    )
+    where: dict[str, Any] = {"digest": DIGEST, "opened_at": OPENED, "at": NOW}
+    signer = proved_signer(signed, public(EC), max_age=timedelta(minutes=11), **where)
+
+    assert signer.groups == ("cfo", "ops")
+    assert signer.signed_in_at == at.replace(microsecond=0)
+    with pytest.raises(SignInTooOld):
+        proved_signer(signed, public(EC), max_age=timedelta(minutes=9), **where)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"auth_time": "now"},
+        {"auth_time": True},
+        {"auth_time": -1},
+        {"auth_time": 9e9},
+        {"groups": "cfo"},
+        {"groups": ["cfo", 1]},
+        {"groups": {"cfo": True}},
+    ],
+)
+def test_claims_about_a_sign_in_that_make_no_sense_are_refused(forged: JsonObject) -> None:
+    """By whichever trusted key they were signed."""
+    with pytest.raises(SignatureRefused):
+        signer_of(token(claims(**forged)), public(EC))

@@ -14,8 +14,12 @@ monies = st.builds(Money, amount=amounts, currency=st.sampled_from(["EUR", "USD"
 
 
 @pytest.mark.parametrize(
-    ("amount", "currency"), [("-1", "EUR"), ("NaN", "EUR"), ("Infinity", "EUR"), ("1", "euro")]
-)
+    ("amount", "currency"),
+    [
+        ("-1", "EUR"), ("NaN", "EUR"), ("Infinity", "EUR"), ("1", "euro"),
+        ("1e999999999", "EUR"), ("1e-999999999", "EUR"),
+    ],
+)  # fmt: skip
 def test_what_is_no_money_is_refused(amount: str, currency: str) -> None:
     """An amount is a number that is not negative, a currency three capital letters."""
     with pytest.raises(ValidationError):

@@ -123,8 +123,8 @@ def test_a_rollback_holds_where_nothing_is_left_of_what_was_made(
     ends: str, left: str, is_ok: bool
 ) -> None:
     """What the sandbox says counts, and a mission that never made anything shows nothing."""
-    done = Played("g", "succeeded", 1, "", (Effect("make", "create", "live"),))
+    done = Played("m", "g", "succeeded", 1, "", (Effect("make", "create", "live"),))
     effects = (Effect("make", "create", left),) if left else ()
-    outcome = Outcome("d", 1, 1, 1, 0, done, Played("g", ends, 1, "", effects))
+    outcome = Outcome("d", 1, 1, 1, 0, done, "", Played("m", "g", ends, 1, "", effects))
 
     assert outcome.is_ok is is_ok

@@ -21,6 +21,8 @@ from orchestrator.language.words import (
         ("flight_search_offers", ["flight", "search", "offers"]),
         ("searchFlightOffers", ["search", "flight", "offers"]),
         ("HTTPServer.get", ["http", "server", "get"]),
+        ("getURLsFor customerIDs, VPCs", ["get", "urls", "for", "customer", "ids", "vpcs"]),
+        ("isAUser", ["is", "a", "user"]),
         ("GET_movie-movie_id", ["get", "movie", "movie", "id"]),
         ("What's the weather?", ["what", "the", "weather"]),
         ("e-mails and E-Mail, not e-book", ["emails", "and", "email", "not", "e", "book"]),
@@ -36,6 +38,12 @@ def test_stop_words_leave_and_inflections_meet() -> None:
     """What says nothing is left out; bookings, booked and booking are one word."""
     assert content_stems("please could you") == []
     assert len(set(content_stems("bookings booked booking"))) == 1
+
+
+@pytest.mark.parametrize("text", ["VPC vpcs VPCs", "vm VMs", "URL urls URLs", "id IDs ids"])
+def test_an_abbreviation_and_its_plural_have_one_stem(text: str) -> None:
+    """The stemmer alone keeps the s of words without a vowel."""
+    assert len(set(content_stems(text))) == 1
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from orchestrator.messages.hold import (
     why_not_repaired,
 )
 from orchestrator.messages.question_field import answer_problems
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 
 NOW = datetime(2026, 12, 1, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)

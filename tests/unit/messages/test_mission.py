@@ -30,7 +30,8 @@ from orchestrator.messages.receipts import cancelled_of, receipts_of, reference_
 from orchestrator.messages.rollback import RollbackReport, RollbackStatus
 from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import Fact
-from orchestrator.saga.ledger import CancelCall, Ledger, ObligationState, RollbackOrder
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, ObligationState, RollbackOrder
 from orchestrator.testing import fake_obligation
 
 PRICE = Money(amount=Decimal(100), currency="EUR")
@@ -127,20 +128,6 @@ def test_a_mission_id_keeps_ids_apart(mission_id: str) -> None:
     """No dots, no spaces: leg and call ids are built from it and taken apart again."""
     with pytest.raises(ValidationError):
         MissionRequest(goal="book", mission_id=mission_id)
-
-
-@pytest.mark.parametrize("wrong", [{"tenant": "x" * 65}, {"tenant": "a\nb"}, {"priority": 6}])
-def test_whose_work_it_is_fits_what_the_server_keeps(wrong: dict[str, Any]) -> None:
-    """A name of 64 bytes, and one of five priorities."""
-    with pytest.raises(ValidationError, match=next(iter(wrong))):
-        MissionRequest(goal="g", **wrong)
-
-
-def test_how_urgent_a_mission_is_makes_it_no_other() -> None:
-    """Started again with another priority, it is the one that was started."""
-    urgent = MissionRequest(goal="g", tenant="acme", priority=1)
-
-    assert request_digest(urgent) == request_digest(MissionRequest(goal="g"))
 
 
 def test_a_document_for_a_goal_is_refused_in_one_sentence() -> None:

@@ -28,7 +28,8 @@ from orchestrator.messages.mission_policy import (
     widenings,
 )
 from orchestrator.messages.tool_call import ToolCall
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import load_policy
 from orchestrator.testing import fake_obligation
@@ -167,6 +168,7 @@ def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
         "failed_before",
         "read_only",
         "call",
+        "workflow",
     }
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, cycle
 from typing import Any
 
 import pytest
@@ -13,16 +13,14 @@ from orchestrator.core.wall import Wall
 from orchestrator.routing import clause_reading, request_parser
 from orchestrator.routing import router as module
 from orchestrator.routing.cards.prerequisites import Producers
-from orchestrator.routing.cards.vocabulary import CatalogVocabulary
-from orchestrator.routing.cards.word_evidence import EvidenceIndex
+from orchestrator.routing.cards.vocabulary import CatalogVocabulary, EvidenceIndex
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.profile import PROXY_LIMIT_S, STEP_LIMIT_S
 from orchestrator.routing.request_parser import FollowUps, RequestParser
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring import request_scoring
 from orchestrator.routing.scoring import scorer as scoring
-from orchestrator.routing.scoring.closer_look import CloserLook
-from orchestrator.routing.scoring.scorer import Scorer
+from orchestrator.routing.scoring.scorer import CloserLook, Scorer
 from orchestrator.routing.selection import RouteContext, Selection
 
 MOMENT = datetime(2026, 11, 23, tzinfo=UTC)
@@ -87,8 +85,15 @@ def nothing_read(router: Router) -> None:
     clause_reading.read_clause.cache_clear()
 
 
-@pytest.mark.parametrize(("owner", "stage"), STAGES)
-@pytest.mark.parametrize("error", [ValueError, KeyError, RecursionError, MemoryError])
+@pytest.mark.parametrize(
+    ("owner", "stage", "error"),
+    [
+        (*one, error)
+        for one, error in zip(
+            STAGES, cycle((ValueError, KeyError, RecursionError, MemoryError)), strict=False
+        )
+    ],
+)
 def test_a_fault_in_any_stage_forwards_every_tool(
     shipped: Catalog,
     router: Router,

@@ -63,5 +63,5 @@ async def test_a_worker_that_waits_ends_when_it_is_asked_to() -> None:
         raise ServerUnreachable("temporal:7233")
 
     with pytest.raises(StoppedWaiting):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await AwaitedParts(WorkerState(), stop).retry_until_available(attempt)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,8 @@ def test_a_port_that_somebody_listens_on_is_not_taken(monkeypatch: pytest.Monkey
     """Another is looked for."""
     first = Ports.free()
     others = Ports.free()
-    offered = iter([first.temporal, first.ui, first.ui, first.sandbox, others.sandbox])
+    spare = Ports.free().sandbox
+    offered = iter([first.temporal, first.ui, first.ui, first.sandbox, others.sandbox, spare])
     monkeypatch.setattr(
         "orchestrator.runtime.devserver.secrets.choice", lambda ports: next(offered)
     )
@@ -38,7 +40,7 @@ def test_a_port_that_somebody_listens_on_is_not_taken(monkeypatch: pytest.Monkey
         taken.listen()
         found = Ports.free()
 
-    assert found == Ports(first.ui, first.sandbox, others.sandbox)
+    assert found == Ports(first.ui, first.sandbox, others.sandbox, inbox=None)
 
 
 def test_a_file_with_our_name_is_not_run_in_our_place(
@@ -70,7 +72,8 @@ async def test_what_a_part_writes_is_private(
 
     for name, does in (("start_server", start), ("start_sandbox", nothing)):
         monkeypatch.setattr(Stack, name, does)
-    monkeypatch.setattr(Stack, "start_worker", nothing)
+    for name in ("start_worker", "start_inbox"):
+        monkeypatch.setattr(Stack, name, nothing)
     monkeypatch.chdir(tmp_path)
     before = os.umask(0)
     try:
@@ -119,7 +122,7 @@ async def test_each_part_is_told_as_it_comes_up(
     async def nothing(self: Stack) -> None:
         await asyncio.sleep(0.02)
 
-    for name in ("start_server", "start_sandbox", "start_worker"):
+    for name in ("start_server", "start_sandbox", "start_worker", "start_inbox"):
         monkeypatch.setattr(Stack, name, nothing)
     monkeypatch.setattr("orchestrator.runtime.devserver._TELLS_EVERY_S", 0.015)
     async with Stack(tmp_path, (), report=told.append):
@@ -127,7 +130,10 @@ async def test_each_part_is_told_as_it_comes_up(
 
     assert "waiting for the worker: 0 s" in told
     came_up = [re.sub(r" after \d+\.\d s$", "", line) for line in told if " after " in line]
-    assert came_up == ["Temporal answers", "the sandbox answers", "the worker polls"]
+    assert came_up == [
+        *("Temporal answers", "the sandbox answers"),
+        *("the worker polls", "the inbox answers"),
+    ]
 
 
 def test_the_token_of_the_codec_server_is_made_once_and_never_put_into_the_file_for_shells(
@@ -190,7 +196,8 @@ async def test_workers_are_stopped_side_by_side_and_before_their_servers(tmp_pat
         def kill(self) -> None:
             raise AssertionError("it ends by itself")
 
-    stack._processes.update({name: Part(name) for name in ("temporal", "sandbox", *asked)})
+    parts: dict[str, Any] = {name: Part(name) for name in ("temporal", "sandbox", *asked)}
+    stack._processes.update(parts)
     await stack.stop()
 
     assert did[:2] == ["worker asked", "worker-2 asked"]

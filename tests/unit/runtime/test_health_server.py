@@ -13,7 +13,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from orchestrator.core.errors import StoreUnavailable, UsageError
-from orchestrator.runtime.health_server import health_app, read_address, served_health
+from orchestrator.proxy.server import read_address
+from orchestrator.runtime.health_server import health_app, served_health
 from orchestrator.runtime.worker import worker_limits
 from orchestrator.runtime.worker_state import Phase, WorkerState
 from orchestrator.settings import Settings

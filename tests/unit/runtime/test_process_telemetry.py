@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from orchestrator.adapters.telemetry.providers import Wanted
 from orchestrator.core.errors import UsageError
+from orchestrator.runtime.process_telemetry import Wanted
 from tests.otlp_receiver import OtlpReceiver
 
 # Providers can be installed once in a process.

@@ -16,7 +16,7 @@ from orchestrator.runtime.devserver import Stack
 from orchestrator.runtime.supervision import Supervisor, restart_pause
 from orchestrator.testing import eventually
 
-PARTS = ("temporal", "sandbox", "codec", "worker")
+PARTS = ("temporal", "sandbox", "codec", "worker", "inbox")
 STARTS = {"temporal": "start_server", "codec": "start_codec_server"}
 """Methods of a stack that are not called after their part."""
 IDLE = "import time; print('{} is idle', flush=True); time.sleep(60)"

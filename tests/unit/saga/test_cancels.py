@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
 from orchestrator.saga.own_cancels import doubt_about
 from orchestrator.testing import fake_obligation

@@ -12,7 +12,7 @@ from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.compensation import CompensationCall, cancel_key, compensation
-from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from orchestrator.testing import fake_obligation, fake_tool
 from orchestrator.testing.fakes import KEY

@@ -107,6 +107,130 @@ def test_a_bare_id_is_that_of_its_own_path(one_path: str, count: int) -> None:
     assert len(_after(catalog, "list_customers", [{"id": "c1"}])) == count
 
 
+def _billing() -> Catalog:
+    """Plans with charges, and coupons: `code` names all three, `coupon_code` only one."""
+    text = {"type": "string"}
+    answer = {"200": {"description": "Done.", "content": {"application/json": {"schema": {}}}}}
+
+    def operation(name: str, *given: str, body: tuple[str, ...] = ()) -> dict[str, Any]:
+        sent = {"type": "object", "properties": dict.fromkeys(body, text)}
+        more = {"requestBody": {"content": {"application/json": {"schema": sent}}}} if body else {}
+        named = [{"name": n, "in": "path", "required": True, "schema": text} for n in given]
+        said = {"operationId": name, "summary": name, "x-orchet-tool": True, "responses": answer}
+        return {**said, **more, "parameters": named}
+
+    paths: Any = {
+        "/plans": {"post": operation("make_plan", body=("code",))},
+        "/plans/{code}": {"delete": operation("drop_plan", "code")},
+        "/plans/{code}/charges": {"post": operation("make_charge", "code", body=("label",))},
+        "/plans/{code}/charges/{charge_code}": {
+            "delete": operation("drop_charge", "code", "charge_code")
+        },
+        "/coupons": {"post": operation("make_coupon", body=("code",))},
+        "/coupons/{code}": {"delete": operation("drop_coupon", "code")},
+        "/coupons/{coupon_code}/uses": {"get": operation("list_uses", "coupon_code")},
+    }
+    info: Any = {"title": "Billing", "version": "1"}
+    servers: Any = [{"url": "http://127.0.0.1:8700"}]
+    return Catalog.from_documents(
+        {"billing": {"openapi": "3.1.0", "info": info, "servers": servers, "paths": paths}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "body", "wanted"),
+    [
+        ("make_coupon", {"code": "x"}, {"coupon": {"code": "x"}}, [("drop_coupon", {"code": "x"})]),
+        (
+            "make_plan",
+            {"code": "x"},
+            {"code": "x"},
+            [("drop_plan", {"code": "x"}), ("make_charge", {"code": "x"})],
+        ),
+        (
+            "make_charge",
+            {"code": "p", "label": "l"},
+            {"code": "c", "charge_code": "c"},
+            [("drop_charge", {"code": "p", "charge_code": "c"})],
+        ),
+        (
+            "make_coupon",
+            {"code": "x"},
+            {"code": "x", "coupon_code": "x"},
+            [("drop_coupon", {"code": "x"}), ("list_uses", {"coupon_code": "x"})],
+        ),
+    ],
+)
+def test_a_name_that_kinds_share_is_an_id_of_the_same_kind_only(
+    name: str, sent: dict[str, Any], body: Any, wanted: list[tuple[str, dict[str, Any]]]
+) -> None:
+    """The code of a coupon deletes no plan, though both paths call it `code`."""
+    found = _after(_billing(), name, body, sent)
+
+    assert sorted((one.tool, one.inputs) for one in found) == wanted
+
+
+def _desk() -> Catalog:
+    """Customers who are added, and their visits; each has its cancel."""
+    text = {"type": "string"}
+    answer = {"200": {"description": "Done.", "content": {"application/json": {"schema": {}}}}}
+
+    def post(name: str, cancel: str, given: str, **properties: Any) -> dict[str, Any]:
+        schema = {"type": "object", "properties": properties}
+        return {
+            "operationId": name,
+            "summary": name,
+            "x-orchet-tool": True,
+            "x-orchet-requires-confirmation": False,
+            "x-orchet-cancels": cancel,
+            "x-orchet-compensation-args": {given: f"$response.body#/{given}"},
+            "requestBody": {"content": {"application/json": {"schema": schema}}},
+            "responses": answer,
+        }
+
+    def delete(name: str, maker: str, given: str) -> dict[str, Any]:
+        return {
+            "operationId": name,
+            "summary": name,
+            "x-orchet-tool": True,
+            "x-orchet-requires-confirmation": False,
+            "x-orchet-cancel-for": maker,
+            "parameters": [{"name": given, "in": "path", "required": True, "schema": text}],
+            "responses": answer,
+        }
+
+    visit = {"type": "object", "properties": {"customer_id": text}}
+    paths: Any = {
+        "/customers": {"post": post("add_customer", "drop_customer", "customer_id", label=text)},
+        "/customers/{customer_id}": {
+            "delete": delete("drop_customer", "add_customer", "customer_id")
+        },
+        "/visits": {"post": post("add_visit", "drop_visit", "visit_id", visit=visit)},
+        "/visits/{visit_id}": {"delete": delete("drop_visit", "add_visit", "visit_id")},
+    }
+    info: Any = {"title": "Desk", "version": "1"}
+    servers: Any = [{"url": "http://127.0.0.1:8700"}]
+    return Catalog.from_documents(
+        {"desk": {"openapi": "3.1.0", "info": info, "servers": servers, "paths": paths}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "wanted"),
+    [
+        ({"visit": {"customer_id": "c1"}}, ["drop_visit"]),
+        ({"visit": {}}, ["drop_visit", "drop_customer"]),
+    ],
+)
+def test_what_was_there_before_is_not_offered_to_be_cancelled(
+    sent: dict[str, Any], wanted: list[str]
+) -> None:
+    """A visit of a known customer does not suggest deleting the customer; a new one may."""
+    found = _after(_desk(), "add_visit", {"visit_id": "v1", "customer_id": "c1"}, sent)
+
+    assert [one.tool for one in found] == wanted
+
+
 _PLAIN = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=30))
 _BODIES = st.recursive(
     _PLAIN,

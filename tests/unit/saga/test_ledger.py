@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.core.spending_limit import limit_of
-from orchestrator.saga.ledger import (
-    CancelCall,
-    IllegalTransition,
-    Ledger,
-    Obligation,
-    ObligationState,
-)
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, IllegalTransition, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import fake_obligation
 

@@ -14,7 +14,8 @@ from hypothesis.stateful import (
     rule,
 )
 
-from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState, Resolution
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState, Resolution
 from orchestrator.saga.outcome import (
     CompensationFailure,
     CompensationOutcome,

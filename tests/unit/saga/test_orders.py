@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.saga.ledger import CancelCall, Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, ObligationState
 from orchestrator.saga.orders import (
     Effect,
     Order,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.own_cancels import cancellable, doubt_about
 from orchestrator.testing import fake_obligation

@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 
 from orchestrator.core.budget import Money, Spend
-from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import fake_obligation
 

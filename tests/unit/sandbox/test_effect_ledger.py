@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from orchestrator.sandbox import EffectLedger
-from orchestrator.sandbox.currency_amount import CurrencyAmount
-from orchestrator.sandbox.effect_ledger import Cause
+from orchestrator.sandbox.effect_ledger import Cause, CurrencyAmount
 
 
 def create(ledger: EffectLedger, resource_id: str, **cause: str) -> None:

@@ -8,7 +8,15 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.sandbox import EffectLedger, Playbook, create_app, load_documents, redirected
+from orchestrator.sandbox import (
+    EffectLedger,
+    FaultPlan,
+    FaultRule,
+    Playbook,
+    create_app,
+    load_documents,
+    redirected,
+)
 
 FOREIGN = Path(__file__).parents[2] / "documents" / "foreign"
 TOKEN = {"Authorization": "Bearer t0ken"}
@@ -20,13 +28,16 @@ def opened(ledger: EffectLedger) -> Opens:
     """Serves one of the foreign documents under its own name."""
 
     @asynccontextmanager
-    async def serve(name: str, **changes: Any) -> AsyncIterator[httpx.AsyncClient]:
+    async def serve(
+        name: str, *, faults: FaultPlan | None = None, **changes: Any
+    ) -> AsyncIterator[httpx.AsyncClient]:
         documents = load_documents([FOREIGN / f"{name}.yaml"])
         for path, change in changes.items():
             documents[name]["paths"]["/" + path] = change
         app = create_app(
             redirected(documents, "http://127.0.0.1"),
             ledger=ledger,
+            faults=faults,
             playbook=Playbook(),
             is_stocked=True,
         )
@@ -51,6 +62,20 @@ async def test_an_id_inside_of_an_answer_names_the_thing(
 
     assert returned.status_code == 204
     assert [e.kind for e in ledger.effects()] == ["create", "cancel"]
+    assert ledger.live() == []
+
+
+@pytest.mark.parametrize("breach", ["html", "error", "no_reference", "says_no"])
+async def test_an_answer_without_a_body_is_never_a_broken_one(
+    opened: Opens, ledger: EffectLedger, breach: Any
+) -> None:
+    """A 204 that did nothing could only lie: no caller can notice, and no document prevent it."""
+    lies = FaultRule(operation_id="returnBook", kind="breach_before", breach=breach)
+    async with opened("library", faults=FaultPlan(rules=[lies])) as http:
+        lent = (await http.post("/loans", json=LOAN)).json()
+        returned = await http.delete(f"/loans/{lent['loan']['id']}")
+
+    assert returned.status_code == 204
     assert ledger.live() == []
 
 
@@ -179,3 +204,46 @@ async def test_a_header_names_what_was_made_where_the_cancel_reads_it(
     assert named == set()
     assert dropped.status_code == 202
     assert ledger.live() == []
+
+
+@pytest.mark.parametrize(("declared", "status"), [("409", 409), ("422", 422)])
+async def test_a_chosen_name_is_taken_until_its_thing_is_cancelled(
+    opened: Opens, ledger: EffectLedger, declared: str, status: int
+) -> None:
+    """A POST that names what the same operation made before is refused, as providers do."""
+    text = {"type": "string"}
+    shelf = {
+        "application/json": {
+            "schema": {"type": "object", "required": ["name"], "properties": {"name": text}}
+        }
+    }
+    named = [{"name": "name", "in": "path", "required": True, "schema": text}]
+    post = {
+        "operationId": "addShelf",
+        "x-orchet-tool": True,
+        "x-orchet-requires-confirmation": True,
+        "x-orchet-cancels": "dropShelf",
+        "x-orchet-compensation-args": {"name": "$response.body#/name"},
+        "requestBody": {"required": True, "content": shelf},
+        "responses": {
+            "201": {"description": "Made.", "content": shelf},
+            declared: {"description": "Refused."},
+        },
+    }
+    delete = {
+        "operationId": "dropShelf",
+        "x-orchet-tool": True,
+        "x-orchet-requires-confirmation": False,
+        "x-orchet-cancel-for": "addShelf",
+        "parameters": named,
+        "responses": {"204": {"description": "Gone."}},
+    }
+    paths = {"shelves": {"post": post}, "shelves/{name}": {"delete": delete}}
+
+    async with opened("library", **paths) as http:
+        calls = [await http.post("/shelves", json={"name": name}) for name in ("a", "a", "b")]
+        await http.delete("/shelves/a")
+        again = await http.post("/shelves", json={"name": "a"})
+
+    assert [call.status_code for call in (*calls, again)] == [201, status, 201, 201]
+    assert [effect.resource_id for effect in ledger.live()] == ["b", "a"]

@@ -63,12 +63,11 @@ def make(
         {},
     ],
 )
-@pytest.mark.parametrize("seed", range(5))
-def test_value_conforms(schema: dict[str, Any], seed: int) -> None:
+def test_value_conforms(schema: dict[str, Any]) -> None:
     """Every made value is valid, whatever the seed."""
-    made = make(schema, seed=seed)
+    made = [make(schema, seed=seed)["x"] for seed in range(5)]
 
-    assert book().is_valid(schema, made["x"]), made
+    assert [value for value in made if not book().is_valid(schema, value)] == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,12 @@ from orchestrator.settings import bundled_specs
 from orchestrator.testing import make_arguments, make_up_person
 
 FOREIGN = Path(__file__).parents[2] / "documents" / "foreign"
-CATALOG = Catalog.load(bundled_specs(), FOREIGN)
+
+
+@pytest.fixture(scope="module")
+def documents() -> Catalog:
+    """The documents that ship, and those of other shapes."""
+    return Catalog.load(bundled_specs(), FOREIGN)
 
 
 def one_tool(schema: dict[str, Any], **media: Any) -> Catalog:
@@ -30,14 +35,14 @@ def one_tool(schema: dict[str, Any], **media: Any) -> Catalog:
     return Catalog.from_documents({"things": {"openapi": "3.1.0", "paths": paths}})  # type: ignore[dict-item]  # plain JSON
 
 
-def test_every_tool_accepts_its_made_arguments() -> None:
+def test_every_tool_accepts_its_made_arguments(documents: Catalog) -> None:
     """They are valid, and equal for equal seeds."""
-    for tool in CATALOG.tools.values():
-        made = make_arguments(CATALOG, tool, seed="1")
+    for tool in documents.tools.values():
+        made = make_arguments(documents, tool, seed="1")
 
         filled = {**dict.fromkeys(tool.reference_inputs, "m.1-leg.1"), **made}
-        assert check_arguments(CATALOG, tool, filled) == (), tool.name
-        assert make_arguments(CATALOG, tool, seed="1") == made, tool.name
+        assert check_arguments(documents, tool, filled) == (), tool.name
+        assert make_arguments(documents, tool, seed="1") == made, tool.name
 
 
 def test_optional_inputs_are_left_out() -> None:
@@ -92,11 +97,11 @@ def test_examples_come_first() -> None:
     assert made == {"city": "Porto", "street": "Via Appia"}
 
 
-def test_different_seeds_give_different_ids() -> None:
+def test_different_seeds_give_different_ids(documents: Catalog) -> None:
     """An id that the caller chooses and a cancel reads differs between calls."""
-    tool = CATALOG.tool("gym-join")
+    tool = documents.tool("gym-join")
 
-    made = [make_arguments(CATALOG, tool, seed=seed)["id"] for seed in "ab"]
+    made = [make_arguments(documents, tool, seed=seed)["id"] for seed in "ab"]
 
     assert made[0] != made[1]
 
@@ -114,11 +119,11 @@ def test_an_input_that_cannot_be_made_is_named() -> None:
         make_arguments(catalog, catalog.tool("make_thing"))
 
 
-def test_a_person_is_made_up_for_every_personal_field() -> None:
+def test_a_person_is_made_up_for_every_personal_field(documents: Catalog) -> None:
     """The vault of a test has a valid value for each personal field."""
-    person = make_up_person(CATALOG)
+    person = make_up_person(documents)
 
-    assert {field for tool in CATALOG.tools.values() for field in tool.pii_fields} == set(person)
+    assert {field for tool in documents.tools.values() for field in tool.pii_fields} == set(person)
     assert len(person["memberNumber"]) >= 6
 
 
@@ -198,3 +203,26 @@ def test_inputs_of_a_cancel_differ_between_calls(reading: str) -> None:
     made = [make_arguments(tools, tools.tool("make"), seed=str(seed)) for seed in range(3)]
 
     assert len({read_back(reading, arguments) for arguments in made}) == 3
+
+
+@pytest.mark.parametrize(
+    ("required", "wanted"), [(["name"], 3), ([], 0)], ids=["chosen", "left to the provider"]
+)
+def test_a_chosen_name_that_the_answer_repeats_differs_between_calls(
+    required: list[str], wanted: int
+) -> None:
+    """A provider makes one thing of each name; an optional name is not chosen for it."""
+    reading = "$request.body#/number"
+    document = dict(cancelled_by(reading).documents["things"])
+    make: Any = document["paths"]["/things"]["post"]  # type: ignore[index, call-overload]
+    name = {"type": "string", "example": "always-the-same"}
+    schema = {"type": "object", "properties": {"name": name}, "required": required}
+    content = {"application/json": {"schema": schema}}
+    make["requestBody"]["content"] = content
+    make["responses"]["200"]["content"] = content
+    make["x-orchet-compensation-args"] = {"key": "$response.body#/name"}
+    tools = Catalog.from_documents({"things": document})
+
+    made = [make_arguments(tools, tools.tool("make"), seed=str(seed)) for seed in range(3)]
+
+    assert len({arguments["name"] for arguments in made if "name" in arguments}) == wanted

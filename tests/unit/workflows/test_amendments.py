@@ -5,7 +5,7 @@ from temporalio.exceptions import ApplicationError
 
 from orchestrator.confirmation.models import Amend, ConfirmationCard
 from orchestrator.core.record import JsonObject
-from orchestrator.workflows.amendments import check_amendment
+from orchestrator.workflows.confirmation import check_amendment
 
 CARD = ConfirmationCard(
     confirmation_id="m.l.1",

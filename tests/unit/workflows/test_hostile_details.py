@@ -12,7 +12,8 @@ from orchestrator.confirmation.models import ConfirmationCard, as_markdown
 from orchestrator.messages.leg import LegWaiting
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.workflows import ui
 from orchestrator.workflows.mission_page import MissionPage
 from orchestrator.workflows.rollback_page import RollbackPage

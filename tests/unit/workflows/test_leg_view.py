@@ -8,7 +8,8 @@ import pytest
 from orchestrator.messages.leg import LegInput, LegState
 from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import Observation
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_leg, fake_obligation
 from orchestrator.workflows.leg_view import is_served, leg_result
@@ -87,3 +88,10 @@ def test_a_leg_is_served_only_if_all_its_orders_surely_are(
     planned = of_leg.leg.model_copy(update={"orders": (Order(tools=("book_flight",), **order),)})
 
     assert is_served(of_leg.model_copy(update={"leg": planned})) is served
+
+
+def test_a_repair_forgets_the_refusals_before() -> None:
+    """The planner reads a refusal again as if for the first time."""
+    reopened = leg(LegState(noted=("it was refused",), error="lost")).reopened()
+
+    assert (reopened.state.noted, reopened.state.error) == ((), None)

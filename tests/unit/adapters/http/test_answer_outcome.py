@@ -509,6 +509,12 @@ CONDITION = "x-orchet-success-when"
         ("orders_cancel", {"already_cancelled": False}, "succeeded"),
         ("orders_refund", {"refunded": False}, "unknown"),
         ("orders_refund", {"cancelled": False}, "succeeded"),
+        ("orders_cancel", {"cancelled": 0}, "unknown"),
+        ("orders_cancel", {"success": "False"}, "unknown"),
+        ("todos_make", {"id": "t1", "completed": False}, "succeeded"),
+        ("todos_make", {"completed": False}, "unknown"),
+        ("todos_complete", {"id": "t1", "completed": False}, "unknown"),
+        ("todos_make", {"id": "t1", "success": False}, "unknown"),
     ],
 )
 async def test_false_about_the_act_itself_is_not_believed(name: str, body: Any, kind: str) -> None:

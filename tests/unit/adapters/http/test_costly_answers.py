@@ -70,11 +70,21 @@ async def outcome(
     others: int = 0,
 ) -> ToolOutcome:
     """What the call comes to; after it, so many others with a small answer."""
-    bodies = [body, *[b"[]"] * others]
+    return (await outcomes(catalog, [body, *[b"[]"] * others], headers, status))[0]
+
+
+async def outcomes(
+    catalog: Catalog,
+    bodies: list[bytes],
+    headers: list[tuple[bytes, bytes]] = JSON_HEADERS,
+    status: int = 200,
+) -> list[ToolOutcome]:
+    """What calls of one client come to, by the bodies of their answers."""
+    answers = iter(bodies)
     http = httpx.AsyncClient(
         transport=httpx.MockTransport(
             lambda _: httpx.Response(
-                status, headers=headers, stream=httpx.ByteStream(bodies.pop(0))
+                status, headers=headers, stream=httpx.ByteStream(next(answers))
             )
         )
     )
@@ -83,10 +93,10 @@ async def outcome(
             await tools.call(
                 catalog, catalog.tool("thing"), {}, call_id="c", idempotency_key=None, timeout_s=30
             )
-            for _ in range(others + 1)
+            for _ in bodies
         ]
         assert not http.cookies
-    return found[0]
+    return found
 
 
 async def read(data: bytes, encoding: str = "") -> Answer:
@@ -165,17 +175,16 @@ def test_a_long_header_is_masked_before_it_is_cut() -> None:
 
 
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf"])
-@pytest.mark.parametrize("leaf", [1, "x"])
-async def test_recursive_alternatives_cost_as_much_as_their_value(
-    keyword: str, leaf: JsonValue
-) -> None:
+async def test_recursive_alternatives_cost_as_much_as_their_value(keyword: str) -> None:
     """A level more is a level more, and not twice as much."""
     catalog = answered_by(NODE, {keyword: [one_of("a"), one_of("b")]})
 
-    async with asyncio.timeout(20):
-        found = await outcome(catalog, json.dumps(nested(90, leaf)).encode())
+    async with asyncio.timeout(60):
+        found = await outcomes(
+            catalog, [json.dumps(nested(90, leaf)).encode() for leaf in (1, "x")]
+        )
 
-    assert (found.contract_breach is None) is (leaf == 1 and keyword != "oneOf")
+    assert [one.contract_breach is None for one in found] == [keyword != "oneOf", False]
 
 
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
@@ -217,7 +226,7 @@ async def test_many_unique_objects_are_compared_at_once() -> None:
     """An honest answer, that every pair need not be looked at for."""
     catalog = answered_by({"type": "array", "uniqueItems": True})
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         found = await outcome(catalog, json.dumps([{"n": n} for n in range(20_000)]).encode())
 
     assert (found.kind, found.contract_breach) == ("succeeded", None)
@@ -229,8 +238,8 @@ async def test_a_large_answer_is_checked_like_a_small_one() -> None:
     catalog = answered_by({"type": "array", "items": element})
     good = [{"n": n, "text": "x" * 50} for n in range(3_000)]
 
-    fine = await outcome(catalog, json.dumps(good).encode())
-    wrong = await outcome(catalog, json.dumps([*good, {"n": "x"}]).encode())
+    bodies = [json.dumps(one).encode() for one in (good, [*good, {"n": "x"}])]
+    fine, wrong = await outcomes(catalog, bodies)
 
     assert (fine.kind, fine.body, fine.contract_breach) == ("succeeded", good, None)
     assert wrong.contract_breach == "[3000].n must be an integer"

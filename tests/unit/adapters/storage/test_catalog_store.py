@@ -154,7 +154,7 @@ def test_a_catalog_goes_when_nobody_needs_it(store: Store) -> None:
     first = catalogs.oldest_mission_on(catalog.digest)
     assert first is not None
     assert first[0] == "m-1"
-    assert catalogs.is_pinned_by("m-2")
+    assert catalogs.pinned_by("m-2") == catalog.digest
     catalogs.unpin(catalog.digest, "m-1")
     catalogs.unpin(catalog.digest, "m-2")
     assert catalogs.oldest_mission_on(catalog.digest) is None

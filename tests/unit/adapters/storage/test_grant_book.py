@@ -16,7 +16,8 @@ from orchestrator.adapters.storage.store import Store
 from orchestrator.confirmation.policy import StandingApproval
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import GrantRefused
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.testing import fake_obligation
 
 DIGEST = "ab" * 32
@@ -52,7 +53,6 @@ def test_of_many_that_claim_at_once_one_gets_it(open_store: Callable[[], Store])
 _CLAIM = """
 import sys
 from pathlib import Path
-import pytest
 
 from orchestrator.adapters.storage.protocols import SentCall
 from orchestrator.adapters.storage.store import Store
@@ -231,6 +231,18 @@ def test_the_charge_counts_once_it_is_known_and_a_void_call_no_more(
 
     assert book().refusal(StandingSpend((MEALS,), eur(10))) is None
     assert book().refusal(StandingSpend((MEALS,), eur(11))) is not None
+
+
+def test_a_charge_that_no_database_could_count_is_noted(book: Callable[[], GrantBook]) -> None:
+    """However much providers charge: the outcomes are kept, and the approval has no room left."""
+    for number in range(3):
+        book().send(meal(number, 0))
+    for number in range(3):
+        charged = meal(number, 0).ledger.obligations[0].model_copy(update={"price": eur(10**17)})
+        book().settle(charged.obligation_id, Ledger(obligations=(charged,)))
+
+        assert book().ledger(f"m{number}").obligations == (charged,)
+    assert book().refusal(StandingSpend((MEALS,), eur(1))) is not None
 
 
 def test_each_approval_counts_for_itself_and_all_have_to_have_room(

@@ -22,7 +22,7 @@ from orchestrator.adapters.storage.store import Store
 from orchestrator.adapters.temporal.mission_converter import LockedInput, mission_converter
 from orchestrator.adapters.temporal.payload_codec import error_of, is_mark, key_id_of, mark_of
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
-from orchestrator.adapters.temporal.payload_references import PayloadReferences
+from orchestrator.adapters.temporal.payload_use import PayloadReferences
 from orchestrator.core.errors import PayloadLost
 
 pytestmark = pytest.mark.unit

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage.personal_values import PiiVault, VaultKey, new_key
+from orchestrator.adapters.storage.personal_values import VaultKey, new_key
+from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.adapters.storage.store import Store
 from orchestrator.core.errors import PiiMissing, StateMissing, UsageError, VaultLocked
 from orchestrator.testing import MemoryPii
@@ -18,13 +19,13 @@ from orchestrator.testing.postgres import PostgresServer
 
 
 @pytest.fixture
-def vault(store: Store) -> PiiVault:
+def vault(store: Store) -> SqlVault:
     """An empty one."""
     return store.vault
 
 
 @pytest.fixture(params=["file", "server", "memory"])
-def any_vault(request: pytest.FixtureRequest, tmp_path: Path) -> PiiVault | MemoryPii:
+def any_vault(request: pytest.FixtureRequest, tmp_path: Path) -> SqlVault | MemoryPii:
     """The double too, which behaves like the real ones."""
     if request.param == "memory":
         return MemoryPii()
@@ -34,7 +35,7 @@ def any_vault(request: pytest.FixtureRequest, tmp_path: Path) -> PiiVault | Memo
     return Store(tmp_path, url=request.getfixturevalue("postgres_url"), key=key).vault
 
 
-def test_what_is_put_can_be_got_until_it_is_forgotten(any_vault: PiiVault | MemoryPii) -> None:
+def test_what_is_put_can_be_got_until_it_is_forgotten(any_vault: SqlVault | MemoryPii) -> None:
     """The whole life of a value; the double behaves like the real one."""
     any_vault.put("name", "Ada")
     any_vault.put("email", "ada@example.com")
@@ -51,7 +52,7 @@ def test_what_is_put_can_be_got_until_it_is_forgotten(any_vault: PiiVault | Memo
 
 
 @pytest.mark.parametrize(("field", "value"), [("a b", "x"), ("name", "")])
-def test_bad_entries_are_refused(any_vault: PiiVault | MemoryPii, field: str, value: str) -> None:
+def test_bad_entries_are_refused(any_vault: SqlVault | MemoryPii, field: str, value: str) -> None:
     """By every vault alike."""
     with pytest.raises(UsageError):
         any_vault.put(field, value)
@@ -156,7 +157,7 @@ def test_a_server_needs_a_key_that_all_machines_have(postgres_url: str, tmp_path
     store.close()
 
 
-def test_a_value_that_was_replaced_is_still_what_it_was(any_vault: PiiVault | MemoryPii) -> None:
+def test_a_value_that_was_replaced_is_still_what_it_was(any_vault: SqlVault | MemoryPii) -> None:
     """A handle with a version means one value; the same value has the same version."""
     any_vault.put("name", "Ada")
     ada = any_vault.current("name")
@@ -173,7 +174,7 @@ def test_a_value_that_was_replaced_is_still_what_it_was(any_vault: PiiVault | Me
     assert (any_vault.find(ada), any_vault.find(grace)) == (None, None)
 
 
-def test_values_of_missions_are_theirs_alone(vault: PiiVault) -> None:
+def test_values_of_missions_are_theirs_alone(vault: SqlVault) -> None:
     """Two missions, the owner and one more request under the same id: nobody replaces anybody."""
     vault.put("name", "Owner")
     names = {("a", "1"): "Alice", ("b", "1"): "Bob", ("a", "2"): "Carol"}
@@ -197,7 +198,7 @@ def test_values_of_missions_are_theirs_alone(vault: PiiVault) -> None:
     assert vault.find(handles["b", "1"]) is not None
 
 
-def test_the_same_value_for_two_missions_has_two_versions(vault: PiiVault) -> None:
+def test_the_same_value_for_two_missions_has_two_versions(vault: SqlVault) -> None:
     """From what stands in histories nobody learns that two missions are about one person."""
     found = {str(vault.handles_of(scope, {"name": "Ada"})["name"]) for scope in ("a", "b", "")}
 
@@ -212,7 +213,7 @@ def test_without_the_key_no_value_can_be_tried(tmp_path: Path) -> None:
     assert len(found) == 2
 
 
-def test_what_two_requests_brought_stays_until_both_are_refused(vault: PiiVault) -> None:
+def test_what_two_requests_brought_stays_until_both_are_refused(vault: SqlVault) -> None:
     """The one that was accepted needs it."""
     for claim in ("1", "2", "1"):
         vault.bring("m", {"name": "Ada"}, claim=claim)
@@ -224,7 +225,7 @@ def test_what_two_requests_brought_stays_until_both_are_refused(vault: PiiVault)
     assert vault.find(handle) is None
 
 
-def test_superseded_values_can_be_dropped(vault: PiiVault) -> None:
+def test_superseded_values_can_be_dropped(vault: SqlVault) -> None:
     """Those that were replaced before a moment; never the current one."""
     vault.put("name", "Ada")
     vault.put("name", "Grace")

@@ -169,7 +169,7 @@ def test_a_server_that_dies_loses_nothing_and_is_found_again(tmp_path: Path) -> 
                 use()
         with pytest.raises(ObservationMissing, match=r"127\.0\.0\.1"):
             store.observations.get("m", "k")
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 20
 
         server.start()
         assert _when_back(store) == "leg 1"
@@ -194,7 +194,7 @@ def test_a_server_that_hangs_is_given_up_and_found_again(
             store.check()
         with pytest.raises(StoreUnavailable):
             use_grant(store, "b" * 64, "leg 1")
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
 
         server.go_on()
         assert _when_back(store) == "leg 1"
@@ -203,7 +203,7 @@ def test_a_server_that_hangs_is_given_up_and_found_again(
 
 
 def _when_back(store: Store) -> str | None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while True:
         try:
             return use_grant(store, "a" * 64, "leg 2")

@@ -17,7 +17,7 @@ from orchestrator.messages import names
 from orchestrator.messages.failure_details import MissingState
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import ToolCall
-from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
+from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from orchestrator.testing import fake_obligation
 from tests.unit.adapters.temporal.made_histories import NOW, Run, Server

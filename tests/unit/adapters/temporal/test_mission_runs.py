@@ -18,7 +18,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from orchestrator.adapters.temporal.mission_history import read_ledger
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
-from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import eventually, fake_obligation
 

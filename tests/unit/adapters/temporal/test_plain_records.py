@@ -40,8 +40,10 @@ def test_records_are_json_objects_that_the_other_converter_writes(theirs: DataCo
 
     written = converter.to_payloads(values)
     read = converter.from_payloads(written, [MissionPolicy, dict, MissionPolicy | None])  # type: ignore[list-item]
+    removed = converter.from_payloads(converter.to_payloads([None]), [MissionPolicy])
 
     assert read == values
+    assert removed == [None]
     assert written[1] == theirs.payload_converter.to_payloads(values[1:2])[0]
     assert issubclass(ours.payload_converter_class, theirs.payload_converter_class)
     assert converter.from_payloads(written[:1]) == [{"deadline": 10800.0}]

@@ -258,6 +258,66 @@ def test_what_may_stand_for_a_cancel_is_asked_about(verb: str) -> None:
     assert "may stand for a cancel" in asked(proposed(paths), "open_ticket")
 
 
+@pytest.mark.parametrize(
+    ("cancel", "method"), [("delete", "post"), ("cancel", "put"), ("remove", "delete")]
+)
+def test_a_cancel_verb_may_stand_before_the_id(cancel: str, method: str) -> None:
+    """POST /tickets/create and POST /tickets/delete/{ticket_id}."""
+    paths = {
+        "/tickets/create": {
+            "post": operation(
+                "open_ticket", answer(thing(TICKET), "201"), thing({"title": "string"})
+            )
+        },
+        "/tickets/{ticket_id}": {"get": operation("get_ticket", answer(thing(TICKET)))},
+        f"/tickets/{cancel}/{{ticket_id}}": {method: operation("drop", answer(None, "204"))},
+    }
+
+    assert pairs(paths) == {("open_ticket", "drop"): {"ticket_id": "$response.body#/id"}}
+
+
+def test_what_is_sent_at_a_verb_is_asked_about() -> None:
+    """A fax that was sent to somebody stays sent, though its record can be deleted."""
+    paths = desk(thing(TICKET))
+    paths["/tickets/send"] = {
+        "post": operation("send_ticket", answer(thing(TICKET), "201"), thing({"title": "string"}))
+    }
+    del paths["/tickets"]
+
+    proposal = proposed(paths)
+
+    assert proposal.pairs == ()
+    assert "may be cancelled by delete_ticket" in asked(proposal, "send_ticket")
+
+
+@pytest.mark.parametrize(
+    ("summary", "is_of_ticket"),
+    [
+        ("Stop a ticket session", False),
+        ("Stop a ticket", True),
+        ("Stop a ticket and its session", True),
+        ("", True),
+    ],
+)
+def test_an_action_that_ends_a_part_does_not_end_the_whole(
+    summary: str, is_of_ticket: bool
+) -> None:
+    """What `/tickets/{id}/session` creates is ended at `/tickets/{id}/terminate`."""
+    paths = desk(thing(TICKET))
+    paths["/tickets/{ticket_id}/session"] = {
+        "post": operation("create_session", answer(thing({"ok": "string"}), "201"), thing({}))
+    }
+    paths["/tickets/{ticket_id}/terminate"] = {
+        "post": operation("terminate_it", answer(None, "202"), summary=summary)
+    }
+
+    proposal = proposed(paths)
+
+    assert [pair.cancel for pair in proposal.pairs] == ([] if is_of_ticket else ["delete_ticket"])
+    likely_of_part = "may be cancelled by terminate_it" in asked(proposal, "create_session")
+    assert likely_of_part is not is_of_ticket
+
+
 def test_of_two_ways_to_take_it_back_neither_is_chosen() -> None:
     """A ticket is deleted, or cancelled: which of them is meant is asked."""
     paths = desk(thing(TICKET))

@@ -1,4 +1,4 @@
-"""Where models are asked: servers of one's own, by the variables that docs/models.md names."""
+"""Where models are asked: servers of one's own, by the variables that docs/planning.md names."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of, required_of, walk
 from orchestrator.planning.llm.offered_schema import given_arguments, offered_schema, wire_key
 from orchestrator.planning.llm.prompt import tool_parameters
-from orchestrator.testing.model_server.provider_rules import open_ai_tool_breaches
+from orchestrator.testing.model_server.provider_apis import open_ai_tool_breaches
 
 _A: dict[str, Any] = {"type": "string"}
 

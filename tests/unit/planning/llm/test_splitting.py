@@ -20,7 +20,7 @@ from pydantic_ai.usage import RequestUsage
 from rs_bpe.bpe import openai
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import PlanInvalid
+from orchestrator.core.errors import ModelRefused, PlanInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.splitting import ModelSplitter, split_parameters, split_request
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
@@ -331,6 +331,17 @@ async def test_a_split_that_fails_is_no_split(split: Split, is_split: bool) -> N
     assert len(model.asked) == (3 if is_split else 0)
     assert plan.made_by.planner == "one leg"
     assert bool(plan.made_by.fallback) is is_split
+
+
+async def test_a_withheld_split_is_called_so(split: Split) -> None:
+    """A refusal or a content filter is not corrected, and the next model is asked."""
+
+    def withholds(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=[], finish_reason="content_filter")
+
+    splitter = ModelSplitter(lambda _: FunctionModel(withholds))
+    with pytest.raises(ModelRefused, match="content filter held the answer back"):
+        await splitter.split(split.brief(GOAL), split.catalog, [], "a:model")
 
 
 async def test_no_agent_gets_a_whole_goal_that_its_wall_does_not_admit(split: Split) -> None:

@@ -6,7 +6,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems
 from orchestrator.routing.cards.capability_card import make_card
-from orchestrator.routing.cards.word_evidence import EvidenceIndex
+from orchestrator.routing.cards.vocabulary import EvidenceIndex
 from orchestrator.routing.profile import FeatureWeights, RoutingProfile
 
 

@@ -9,7 +9,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.clause_reading import read_clause
-from orchestrator.routing.scoring.closer_look import FEATURES, CloserLook, Sought, effect_agreement
+from orchestrator.routing.scoring.scorer import CLOSER, CloserLook, Sought, effect_agreement
 from orchestrator.routing.sparse_index import Floats
 
 
@@ -33,7 +33,7 @@ def read(
 ) -> dict[str, Floats]:
     """The features of one text."""
     found = look.features([sought(text, values)], np.array(rows, dtype=np.intp))
-    return dict(zip(FEATURES, found[:, 0], strict=True))
+    return dict(zip(CLOSER, found[:, 0], strict=True))
 
 
 def sought(text: str, values: Collection[str] = ()) -> Sought:
@@ -66,9 +66,9 @@ def test_the_rows_asked_for_are_answered(look: CloserLook) -> None:
     """Without the others; and no rows and no words are answered too."""
     every, some = read(look, "exchange rate"), read(look, "exchange rate", rows=(0, 2))
 
-    assert all(some[name].tolist() == every[name][[0, 2]].tolist() for name in FEATURES)
+    assert all(some[name].tolist() == every[name][[0, 2]].tolist() for name in CLOSER)
     nothing = read(look, "")
-    assert not any(nothing[name].any() for name in FEATURES if name != "fit")
+    assert not any(nothing[name].any() for name in CLOSER if name != "fit")
     assert all(len(found) == 0 for found in read(look, "rate", rows=()).values())
 
 

@@ -12,8 +12,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.routing.cards.capability_card import CapabilityCard, make_card
 from orchestrator.routing.clause_reading import read_clause, read_slots
 from orchestrator.routing.router import Router
-from orchestrator.routing.scoring.fitness import Fitness, FittedRequest
-from orchestrator.routing.scoring.scorer import ScoreTable
+from orchestrator.routing.scoring.scorer import Fitness, FittedRequest, ScoreTable
 
 
 @pytest.fixture

@@ -1,0 +1,324 @@
+"""Sessions with MCP servers: opened at the first call, kept, and opened again after they end."""
+
+import asyncio
+import contextlib
+import contextvars
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, cast
+
+import httpx
+import httpx2
+import mcp.types as types
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from pydantic import JsonValue, RootModel, ValidationError
+
+from orchestrator.adapters.http.destinations import AddressRefused
+from orchestrator.adapters.http.masking import Hidden, hide_secret
+from orchestrator.adapters.http.transport import fault_of
+from orchestrator.adapters.mcp.bounded_stdio import bounded_stdio
+from orchestrator.adapters.mcp.checked_http import CURRENT, CheckedHttp, Exchange
+from orchestrator.adapters.mcp.servers import McpServer, Resolved, resolve_secrets
+from orchestrator.adapters.secrets import SecretStore
+from orchestrator.catalog.mcp_documents import declaration_digest
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.outcome import InputGiven
+
+_OPENED_WITHIN_S: Final = 20.0
+"""Time in which a server begins and lists its tools; `npx` loads a package first."""
+_LISTED_FOR_S: Final = 5.0
+"""Age at which a listing is read again before a call.
+
+A listing before each call would double the time of a call; a server that announces a change is
+listed again at once.
+"""
+_MOST_TOOLS: Final = 10_000
+_MOST_PAGES: Final = 1_000
+_WIRE_FACTOR: Final = 4
+"""An answer has a result as text and as structured content, with escapes."""
+
+
+class _Result(RootModel[dict[str, JsonValue]]):
+    """Any result: the library has checked it by the schema of its protocol version."""
+
+
+class SessionUnopened(Exception):
+    """A server has not answered the first requests of a session; no tool was called."""
+
+
+class ListingRefused(Exception):
+    """A server lists more than is read, or repeats a name."""
+
+
+class McpSession:
+    """A session with one server, owned by a task of its own.
+
+    The library's client has to be left by the task that entered it; calls come from any task.
+    """
+
+    def __init__(self, server: McpServer, http: httpx.AsyncBaseTransport, max_bytes: int) -> None:
+        """Describe the session; `open` begins it."""
+        self._server = server
+        self._http = http
+        self._max_bytes = max_bytes
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._listed_at = float("-inf")
+        self._declared: dict[str, str] = {}
+        self.hidden: Sequence[Hidden] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """True if no further call can be made."""
+        return self._task is None or self._task.done() or self._stop.is_set()
+
+    async def open(self, secrets: SecretStore) -> None:
+        """Begin the session.
+
+        Raises:
+            SecretMissing: a credential is not configured.
+            SessionUnopened: the server cannot be reached, or does not answer as MCP servers do.
+        """
+        texts = self._server.headers if self._server.url else self._server.env
+        resolved = await asyncio.to_thread(resolve_secrets, texts, secrets, self._server.host)
+        self.hidden = [hide_secret(name, value) for name, value in resolved.secrets.items()]
+        opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        exchange = Exchange()
+        context = contextvars.copy_context()
+        context.run(CURRENT.set, exchange)
+        self._task = asyncio.create_task(self._serve(resolved, opened), context=context)
+        try:
+            async with asyncio.timeout(_OPENED_WITHIN_S):
+                self._client = await asyncio.shield(opened)
+        except TimeoutError as late:
+            await self.close()
+            raise SessionUnopened(f"it has not begun in {_OPENED_WITHIN_S:g} s") from late
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        except SessionUnopened as error:
+            raise SessionUnopened(_reason(exchange) or str(error)) from error
+
+    async def _serve(self, resolved: Resolved, opened: "asyncio.Future[Client]") -> None:
+        """Hold the session until it is closed or breaks."""
+        try:
+            client = Client(
+                cast("Any", self._transport(resolved)),
+                message_handler=self._on_message,
+                elicitation_callback=_decline,
+                client_info=types.Implementation(name="orchestrator", version="0.1.0"),
+                cache=None,
+            )
+            async with client:
+                if not opened.done():
+                    opened.set_result(client)
+                await self._stop.wait()
+        except asyncio.CancelledError:
+            raise
+        except BaseExceptionGroup as group:
+            self._failed(opened, group.exceptions[0])
+        except Exception as error:  # the library raises its own, httpx2's, OSError and pydantic's
+            self._failed(opened, error)
+        finally:
+            self._failed(opened, None)
+
+    @staticmethod
+    def _failed(opened: "asyncio.Future[Client]", error: BaseException | None) -> None:
+        if not opened.done():
+            # Only the kind: the text may repeat headers or a command with its secrets.
+            reason = type(error).__name__ if error is not None else "it has ended"
+            opened.set_exception(SessionUnopened(f"no session: {reason}"))
+
+    def _transport(self, resolved: Resolved) -> AbstractAsyncContextManager[Any]:
+        server, most = self._server, _WIRE_FACTOR * self._max_bytes
+        if server.url is None:
+            return _offering_forms(
+                bounded_stdio(
+                    server.command,
+                    resolved.texts,
+                    cwd=server.cwd,
+                    max_bytes=most,
+                    ended=self._stop.set,
+                )
+            )
+        checked = CheckedHttp(self._http, max_bytes=most)
+        return _offering_forms(_over_http(server.url, resolved.texts, checked, most))
+
+    def give_up(self) -> None:
+        """Let the session end, and what is under way in it."""
+        self._stop.set()
+
+    async def close(self) -> None:
+        """End the session, and the server's process."""
+        self._stop.set()
+        if self._task is not None:
+            with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+                await asyncio.wait_for(asyncio.shield(self._task), 8)
+            self._task.cancel()
+
+    # -- what the server sends ---------------------------------------------------------------------
+
+    async def _on_message(self, message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._listed_at = float("-inf")
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    async def list_tools(self) -> list[JsonObject]:
+        """Return all tools as the server wrote them; the library drops what it does not know.
+
+        Raises:
+            ListingRefused: there are too many, or one name twice.
+            MCPError, ValidationError: the server answered otherwise.
+        """
+        tools: dict[str, JsonObject] = {}
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            params = types.PaginatedRequestParams(cursor=cursor)
+            page = await self._client.session.send_request(
+                types.ListToolsRequest(params=params), _Result
+            )
+            listed = page.root.get("tools")
+            for written in listed if isinstance(listed, list) else ():
+                name = str(types.Tool.model_validate(written).name)
+                tool = cast("JsonObject", written)
+                if tools.setdefault(name, tool) is not tool:
+                    raise ListingRefused(f"it lists two tools called {name!r}")
+            if len(tools) > _MOST_TOOLS:
+                raise ListingRefused(f"it lists more than {_MOST_TOOLS:,} tools")
+            following = page.root.get("nextCursor")
+            cursor = following if isinstance(following, str) else None
+            if cursor is None:
+                break
+        else:
+            raise ListingRefused(f"its list has more than {_MOST_PAGES:,} pages")
+        if "x-mcp-header" in str(tools):
+            await self._client.list_tools()  # by which the library knows what to repeat in headers
+        self._declared = {name: declaration_digest(tool) for name, tool in tools.items()}
+        self._listed_at = time.monotonic()
+        return list(tools.values())
+
+    async def declaration_of(self, tool: str) -> str | None:
+        """Return the digest of what the server declares of a tool now; None: it lists no such tool.
+
+        Raises: as `list_tools`.
+        """
+        if time.monotonic() - self._listed_at > _LISTED_FOR_S:
+            await self.list_tools()
+        return self._declared.get(tool)
+
+    async def call(
+        self,
+        tool: str,
+        arguments: JsonObject,
+        meta: Mapping[str, str],
+        exchange: Exchange,
+        given: InputGiven | None = None,
+    ) -> JsonObject:
+        """Call a tool once; `given` is the answer to what the server asked during the same call.
+
+        Raises:
+            MCPError: the server answered with an error, or the connection ended.
+            ValidationError: the result is none of the protocol.
+        """
+        params: dict[str, Any] = {"name": tool, "arguments": arguments, "_meta": dict(meta) or None}
+        if given is not None:
+            params |= {"inputResponses": given.answers or None, "requestState": given.state}
+        request = types.CallToolRequest(params=types.CallToolRequestParams.model_validate(params))
+        token = CURRENT.set(exchange)
+        if self._server.url is None:
+            await exchange.on_event("stdio.send_request_headers.started", {})
+        try:
+            sent = asyncio.create_task(self._client.session.send_request(request, _Result))
+            try:
+                assert self._task is not None
+                await asyncio.wait({sent, self._task}, return_when=asyncio.FIRST_COMPLETED)
+                if not sent.done():
+                    raise MCPError(types.CONNECTION_CLOSED, "the session ended")
+                return sent.result().root
+            finally:
+                sent.cancel()
+        finally:
+            CURRENT.reset(token)
+
+
+def _reason(exchange: Exchange) -> str:
+    if isinstance(exchange.fault, AddressRefused):
+        return f"{exchange.fault}; {exchange.fault.remedy}"
+    if exchange.fault is not None:
+        return fault_of(exchange.fault).value
+    return f"it answers HTTP {exchange.status}" if (exchange.status or 0) >= 400 else ""
+
+
+async def _decline(context: object, params: object) -> types.ElicitResult:
+    """Decline a request inside of a call: its answer would have to outlive this process."""
+    return types.ElicitResult(action="decline")
+
+
+@contextlib.asynccontextmanager
+async def _offering_forms(transport: AbstractAsyncContextManager[Any]) -> Any:
+    async with transport as (incoming, outgoing):
+        yield incoming, _FormsAlone(outgoing)
+
+
+class _FormsAlone:
+    """Offers forms alone, and no elicitation to servers that ask inside of an open call.
+
+    The library offers all modes to servers of every version. No task stands in between: the
+    transport reads the context of the sender.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def send(self, item: Any) -> None:
+        _offer_forms(getattr(item.message, "params", None) or {})
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> "_FormsAlone":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> None:
+        await self._stream.__aexit__(*raised)
+
+
+def _offer_forms(params: dict[str, Any]) -> None:
+    """Change what a request offers, in its place."""
+    if isinstance(offered := params.get("capabilities"), dict):
+        offered.pop("elicitation", None)
+    offered = (params.get("_meta") or {}).get(types.CLIENT_CAPABILITIES_META_KEY)
+    if isinstance(offered, dict) and "elicitation" in offered:
+        offered["elicitation"] = {"form": {}}
+
+
+@contextlib.asynccontextmanager
+async def _over_http(
+    url: str, headers: Mapping[str, str], transport: CheckedHttp, most: int
+) -> Any:
+    sent = {"Accept-Encoding": "identity", **headers}
+    async with (
+        httpx2.AsyncClient(
+            transport=transport,
+            headers=sent,
+            timeout=httpx2.Timeout(30, read=None),
+            trust_env=False,
+        ) as http,
+        streamable_http_client(url, http_client=http, max_sse_event_size=most) as streams,
+    ):
+        yield streams
+
+
+__all__ = [
+    "ListingRefused",
+    "MCPError",
+    "McpSession",
+    "SessionUnopened",
+    "ValidationError",
+]

@@ -1,0 +1,288 @@
+"""Calls of MCP tools as a transport of httpx: a call's result becomes an answer over HTTP.
+
+`ToolClient` sends a request of a derived document (`mcp_documents`) here, and judges the answer by
+that document, so that masking, limits, contract and outcomes are those of every other call.
+"""
+
+import asyncio
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import httpx
+
+from orchestrator.adapters.http.masking import Mask
+from orchestrator.adapters.mcp.checked_http import Exchange
+from orchestrator.adapters.mcp.elicitation import read_input
+from orchestrator.adapters.mcp.servers import McpServer, by_name
+from orchestrator.adapters.secrets import SecretStore
+from orchestrator.catalog.mcp_documents import HOSTS, KEY_HEADER, REFUSAL, TOOL
+from orchestrator.core.errors import UsageError
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.outcome import InputGiven, InputWanted
+
+if TYPE_CHECKING:  # an extra
+    from orchestrator.adapters.mcp.mcp_sessions import McpSession
+
+MOUNT: Final = f"all://*{HOSTS}"
+"""The pattern of the URLs that this transport serves."""
+MCP_EXTRA: Final = "pip install 'orchestrator-missions[mcp]'"
+GIVEN: Final = "orchestrator.input_given"
+"""The extension of a request that carries the answer to what the server asked."""
+_NEVER_CALLED: Final = {-32601: 404, -32602: 400}
+"""Errors of the protocol by which no tool was called (unknown method or tool, bad arguments)."""
+_JSON: Final = "application/json"
+_PROBLEM: Final = "application/problem+json"
+
+
+class InputAsked(Exception):
+    """A server wants input before it goes on with a call."""
+
+    def __init__(self, wanted: InputWanted) -> None:
+        super().__init__(f"{wanted.server} asks for input")
+        self.wanted = wanted
+
+
+class McpTransport(httpx.AsyncBaseTransport):
+    """Calls tools of configured servers, each over a session that is kept."""
+
+    def __init__(
+        self,
+        servers: Sequence[McpServer],
+        secrets: SecretStore,
+        http: httpx.AsyncBaseTransport,
+        *,
+        max_answer_bytes: int,
+    ) -> None:
+        """Take the servers, and the transport to those with a URL.
+
+        Raises:
+            UsageError: there are servers, and the extra `mcp` is not installed.
+        """
+        if servers:
+            mcp_library()  # here, because its import takes longer than some calls may
+        self._servers = by_name(servers)
+        self._secrets = secrets
+        self._http = http
+        self._max_answer_bytes = max_answer_bytes
+        self._sessions: dict[str, McpSession] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+
+    def has(self, server: str) -> bool:
+        """Return True if a server of that name is configured here."""
+        return server in self._servers
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Call the tool that the request's extension names.
+
+        Raises:
+            InputAsked: the server wants input before it goes on.
+            httpx.ConnectError: nothing was sent: no session, or another worker has this server.
+            httpx.ReadError: the call may have been carried out; its result is unknown.
+            AddressRefused: the server's address may not be called.
+        """
+        name = request.url.host.removesuffix(HOSTS)
+        server, tool = self._servers.get(name), request.extensions.get(TOOL)
+        if server is None:
+            raise httpx.ConnectError(f"this worker has no MCP server {name}", request=request)
+        if not isinstance(tool, Mapping):
+            return _problem(400, "the document is not one of an MCP server")
+        if server.tools and tool["name"] not in server.tools:
+            return _problem(400, f"the settings do not allow {tool['name']} of {name}")
+        noted = request.extensions.get("trace")
+        if noted is not None:
+            await noted("mcp.session.started", {})
+        session = await self._session(server, request)
+        if (refusal := await self._changed(session, tool, request)) is not None:
+            return _problem(400, refusal)
+        body = await request.aread()
+        arguments: JsonObject = json.loads(body) if body else {}
+        meta = {KEY_HEADER: key} if (key := request.headers.get(KEY_HEADER)) else {}
+        return await self._called(session, tool, arguments, meta, request)
+
+    async def aclose(self) -> None:
+        """Close all sessions, and end the processes of servers."""
+        sessions, self._sessions = [*self._sessions.values()], {}
+        await asyncio.gather(*(session.close() for session in sessions))
+
+    async def _session(self, server: McpServer, request: httpx.Request) -> "McpSession":
+        sessions = mcp_library()
+        async with self._opening.setdefault(server.name, asyncio.Lock()):
+            session = self._sessions.get(server.name)
+            if session is not None and not session.is_over:
+                return session
+            session = sessions.McpSession(server, self._http, self._max_answer_bytes)
+            try:
+                await session.open(self._secrets)
+            except sessions.SessionUnopened as error:
+                raise httpx.ConnectError(f"MCP server {server.name}: {error}") from error
+            self._sessions[server.name] = session
+            return cast("McpSession", session)
+
+    async def _changed(
+        self, session: "McpSession", tool: Mapping[str, Any], request: httpx.Request
+    ) -> str | None:
+        """Return the reason to refuse a call of a tool that is not what was pinned."""
+        sessions = mcp_library()
+        try:
+            declared = await session.declaration_of(tool["name"])
+        except (sessions.MCPError, sessions.ValidationError, sessions.ListingRefused) as error:
+            await session.close()
+            raise httpx.ConnectError(
+                f"the server does not list its tools ({type(error).__name__})", request=request
+            ) from error
+        except asyncio.CancelledError:
+            session.give_up()  # it hangs: the next attempt begins another
+            raise
+        if declared == tool["declaration"]:
+            return None
+        if declared is None:
+            return f"the server no longer lists {tool['name']}: start new missions with its tools"
+        return (
+            f"the server has changed {tool['name']} since it was listed: see what changed with "
+            "`orchestrator tools diff`, and start new missions with it"
+        )
+
+    async def _called(
+        self,
+        session: "McpSession",
+        tool: Mapping[str, Any],
+        arguments: JsonObject,
+        meta: Mapping[str, str],
+        request: httpx.Request,
+    ) -> httpx.Response:
+        sessions = mcp_library()
+        exchange = Exchange(noted=request.extensions.get("trace"))
+        given: InputGiven | None = request.extensions.get(GIVEN)
+        try:
+            result = await session.call(tool["name"], arguments, meta, exchange, given)
+        except sessions.MCPError as error:
+            return await self._failed(session, exchange, error.code, error.message, request)
+        except sessions.ValidationError as error:
+            return _problem(502, f"its result is none of the protocol ({error.error_count()})")
+        mask = Mask(session.hidden)
+        if result.get("resultType") == "input_required":
+            raise InputAsked(read_input(request.url.host.removesuffix(HOSTS), result, mask))
+        if result.get("resultType", "complete") != "complete":
+            return _problem(502, "the server wants more than the call: a task to follow")
+        return _answer(result, mask, has_refusal=tool["has_refusal"] is True)
+
+    async def _failed(
+        self,
+        session: "McpSession",
+        exchange: Exchange,
+        code: int,
+        message: str,
+        request: httpx.Request,
+    ) -> httpx.Response:
+        """Return the answer for an error of the protocol, or raise for a broken connection."""
+        if exchange.fault is not None:
+            raise exchange.fault
+        mask = Mask(session.hidden)
+        if code in _NEVER_CALLED and exchange.status in (None, 200, 400, 404):
+            return _problem(_NEVER_CALLED[code], mask.text(message))
+        status = exchange.status
+        if status == 404:
+            await session.close()
+            raise httpx.ConnectError("the server has forgotten the session", request=request)
+        if status in (401, 403):
+            await session.close()
+        if status is not None and status >= 400:
+            headers = {"Retry-After": exchange.retry_after} if exchange.retry_after else {}
+            return _problem(status, mask.text(message), headers)
+        if session.is_over or code in (-32000, -32001, -32700, -32600):
+            if session.is_over:
+                await session.close()
+            raise httpx.ReadError(f"no result: {mask.cut(message, 200)}", request=request)
+        return _problem(500, mask.text(message))
+
+
+def mcp_library() -> Any:
+    """Return the module of sessions, which needs the library of the protocol.
+
+    Raises:
+        UsageError: the extra is not installed.
+    """
+    try:
+        from orchestrator.adapters.mcp import mcp_sessions
+    except ImportError as error:
+        raise UsageError(f"tools of MCP servers need the mcp extra: {MCP_EXTRA}") from error
+    return mcp_sessions
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def _answer(result: JsonObject, mask: Mask, *, has_refusal: bool) -> httpx.Response:
+    blocks = [one for one in _list(result.get("content")) if isinstance(one, dict)]
+    if result.get("isError") is True:
+        status = int(REFUSAL) if has_refusal else 500
+        return _problem(status, mask.text(_text_of(blocks) or "an error"))
+    if "structuredContent" in result:
+        return _json(200, mask.json(result["structuredContent"]))
+    if len(blocks) == 1 and (file := _file_of(blocks[0])) is not None:
+        return _response(200, *file)
+    text = _text_of(blocks)
+    others = [_described(one) for one in blocks if one.get("type") != "text"]
+    value = _object_in(text) if not others else None
+    if value is None:
+        value = {"text": text, **({"content": others} if others else {})}
+    return _json(200, mask.json(value))
+
+
+def _object_in(text: str) -> Any:
+    """Return the JSON object or list that a text is, which many servers answer with."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def _text_of(blocks: Sequence[JsonObject]) -> str:
+    return "\n".join(str(one.get("text", "")) for one in blocks if one.get("type") == "text")
+
+
+def _file_of(block: JsonObject) -> tuple[str, bytes] | None:
+    """Return type and content of an image, a sound, or an embedded file."""
+    resource = block.get("resource")
+    holder = resource if isinstance(resource, dict) else block
+    data = holder.get("blob", holder.get("data"))
+    if not isinstance(data, str):
+        return None
+    try:
+        content = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return str(holder.get("mimeType") or "application/octet-stream"), content
+
+
+def _described(block: JsonObject) -> JsonObject:
+    """Return a block without the bytes that it holds."""
+    resource = block.get("resource")
+    kept = {key: held for key, held in block.items() if key not in ("data", "resource")}
+    if isinstance(resource, dict):
+        kept |= {key: held for key, held in resource.items() if key != "blob"}
+    return kept
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _json(status: int, value: Any) -> httpx.Response:
+    return _response(status, _JSON, json.dumps(value).encode())
+
+
+def _problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+    body = json.dumps({"title": "the MCP call", "detail": detail}).encode()
+    return _response(status, _PROBLEM, body, headers)
+
+
+def _response(
+    status: int, content_type: str, body: bytes, headers: Mapping[str, str] | None = None
+) -> httpx.Response:
+    sent = {"Content-Type": content_type, "Content-Length": str(len(body)), **(headers or {})}
+    return httpx.Response(status, headers=sent, stream=httpx.ByteStream(body))

@@ -1,0 +1,1 @@
+"""Notices leave here: the configuration of channels, webhooks, and messages in Slack."""

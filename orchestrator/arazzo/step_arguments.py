@@ -1,0 +1,271 @@
+"""Arguments of a step: parameters and payload placed by the bindings of its tool, and checked."""
+
+import json
+import re
+from typing import Final, cast
+from urllib.parse import parse_qsl
+
+from pydantic import JsonValue
+
+from orchestrator.arazzo.arazzo_document import DocumentStep, GivenBody, GivenParameter
+from orchestrator.arazzo.criteria import expressions_of
+from orchestrator.arazzo.json_paths import EMBEDDED, ValueMissing, replaced
+from orchestrator.arazzo.runtime_expressions import (
+    REPLACE,
+    SELECT,
+    RuntimeExpression,
+    expressions_in,
+    is_expression,
+    parse_runtime_expression,
+)
+from orchestrator.arazzo.written import Action, CallShape, WrittenStep
+from orchestrator.catalog.arguments import by_text
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.contract import is_credential
+from orchestrator.catalog.tool import InputBinding, Tool
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.pii import handle_for, handles_in
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.patterns import PatternUndecided
+from orchestrator.json_schema.references import format_pointer, with_definitions
+from orchestrator.json_schema.validation import SCHEMA_FAULTS, describe_violations, unknown_name
+from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
+
+FUNCTIONS: Final = frozenset({"python", "functions"})
+"""Documents of Python functions and of plain function schemas."""
+_OF_HTTP: Final = frozenset({"accept", "content-type", "content-length", "host"})
+_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+class StepArguments:
+    """The arguments of one step, as templates."""
+
+    def __init__(self, catalog: Catalog, tool: Tool, document: str) -> None:
+        """Take the tool, and the name of the Arazzo document for errors."""
+        self._tool = tool
+        self._document = document
+        content = catalog.documents.get(tool.document, {})
+        self._root = DocumentNode.of(tool.document, content)
+        self.arguments: JsonObject = {}
+        self.spread: JsonValue = None
+        self.spread_names: dict[str, str] = {}
+        self.notes: list[str] = []
+        """Parameters without effect, each with the reason."""
+
+    def _invalid(self, pointer: str, reason: str, remedy: str = "") -> DocumentInvalid:
+        return DocumentInvalid(self._document, pointer, reason, remedy)
+
+    def add(self, given: GivenParameter) -> bool:
+        """Place a parameter; return False if the step does not take it.
+
+        Raises:
+            DocumentInvalid: the tool has no such parameter.
+        """
+        binding = self._binding(given)
+        if binding is not None:
+            self.arguments[binding.name] = given.value
+            return True
+        if why := self._why_ours(given):
+            self.notes.append(f"the parameter {given.name!r} has no effect: {why}")
+            return True
+        if given.is_inherited:
+            return False
+        if not given.place and self._tool.document not in FUNCTIONS:
+            raise self._invalid(given.pointer, "'in' is missing", "write path, query or header")
+        known = [one.field for one in self._tool.bindings if one.location == given.place]
+        reason = unknown_name(given.name, known or self._tool.properties)
+        what = f"{given.place} parameter" if given.place else "input"
+        raise self._invalid(
+            given.pointer, reason.replace("no input here", f"no {what} of {self._tool.name}")
+        )
+
+    def _binding(self, given: GivenParameter) -> InputBinding | None:
+        for one in self._tool.bindings:
+            is_same = one.field == given.name or (
+                one.location == "header" and one.field.lower() == given.name.lower()
+            )
+            if is_same and given.place == one.location:
+                return one
+        if self._tool.document in FUNCTIONS and given.name in self._tool.properties:
+            return InputBinding(name=given.name, location="body", field=given.name)
+        return None
+
+    def _why_ours(self, given: GivenParameter) -> str:
+        """Return why the orchestrator fills a parameter itself; '' if it does not."""
+        if given.place == "header" and given.name.lower() in _OF_HTTP:
+            return "HTTP's own headers follow from the document of the tool"
+        if self._tool.reads_key(given.place, given.name):
+            return "the idempotency key is the orchestrator's"
+        written = DocumentNode.of("", {"name": given.name, "in": given.place or "body"})
+        if given.place and is_credential(written, self._root):
+            return "credentials are attached when the call is sent, from the configured secrets"
+        return ""
+
+    def add_body(self, body: GivenBody) -> None:
+        """Place the payload.
+
+        Raises:
+            DocumentInvalid: the tool takes no body, or no such one.
+        """
+        properties = {one.field: one.name for one in self._tool.bindings if one.location == "body"}
+        if self._tool.document in FUNCTIONS and not properties:
+            properties = {name: name for name in self._tool.properties}
+        if not properties:
+            raise self._invalid(body.pointer, f"{self._tool.name} takes no request body")
+        self._check_type(body)
+        payload = self._payload(body)
+        if "" in properties:
+            self.arguments[properties[""]] = payload
+        elif isinstance(payload, dict) and not payload.keys() & {SELECT, REPLACE}:
+            self._add_properties(payload, properties, body.pointer)
+        elif isinstance(payload, dict) or (isinstance(payload, str) and is_expression(payload)):
+            self.spread = payload
+            renamed = {field: name for field, name in properties.items() if field != name}
+            self.spread_names = renamed
+        else:
+            reason = f"{self._tool.name} takes an object as payload"
+            raise self._invalid(f"{body.pointer}/payload", reason)
+
+    def _add_properties(
+        self, payload: JsonObject, properties: dict[str, str], pointer: str
+    ) -> None:
+        for name, value in payload.items():
+            if self._tool.reads_key("body", name):
+                why = "the idempotency key is the orchestrator's"
+                self.notes.append(f"the property {name!r} has no effect: {why}")
+            elif name in properties:
+                self.arguments[properties[name]] = value
+            else:
+                reason = unknown_name(name, properties)
+                of = f"no property of the body of {self._tool.name}"
+                raise self._invalid(f"{pointer}/payload", reason.replace("no input here", of))
+
+    def _check_type(self, body: GivenBody) -> None:
+        stated, sent = (
+            text.partition(";")[0].strip().lower()
+            for text in (body.content_type, self._tool.body_content_type or "")
+        )
+        if stated and sent and stated != sent and isinstance(body.payload, str):
+            reason = f"{self._tool.name} is sent {sent}, and not {stated}"
+            raise self._invalid(f"{body.pointer}/contentType", reason)
+        if stated and sent and stated != sent:
+            self.notes.append(f"the contentType {stated} has no effect: {sent} is sent")
+
+    def _payload(self, body: GivenBody) -> JsonValue:
+        payload = self._read_payload(body)
+        if not body.replacements:
+            return payload
+        if isinstance(payload, str) or (isinstance(payload, dict) and payload.keys() == {SELECT}):
+            held: JsonObject = {"payload": payload, "replacements": list(body.replacements)}
+            return {REPLACE: held}
+        payload = json.loads(json.dumps(payload if payload is not None else {}))
+        for index, one in enumerate(body.replacements):
+            try:
+                payload = replaced(payload, one, one["value"])
+            except ValueMissing as missing:
+                pointer = f"{body.pointer}/replacements/{index}/target"
+                raise self._invalid(pointer, str(missing)) from None
+        return payload
+
+    def _read_payload(self, body: GivenBody) -> JsonValue:
+        """Return the payload as a structure, if it is written as the text of one."""
+        payload, sent = body.payload, self._tool.body_content_type or ""
+        if not isinstance(payload, str) or is_expression(payload):
+            return payload
+        if "json" in (body.content_type or sent):
+            try:
+                return cast("JsonValue", json.loads(_with_quoted_expressions(payload)))
+            except ValueError as error:
+                reason = f"the payload is no JSON: {error}"
+                raise self._invalid(f"{body.pointer}/payload", reason) from None
+        if "x-www-form-urlencoded" in (body.content_type or sent):
+            return dict(parse_qsl(payload.strip(), keep_blank_values=True))
+        return payload
+
+    def check(self, pointer: str) -> None:
+        """Check that required inputs are given, and the type of each constant.
+
+        Raises:
+            DocumentInvalid: naming the step.
+        """
+        tool = self._tool
+        for name in tool.pii_fields:
+            if name in tool.required_inputs and self.spread is None:
+                self.arguments.setdefault(name, handle_for(name))
+        if self.spread is None:
+            given = {*self.arguments, *tool.reference_inputs}
+            if missing := [name for name in tool.required_inputs if name not in given]:
+                reason = f"{tool.name} needs {', '.join(map(repr, missing))}, which it is not given"
+                raise self._invalid(pointer, reason)
+        for name, value in by_text(tool, self.arguments).items():
+            if any(True for _ in expressions_in(value)) or handles_in(value):
+                continue
+            schema = with_definitions(tool.properties.get(name, {}), tool.input_schema)
+            validator = SchemaValidator(schema, format_checker=REQUEST_FORMATS)
+            try:
+                faults = describe_violations(validator.iter_errors(value))
+            except (PatternUndecided, *SCHEMA_FAULTS):
+                continue  # the check of the call, before it is sent, reports it
+            if faults:
+                raise self._invalid(pointer, f"its {name!r} does not fit {tool.name}: {faults[0]}")
+
+
+def _with_quoted_expressions(text: str) -> str:
+    """Return JSON text with expressions outside of strings written as strings."""
+
+    def quoted(part: str) -> str:
+        return EMBEDDED.sub(lambda found: json.dumps(found[1]), part)
+
+    pieces, at = [], 0
+    for found in _JSON_STRING.finditer(text):
+        pieces += [quoted(text[at : found.start()]), found[0]]
+        at = found.end()
+    return "".join((*pieces, quoted(text[at:])))
+
+
+def as_filling(template: JsonValue) -> JsonValue:
+    """Return an argument of a cancel by the contract's grammar of its own call and answer.
+
+    Raises:
+        ValueError: it mixes them with other values, or has them inside of a structure.
+    """
+    read = list(expressions_in(template))
+    own = [one for one in read if one.root in ("request", "response")]
+    if not own:
+        return template
+    if not isinstance(template, str) or len(own) < len(read):
+        raise ValueError("an argument of a cancel is one value of the step's request and answer")
+
+    def written(one: RuntimeExpression) -> str:
+        inside = f"#{format_pointer(one.path)}" if one.holder == "body" else f".{one.name}"
+        return f"${one.root}.{one.holder}{inside}"
+
+    if is_expression(template):
+        return written(own[0])
+    return EMBEDDED.sub(
+        lambda found: f"{{{written(parse_runtime_expression(found[1]))}}}", template
+    )
+
+
+def call_shape(tool: Tool) -> CallShape:
+    """Return where the arguments of a tool stand in its request."""
+    places = {one.name: f"{one.location}:{one.field}" for one in tool.bindings}
+    return CallShape(method=tool.method, url=f"{tool.server}{tool.path}", places=places)
+
+
+def reads_request(step: WrittenStep, written: DocumentStep) -> bool:
+    """Return True if an expression of a step reads its request."""
+    actions: list[Action] = [*step.on_success, *step.on_failure]
+    criteria = [*step.criteria, *(one for action in actions for one in action.criteria)]
+    found: list[RuntimeExpression] = [
+        *expressions_in(dict(step.outputs)),
+        *(expression for one in criteria for expression in expressions_of(one)),
+        *(
+            expression
+            for action in (*written.on_success, *written.on_failure)
+            for one in action.parameters
+            for expression in expressions_in(one.value)
+        ),
+    ]
+    return any(one.root in ("request", "url", "method") for one in found)

@@ -1,0 +1,109 @@
+"""Cards and questions as interrupts of a run, and the answers that resume it.
+
+An interrupt of a card carries the card and its digest. The answer repeats the digest, so that it
+decides on the card that was shown, and on no other.
+"""
+
+from typing import Any, Final, Literal
+
+from ag_ui.core import Interrupt
+from pydantic import Field, TypeAdapter, ValidationError
+
+from orchestrator.confirmation.models import (
+    MOST_TEXT,
+    Amend,
+    Approve,
+    ConfirmationCard,
+    Decision,
+    Reject,
+    Respond,
+    Then,
+)
+from orchestrator.core.errors import UsageError
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.shown_text import visible
+from orchestrator.messages.leg import Question
+
+CARD: Final = "confirmation_required"
+QUESTION: Final = "input_required"
+
+
+class CardAnswer(Record):
+    """The payload with which a client answers the interrupt of a card."""
+
+    decision: Literal["approve", "reject", "respond", "amend"]
+    digest: str = Field(min_length=1, description="the digest of the card that was shown")
+    reason: str = Field(default="", max_length=MOST_TEXT, description="of a rejection")
+    then: Then = Field(default="replan", description="what follows a rejection")
+    text: str = Field(default="", max_length=MOST_TEXT, description="of a response")
+    changes: JsonObject = Field(default_factory=dict, description="of an amendment")
+
+    def decision_on(self, confirmation_id: str) -> Decision:
+        """Return the decision; the person who makes it is added by the one who proved them.
+
+        Raises:
+            UsageError: a part that this decision needs is missing.
+        """
+        named: dict[str, Any] = {"confirmation_id": confirmation_id}
+        try:
+            match self.decision:
+                case "approve":
+                    return Approve(**named, digest=self.digest)
+                case "reject":
+                    return Reject(**named, reason=self.reason or "no reason given", then=self.then)
+                case "respond":
+                    return Respond(**named, text=self.text)
+                case "amend":
+                    return Amend(**named, changes=self.changes)
+        except ValidationError as error:
+            raise UsageError(f"{self.decision}: {error.errors()[0]['msg']}") from None
+
+
+def read_card_answer(payload: object) -> CardAnswer:
+    """Return the answer in the payload of a resume entry.
+
+    Raises:
+        UsageError: it is none; text, such as "yes", approves nothing.
+    """
+    try:
+        return TypeAdapter(CardAnswer).validate_python(payload, extra="forbid")
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "payload"
+        raise UsageError(
+            f"{where}: {first['msg']}; answer a card with its decision and its digest"
+        ) from None
+
+
+def card_interrupt(card: ConfirmationCard) -> Interrupt:
+    """Return the interrupt of an open card."""
+    price = f" for {card.price}" if card.price is not None else ""
+    warnings = [visible(one) for one in (card.unordered, *card.warnings) if one]
+    lines = [f"{visible(card.title)}{price}", *warnings, visible(card.cancellation)]
+    schema = TypeAdapter(CardAnswer).json_schema()
+    schema["properties"]["digest"] = {"const": card.digest}
+    return Interrupt(
+        id=card.confirmation_id,
+        reason=CARD,
+        message="\n".join(line for line in lines if line),
+        tool_call_id=card.confirmation_id,
+        response_schema=schema,
+        expires_at=card.expires_at.isoformat() if card.expires_at is not None else None,
+        metadata={"digest": card.digest, "card": card.model_dump(mode="json")},
+    )
+
+
+def question_interrupt(question: Question) -> Interrupt:
+    """Return the interrupt of an open question, which a hold before a rollback is too.
+
+    Personal values are stored before, and named by their handles: no payload carries them.
+    """
+    why = visible(question.why)
+    return Interrupt(
+        id=question.question_id,
+        reason=QUESTION,
+        message="\n".join(line for line in (visible(question.question), why) if line),
+        response_schema={"type": "object", "properties": question.fields},
+        expires_at=question.expires_at.isoformat() if question.expires_at is not None else None,
+        metadata={"personal": list(question.personal), "isHold": question.hold is not None},
+    )

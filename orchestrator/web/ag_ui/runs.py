@@ -1,0 +1,384 @@
+"""`POST /ag-ui/missions`: a mission as a run of an agent, for clients that speak AG-UI.
+
+A run begins the mission of its thread's last message, or continues the one that its thread has.
+It ends with the mission, or at a card or question as an interrupt; the mission goes on meanwhile,
+and the next run shows what the client has not seen. Text never approves anything: a decision comes
+in `resume`, names the digest of its card, and is made as the person who is signed in.
+"""
+
+import asyncio
+import hashlib
+import logging
+import math
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from ag_ui.core import (
+    BaseEvent,
+    CustomEvent,
+    ResumeEntry,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedCancelledOutcome,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+    TextPart,
+    UserMessage,
+)
+from ag_ui.encoder import EventEncoder
+from pydantic import Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.confirmation.models import Approve
+from orchestrator.core.budget import Money
+from orchestrator.core.errors import (
+    CardUnknown,
+    MissionNotFound,
+    OrchestratorError,
+    UsageError,
+)
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.events import AnyEvent, Cursor, read_cursor
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.names import mission_of
+from orchestrator.web import actions, sight
+from orchestrator.web.ag_ui.interrupts import (
+    card_interrupt,
+    question_interrupt,
+    read_card_answer,
+)
+from orchestrator.web.ag_ui.run_view import MissionView, shown_events, text_events, was_seen
+from orchestrator.web.open_streams import check_place, opened_stream
+from orchestrator.web.people import Person, Right
+from orchestrator.web.problem_details import ProblemError, invalid_body
+from orchestrator.web.web_service import Service
+
+PATH: Final = "/ag-ui/missions"
+_LONGEST_BODY: Final = 2_000_000
+_MOST_ANSWERS: Final = 100
+_QUIET_S: Final = 0.5
+"""Legs run side by side: after a card opened, others of them may open theirs."""
+_REPLAYED_S: Final = 5.0
+"""How long the replay of a history may take after its reader has gone."""
+_ONLY_ONE: Final = (
+    "This mission is still under way, and text neither changes nor approves anything in it. Decide "
+    "on its cards, or cancel it."
+)
+_log = logging.getLogger(__name__)
+
+
+class MissionOptions(Record):
+    """`forwardedProps.mission`: what a client may say about a mission next to its goal."""
+
+    inputs: JsonObject = Field(default_factory=dict)
+    budget: Money | None = None
+    policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One request, and the mission that it is about."""
+
+    asked: RunAgentInput
+    person: Person
+    mission: MissionHandle
+    seen: Cursor
+    note: str = ""
+    """A line about text that was sent while the mission was under way."""
+
+
+def ag_ui_routes(service: Service) -> list[Route]:
+    """Return the route for runs."""
+    return [Route(PATH, _Runs(service).endpoint, methods=["POST"])]
+
+
+class _Runs:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def endpoint(self, request: Request) -> Response:
+        """Check the request, begin or find its mission, and stream the run."""
+        person = await self._service.identify(request)
+        if person is None:
+            raise ProblemError(
+                HTTPStatus.UNAUTHORIZED,
+                "sign in, or send an API token: Authorization: Bearer TOKEN",
+                code="NotSignedIn",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        if not person.may(Right.READ):
+            raise sight.forbidden(person, "see missions")
+        check_place(self._service, person)
+        asked = await _input_of(request)
+        run = await self._begun(asked, person)
+        encoder = EventEncoder()
+
+        async def encoded() -> AsyncGenerator[bytes, None]:
+            async for event in self._events(run):
+                yield encoder.encode(event).encode()
+
+        return opened_stream(
+            encoded(), service=self._service, request=request, person=person, most_s=math.inf
+        )
+
+    # -- the mission of a run ---------------------------------------------------------------------
+
+    async def _begun(self, asked: RunAgentInput, person: Person) -> _Run:
+        """Return the run with its mission, which is started if the thread has none."""
+        message = _last_message(asked)
+        state = asked.state if isinstance(asked.state, dict) else {}
+        known = await self._known(person, str(state.get("missionId") or ""))
+        seen = _cursor(state.get("cursor"))
+        if message is None and known is None:
+            raise ProblemError(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                "messages: the run has no message of a user, and its state names no mission",
+                code="RequestInvalid",
+            )
+        if message is None:
+            assert known is not None
+            return _Run(asked, person, known, seen)
+        own_id = _mission_id(person, asked.thread_id, message)
+        if known is not None and (asked.resume or known.mission_id == own_id):
+            return _Run(asked, person, known, seen)
+        if known is not None and await _is_under_way(known):
+            return _Run(asked, person, known, seen, note=_ONLY_ONE)
+        mission = await self._known(person, own_id) or await self._start(asked, person, own_id)
+        return _Run(asked, person, mission, Cursor())
+
+    async def _known(self, person: Person, mission_id: str) -> MissionHandle | None:
+        """Return a mission that the person sees; None if there is none."""
+        if not mission_id:
+            return None
+        try:
+            return await sight.seen_mission(self._service, person, mission_id)
+        except (MissionNotFound, UsageError):
+            return None
+
+    async def _start(self, asked: RunAgentInput, person: Person, mission_id: str) -> MissionHandle:
+        if not person.may(Right.START):
+            raise sight.forbidden(person, "start missions")
+        message = _last_message(asked)
+        assert message is not None
+        props = asked.forwarded_props if isinstance(asked.forwarded_props, dict) else {}
+        try:
+            options = MissionOptions.model_validate(props.get("mission") or {}, extra="forbid")
+            request = MissionRequest(goal=_text(message), mission_id=mission_id, **dict(options))
+        except ValidationError as error:
+            raise invalid_body(error) from None
+        return await actions.start(self._service, person, request)
+
+    # -- the events of a run ----------------------------------------------------------------------
+
+    async def _events(self, run: _Run) -> AsyncGenerator[BaseEvent, None]:
+        """Yield a run: its start, what is new, and its end."""
+        asked = run.asked
+        yield RunStartedEvent(thread_id=asked.thread_id, run_id=asked.run_id)
+        try:
+            for event in await self._resumed(run):
+                yield event
+            for event in text_events(f"{asked.run_id}-note", run.note):
+                yield event
+            async for event in self._shown(run):
+                yield event
+        except OrchestratorError as error:
+            yield RunErrorEvent(message=str(error), code=error.code)
+        except Exception:
+            # The stream has begun: only an event can say that the run failed.
+            _log.exception("a run failed")
+            yield RunErrorEvent(message="the run failed; the log of the service says why")
+
+    async def _shown(self, run: _Run) -> AsyncGenerator[BaseEvent, None]:
+        """Yield the state and what is new, until the mission is over or waits for people."""
+        view, is_shown = MissionView(run.mission.mission_id), False
+        is_read = not run.seen.places
+        async for event in _with_quiet(run.mission.events()):
+            is_read = is_read or event is not None
+            if event is None:
+                if not is_read:
+                    continue  # a state of nothing would make all that follows new
+                if not is_shown:
+                    is_shown = True
+                    yield view.snapshot()
+                if view.waits and (ended := await self._interrupted(run, view)) is not None:
+                    yield ended
+                    return
+                continue
+            if not is_shown and was_seen(event, run.seen, read_cursor(event.cursor)):
+                view.take(event)
+                continue
+            if not is_shown:
+                is_shown = True
+                yield view.snapshot()
+            for shown in shown_events(view, event):
+                yield shown
+        if not is_shown:
+            yield view.snapshot()
+        for ended in await self._ended(run, view):
+            yield ended
+
+    async def _interrupted(self, run: _Run, view: MissionView) -> BaseEvent | None:
+        """Return the end of a run whose mission waits for people; None if it no longer does."""
+        waiting = await run.mission.waiting()
+        interrupts = [
+            *map(card_interrupt, waiting.cards),
+            *map(question_interrupt, waiting.questions),
+        ]
+        if not interrupts:
+            return None
+        return RunFinishedEvent(
+            thread_id=run.asked.thread_id,
+            run_id=run.asked.run_id,
+            outcome=RunFinishedInterruptOutcome(interrupts=interrupts),
+            result={"missionId": view.state["missionId"], "status": view.state["status"]},
+        )
+
+    async def _ended(self, run: _Run, view: MissionView) -> list[BaseEvent]:
+        """Return the last events of a run whose mission is over."""
+        status, error = str(view.state["status"]), view.state["error"]
+        summary = str(view.state["summary"] or error or "")
+        ended: list[BaseEvent] = list(text_events(f"{run.mission.mission_id}-summary", summary))
+        if status in (MissionStatus.FAILED, MissionStatus.TERMINATED):
+            return [*ended, RunErrorEvent(message=str(error or status), code=f"Mission_{status}")]
+        is_cancelled = status == MissionStatus.CANCELLED
+        outcome = RunFinishedCancelledOutcome() if is_cancelled else RunFinishedSuccessOutcome()
+        result = {"missionId": view.state["missionId"], "status": status, "summary": summary}
+        return [
+            *ended,
+            RunFinishedEvent(
+                thread_id=run.asked.thread_id,
+                run_id=run.asked.run_id,
+                outcome=outcome,
+                result=result,
+            ),
+        ]
+
+    # -- answers to interrupts --------------------------------------------------------------------
+
+    async def _resumed(self, run: _Run) -> list[BaseEvent]:
+        """Send the answers of a run; return what says which of them were refused, and why."""
+        refused: list[BaseEvent] = []
+        for number, entry in enumerate((run.asked.resume or [])[:_MOST_ANSWERS]):
+            if entry.status != "resolved":
+                continue  # given up by the client: it stays open
+            try:
+                await self._answer(run, entry)
+            except ProblemError as error:
+                code, why = error.problem.code, error.problem.detail
+            except OrchestratorError as error:
+                code, why = error.code, str(error)
+            else:
+                continue
+            value = {"interruptId": entry.interrupt_id, "code": code, "detail": why}
+            refused.append(CustomEvent(name="orchestrator.refused", value=value))
+            refused += text_events(f"{run.asked.run_id}-refused-{number}", f"Refused: {why}")
+        return refused
+
+    async def _answer(self, run: _Run, entry: ResumeEntry) -> None:
+        asked_id = entry.interrupt_id
+        if mission_of(asked_id) != run.mission.mission_id:
+            raise CardUnknown(asked_id, "the mission of this run asks nothing of that id")
+        waiting = await run.mission.waiting()
+        if asked_id in [one.question_id for one in waiting.questions]:
+            values = entry.payload if isinstance(entry.payload, dict | str) else {}
+            await actions.answer(self._service, run.person, asked_id, values)
+            return
+        answer = read_card_answer(entry.payload)
+        decision = answer.decision_on(asked_id)
+        card = await sight.seen_card(self._service, run.person, asked_id)
+        if not isinstance(decision, Approve) and card.digest != answer.digest:
+            raise CardUnknown(asked_id, "the card has changed since it was shown: read it again")
+        await actions.decide(self._service, run.person, decision)
+
+
+async def _is_under_way(mission: MissionHandle) -> bool:
+    return (await mission.snapshot()).finished_at is None
+
+
+async def _input_of(request: Request) -> RunAgentInput:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST_BODY:
+            raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large")
+    try:
+        return RunAgentInput.model_validate_json(body)
+    except ValidationError as error:
+        raise invalid_body(error) from None
+
+
+def _last_message(asked: RunAgentInput) -> UserMessage | None:
+    found = [one for one in asked.messages if isinstance(one, UserMessage) and _text(one).strip()]
+    return found[-1] if found else None
+
+
+def _text(message: UserMessage) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(part.text for part in message.content if isinstance(part, TextPart))
+
+
+def _mission_id(person: Person, thread_id: str, message: UserMessage) -> str:
+    """Return the id of the mission of a message: the same for a run that is sent again.
+
+    It depends on the person, so that a thread's id leads nobody to the mission of somebody else.
+    """
+    words = "\n".join((person.issuer, person.subject, thread_id, message.id, _text(message)))
+    return f"chat-{hashlib.sha256(words.encode()).hexdigest()[:24]}"
+
+
+def _cursor(text: object) -> Cursor:
+    """Return the cursor in a client's state; the beginning if it is none."""
+    try:
+        return read_cursor(text) if isinstance(text, str) and text else Cursor()
+    except UsageError:
+        return Cursor()
+
+
+async def _with_quiet(
+    events: AsyncGenerator[AnyEvent, None],
+) -> AsyncGenerator[AnyEvent | None, None]:
+    """Yield events, and None whenever nothing has come for a moment."""
+    waiting: asyncio.Task[AnyEvent] | None = None
+    try:
+        while True:
+            if waiting is None:
+                waiting = asyncio.ensure_future(anext(events))
+            await asyncio.wait({waiting}, timeout=_QUIET_S)
+            if not waiting.done():
+                yield None
+                continue
+            done, waiting = waiting, None
+            try:
+                event = done.result()
+            except StopAsyncIteration:
+                return
+            yield event
+    finally:
+        closing = asyncio.create_task(_close(events, waiting))
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
+
+
+_closing: Final[set[asyncio.Task[None]]] = set()
+"""Readers of runs that are over; kept, so that they are not collected before they are closed."""
+
+
+async def _close(
+    events: AsyncGenerator[AnyEvent, None], waiting: "asyncio.Task[AnyEvent] | None"
+) -> None:
+    """Close a reader of a mission. A history is replayed to its end: the SDK bears no cut there."""
+    if waiting is not None:
+        await asyncio.wait({waiting}, timeout=_REPLAYED_S)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    await events.aclose()

@@ -1,0 +1,1 @@
+"""The operations of the HTTP API, a module for each kind of thing."""

@@ -1,0 +1,77 @@
+"""The HTTP API as an application of its own, whose every failure is a problem."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.record import JsonObject
+from orchestrator.web.api import (
+    cards,
+    event_operations,
+    missions,
+    question_operations,
+    rollback_operations,
+    sessions,
+    tokens,
+    tools,
+)
+from orchestrator.web.api_operations import Gate, Operation, routes_of
+from orchestrator.web.openapi_document import document_of
+from orchestrator.web.problem_details import ProblemError, on_problem
+from orchestrator.web.request_limits import Clock
+from orchestrator.web.web_service import Service
+
+PREFIX: Final = "/api"
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    *missions.OPERATIONS,
+    *cards.OPERATIONS,
+    *question_operations.OPERATIONS,
+    *rollback_operations.OPERATIONS,
+    *event_operations.OPERATIONS,
+    *sessions.OPERATIONS,
+    *tokens.OPERATIONS,
+    *tools.OPERATIONS,
+)
+
+
+def create_api(service: Service, *, clock: Clock = time.monotonic) -> Starlette:
+    """Return the API, to be mounted at `PREFIX`."""
+    routes = routes_of(OPERATIONS, service, Gate.of(service, clock), under=PREFIX)
+    return Starlette(
+        routes=routes,
+        exception_handlers={
+            ProblemError: on_problem,
+            OrchestratorError: on_problem,
+            HTTPException: on_problem,
+            Exception: on_problem,
+        },
+    )
+
+
+def api_document(url: str = "/") -> JsonObject:
+    """Return the OpenAPI 3.1 document of the API.
+
+    Args:
+        url: the address of the service.
+    """
+    return document_of(OPERATIONS, version=version("orchestrator-missions"), url=url)
+
+
+def document_endpoint(service: Service) -> Callable[[Request], Awaitable[Response]]:
+    """Return the handler of `/openapi.json`, which needs no sign-in."""
+    document: list[JsonObject] = []  # made when it is first asked for, which takes half a second
+
+    async def endpoint(_: Request) -> Response:
+        if not document:
+            document.append(await asyncio.to_thread(api_document, service.url or "/"))
+        return JSONResponse(document[0], headers={"Cache-Control": "no-cache"})
+
+    return endpoint

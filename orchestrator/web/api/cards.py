@@ -1,0 +1,246 @@
+"""Cards: list, show, decide on one or on several."""
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field
+
+from orchestrator.confirmation.models import (
+    MOST_TEXT,
+    Amend,
+    Approve,
+    ConfirmationCard,
+    Decision,
+    DecisionReceipt,
+    Reject,
+    Respond,
+    Then,
+)
+from orchestrator.confirmation.same_again import AgainRecord
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages import names
+from orchestrator.web import actions, sight
+from orchestrator.web.api.list_pages import PageQuery, linked, page_of
+from orchestrator.web.api_operations import Answered, Call, Header, operation
+from orchestrator.web.people import Right
+from orchestrator.web.sight import forbidden, requester_of, seen_mission
+from orchestrator.web.views import CardView, DecisionOutcome, card_view
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_DIGEST: Final = r"^[0-9a-f]{64}$"
+_MOST: Final = 100
+_READ: Final = "the digest of the card that was read; refused if another card is open; empty: any"
+_LINK: Final = Header("Link", 'the next page, as rel="next"')
+
+
+class _Given(Record):
+    """A decision of the caller."""
+
+    issuer: str = Field(default="", max_length=400, description="of a signature of one's own")
+    signature: str = Field(default="", max_length=8_000, description="compact JWS of the decision")
+
+
+class ApproveCard(_Given):
+    """Approves the call exactly as the card with this digest shows it."""
+
+    kind: Literal["approve"]
+    digest: str = Field(pattern=_DIGEST, description="the digest of the card that was read")
+
+    def decision(self, card_id: str) -> Decision:
+        """Return the decision about a card."""
+        return Approve(confirmation_id=card_id, digest=self.digest, **_signed(self))
+
+
+class AmendCard(_Given):
+    """Changes arguments of the call; leads to a new card, which has to be approved."""
+
+    kind: Literal["amend"]
+    changes: JsonObject = Field(description="new values of arguments, by name")
+    digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description=_READ)
+
+    def decision(self, card_id: str) -> Decision:
+        """Return the decision about a card."""
+        return Amend(confirmation_id=card_id, changes=self.changes, **_signed(self))
+
+
+class RejectCard(_Given):
+    """Refuses the call, and states the consequence."""
+
+    kind: Literal["reject"]
+    reason: str = Field(max_length=MOST_TEXT, description="for the planner and the record")
+    then: Then = Field(
+        default="replan",
+        description="replan: the planner looks for another way; skip: this part of the goal is "
+        "left out; rollback: the mission ends, and all that it did is rolled back",
+    )
+    digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description=_READ)
+
+    def decision(self, card_id: str) -> Decision:
+        """Return the decision about a card."""
+        return Reject(confirmation_id=card_id, reason=self.reason, then=self.then, **_signed(self))
+
+
+class RespondToCard(_Given):
+    """Sends the call back: the planner decides again, with a hint that it reads as data."""
+
+    kind: Literal["respond"]
+    text: str = Field(
+        pattern=r"\S", max_length=MOST_TEXT, description="the change wanted, as: a later flight"
+    )
+    digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description=_READ)
+
+    def decision(self, card_id: str) -> Decision:
+        """Return the decision about a card."""
+        return Respond(confirmation_id=card_id, text=self.text, **_signed(self))
+
+
+def _signed(given: _Given) -> dict[str, Any]:
+    return {"issuer": given.issuer, "signature": given.signature} if given.signature else {}
+
+
+CardDecision = Annotated[
+    ApproveCard | AmendCard | RejectCard | RespondToCard, Field(discriminator="kind")
+]
+
+
+class DecisionOn(Record):
+    """A decision, and the card that it is about."""
+
+    confirmation_id: str = Field(max_length=400)
+    decision: CardDecision
+
+
+class Decisions(Record):
+    """Several decisions, each about one card."""
+
+    decisions: tuple[DecisionOn, ...] = Field(min_length=1, max_length=_MOST)
+
+
+class DecisionOutcomes(Record):
+    """The outcome of each decision, in the order of the request."""
+
+    outcomes: tuple[DecisionOutcome, ...]
+
+
+class CardQuery(PageQuery):
+    """Which cards to list."""
+
+    mission_id: str | None = Field(default=None, max_length=200, description="only of this mission")
+    decidable: bool = Field(default=False, description="only cards that the caller may decide")
+
+
+class CardPage(Record):
+    """Some open cards, the first to expire first."""
+
+    cards: tuple[CardView, ...] = ()
+    next: str | None = Field(default=None, description="the cursor of the next page")
+
+
+async def list_cards(call: Call[None, CardQuery]) -> Answered:
+    """Return open cards that the caller sees."""
+    waiting = await sight.seen_waiting(call.service, call.person)
+    cards = [
+        card
+        for card in waiting.cards
+        if call.query.mission_id in (None, card.mission_id)
+        and (not call.query.decidable or call.person.may_decide(card))
+    ]
+    page, following = page_of(cards, call.query, _urgency)
+    views = tuple(card_view(card, call.person) for card in page)
+    return Answered(CardPage(cards=views, next=following), headers=linked(call.request, following))
+
+
+def _urgency(card: ConfirmationCard) -> tuple[str, str]:
+    expires = (card.expires_at or _NEVER).astimezone(UTC)
+    return expires.isoformat(timespec="microseconds"), card.confirmation_id
+
+
+async def show_card(call: Call[None, None]) -> CardView:
+    """Return one open card."""
+    card_id = call.part("confirmation_id")
+    return card_view(await sight.seen_card(call.service, call.person, card_id), call.person)
+
+
+async def decide_card(call: Call[CardDecision, None]) -> DecisionReceipt:
+    """Decide on one card."""
+    decision = call.body.decision(call.part("confirmation_id"))
+    return await actions.decide(call.service, call.person, decision, read=call.body.digest)
+
+
+async def decide_cards(call: Call[Decisions, None]) -> DecisionOutcomes:
+    """Decide on several cards."""
+    wanted = [
+        (one.decision.decision(one.confirmation_id), one.decision.digest)
+        for one in call.body.decisions
+    ]
+    outcomes = await actions.decide_all(call.service, call.person, wanted)
+    return DecisionOutcomes(outcomes=tuple(outcomes))
+
+
+class Revocation(BaseModel):
+    """Why a rule ends."""
+
+    reason: str = Field(default="", max_length=2000, description="for the record")
+
+
+async def revoke_rule(call: Call[Revocation, None]) -> AgainRecord:
+    """Revoke a rule; who may decide on cards, or change the mission, may.
+
+    Raises:
+        MissionNotFound: there is no such mission, or the caller does not see it.
+        ConfirmationError: no rule is in force under this id.
+        ProblemError: the caller may neither decide nor change the mission.
+    """
+    rule_id, person = call.part("confirmation_id"), call.person
+    mission_id = names.mission_of(rule_id)
+    await seen_mission(call.service, person, mission_id)
+    requester = await requester_of(call.service, mission_id)
+    if not (person.may(Right.DECIDE) or person.may_change(requester)):
+        raise forbidden(person, "revoke its rules")
+    return await call.service.client.revoke(rule_id, by=person.subject, reason=call.body.reason)
+
+
+_ONE: Final = "/api/v1/cards/{confirmation_id}"
+OPERATIONS: Final = (
+    operation(
+        "GET",
+        "/api/v1/cards",
+        "Open cards that the caller sees, the first to expire first",
+        Right.READ,
+        list_cards,
+        answer=CardPage,
+        answer_headers=(_LINK,),
+        problems=(HTTPStatus.BAD_REQUEST,),
+    ),
+    operation("GET", _ONE, "One open card, whole", Right.READ, show_card),
+    operation(
+        "POST",
+        f"{_ONE}/decision",
+        "Approve, amend, respond to or reject a card",
+        Right.DECIDE,
+        decide_card,
+        description="An approval names the digest of the card that was read, and approves exactly "
+        "that call, once. A refused decision changes nothing.",
+        body=CardDecision,
+        problems=(HTTPStatus.CONFLICT,),
+    ),
+    operation(
+        "POST",
+        "/api/v1/decisions",
+        "Decide on several cards, each by its own digest",
+        Right.DECIDE,
+        decide_cards,
+        description="Each has an outcome of its own, in the order of the request; one that is "
+        "refused changes nothing for the others.",
+        tag="cards",
+        timeout_s=600.0,
+    ),
+    operation(
+        "POST",
+        "/api/v1/cards/{confirmation_id}/revocation",
+        "End the rule that an approval made for later calls",
+        Right.READ,
+        revoke_rule,
+    ),
+)

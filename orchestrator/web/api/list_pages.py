@@ -1,0 +1,63 @@
+"""Pages of sorted lists, each continued after the last entry of the page before."""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import TypeVar
+
+from pydantic import BaseModel, Field
+from starlette.datastructures import URL
+from starlette.requests import Request
+
+from orchestrator.web.problem_details import ProblemError
+
+T = TypeVar("T")
+
+
+class PageQuery(BaseModel):
+    """Which part of a list to return."""
+
+    limit: int = Field(default=50, ge=1, le=200, description="entries in a page, at most")
+    cursor: str | None = Field(
+        default=None, max_length=2_000, description="`next` of the page before"
+    )
+
+
+def page_of(
+    entries: Sequence[T], query: PageQuery, key: Callable[[T], tuple[str, str]]
+) -> tuple[tuple[T, ...], str | None]:
+    """Return a page of entries that are sorted by a key, and the cursor of the next one.
+
+    An entry that is gone meanwhile leaves no gap, as pages begin after a key.
+
+    Raises:
+        ProblemError: the cursor is none of this list.
+    """
+    after = _read(query.cursor) if query.cursor else None
+    rest = [one for one in entries if after is None or key(one) > after]
+    page = rest[: query.limit]
+    return tuple(page), _written(key(page[-1])) if len(rest) > len(page) else None
+
+
+def _written(key: tuple[str, str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def _read(cursor: str) -> tuple[str, str]:
+    try:
+        packed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        first, second = json.loads(packed)
+        return str(first), str(second)
+    except (ValueError, TypeError, RecursionError, binascii.Error):
+        detail = "this is no cursor of this list: give `next` of the page before, or none"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, detail, code="UsageError") from None
+
+
+def linked(request: Request, following: str | None) -> dict[str, str]:
+    """Return the header that links a page to the next one; none for the last page."""
+    if following is None:
+        return {}
+    there = URL(str(request.url)).include_query_params(cursor=following)
+    return {"Link": f'<{there.path}?{there.query}>; rel="next"'}

@@ -1,0 +1,325 @@
+"""Missions: start, plan, list, show, cancel, ledger, audit record, follow-up actions, files."""
+
+import asyncio
+import re
+from http import HTTPStatus
+from typing import Final, Literal
+
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from orchestrator.chaos.rehearsal import Rehearsal, rehearse
+from orchestrator.client.mission_list import STATUSES
+from orchestrator.client.mission_pages import MissionFilter, MissionPage
+from orchestrator.core import errors
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.open_waits import WaitKind
+from orchestrator.messages.plan_preview import PlanPreview
+from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.outcome import FollowUp
+from orchestrator.web import actions, sight
+from orchestrator.web.actions import as_requested
+from orchestrator.web.api.list_pages import linked
+from orchestrator.web.api_operations import KEY, Answered, Call, Header, derived_id, operation
+from orchestrator.web.people import Right
+from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.views import MissionView
+
+_PLAN_S: Final = 600.0
+_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}/[A-Za-z0-9][A-Za-z0-9.+-]{0,80}")
+_LOCATION: Final = Header("Location", "the path of the mission")
+_LINK: Final = Header("Link", 'the next page, as rel="next"')
+
+
+class StartedMission(Record):
+    """A mission on the server, which runs as soon as a worker is there."""
+
+    mission_id: str
+    queued: str = Field(
+        default="", description="why no worker has started it yet; empty if one has"
+    )
+    undeclared_inputs: tuple[str, ...] = Field(
+        default=(), description="inputs of the request that no tool takes"
+    )
+
+
+class MissionQuery(BaseModel):
+    """Which missions to list."""
+
+    status: str | None = Field(
+        default=None, description=f"only missions of this status: {', '.join(STATUSES)}"
+    )
+    requester: str | None = Field(
+        default=None, max_length=200, description="only missions of this requester"
+    )
+    text: str = Field(
+        default="",
+        max_length=200,
+        description="only missions with this text in their goal or id; a page may then be short",
+    )
+    waiting: Literal["any", "confirmation", "answer", "hold", "model", "store"] | None = Field(
+        default=None, description="only missions that wait for this"
+    )
+    limit: int = Field(default=50, ge=1, le=200, description="missions in a page, at most")
+    cursor: str | None = Field(
+        default=None, max_length=20_000, description="`next` of the page before"
+    )
+
+    def as_filter(self) -> MissionFilter:
+        """Return the filter."""
+        waiting = (
+            True if self.waiting == "any" else WaitKind(self.waiting) if self.waiting else None
+        )
+        return MissionFilter(self.status, self.requester, self.text, waiting)
+
+
+class FollowUpTerms(Record):
+    """The terms of a mission for a follow-up action."""
+
+    budget: Money | None = Field(default=None, description="limit of its total price")
+
+
+class FollowUps(Record):
+    """Follow-up actions of a mission."""
+
+    follow_ups: tuple[FollowUp, ...]
+
+
+async def list_missions(call: Call[None, MissionQuery]) -> Answered:
+    """Return a page of the missions that the caller sees."""
+    page = await sight.seen_missions(
+        call.service,
+        call.person,
+        call.query.as_filter(),
+        limit=call.query.limit,
+        cursor=call.query.cursor,
+    )
+    return Answered(page, headers=linked(call.request, page.next))
+
+
+async def start_mission(call: Call[MissionRequest, None]) -> Answered:
+    """Start a mission of the caller."""
+    request = call.body
+    derived = derived_id(call, "mission")
+    if derived is not None and request.mission_id is not None:
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"give {KEY.name} or mission_id: each names the mission",
+            code="RequestInvalid",
+        )
+    if derived is not None:
+        request = request.model_copy(update={"mission_id": derived})
+    handle = await actions.start(call.service, call.person, request)
+    return _started(handle.mission_id, handle.queued, handle.undeclared_inputs)
+
+
+def _started(mission_id: str, queued: str, undeclared: tuple[str, ...]) -> Answered:
+    content = StartedMission(mission_id=mission_id, queued=queued, undeclared_inputs=undeclared)
+    return Answered(content, headers={"Location": f"/api/v1/missions/{mission_id}"})
+
+
+async def plan_mission(call: Call[MissionRequest, None]) -> PlanPreview:
+    """Return the plan for a request; nothing is started."""
+    return await call.service.client.plan(actions.as_requested(call.person, call.body))
+
+
+async def show_mission(call: Call[None, None]) -> MissionView:
+    """Return a mission as it is now."""
+    return await sight.seen_view(call.service, call.person, call.part("mission_id"))
+
+
+async def cancel_mission(call: Call[None, None]) -> None:
+    """Stop a mission, and have its effects cancelled."""
+    await actions.cancel(call.service, call.person, call.part("mission_id"))
+
+
+async def show_ledger(call: Call[None, None]) -> Ledger:
+    """Return the obligations of a mission, in the order of their calls."""
+    view = await sight.seen_view(call.service, call.person, call.part("mission_id"))
+    if view.result is None:
+        raise errors.EventsUnreadable(call.part("mission_id"), "its history is of another release")
+    return view.result.ledger
+
+
+async def show_record(call: Call[None, None]) -> JsonObject:
+    """Return the audit record of a mission that is over."""
+    return await sight.seen_record(call.service, call.person, call.part("mission_id"))
+
+
+async def list_follow_ups(call: Call[None, None]) -> FollowUps:
+    """Return the follow-up actions of a mission."""
+    view = await sight.seen_view(call.service, call.person, call.part("mission_id"))
+    return FollowUps(follow_ups=view.follow_ups)
+
+
+async def start_follow_up(call: Call[FollowUpTerms, None]) -> Answered:
+    """Start a mission that makes only the one call of a follow-up action."""
+    named = call.part("follow_up_id")
+    request = MissionRequest(
+        goal=named,
+        budget=call.body.budget,
+        mission_id=derived_id(call, "mission", also=named),
+    )
+    mission_id = call.part("mission_id")
+    handle = await actions.follow_up(call.service, call.person, mission_id, named, request)
+    return _started(handle.mission_id, handle.queued, handle.undeclared_inputs)
+
+
+async def show_file(call: Call[None, None]) -> Response:
+    """Return the bytes of a file that a mission received."""
+    mission_id, handle = call.part("mission_id"), call.part("file_id")
+    await sight.seen_mission(call.service, call.person, mission_id)
+    try:
+        found = await call.service.client.file(mission_id, handle)
+    except errors.UsageError as missing:
+        raise ProblemError(HTTPStatus.NOT_FOUND, str(missing), code="FileUnknown") from None
+    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", found.name)[:100].strip(" .") or "file"
+    stated = found.content_type.partition(";")[0].strip()
+    return Response(
+        found.content,
+        # A provider's file is never shown as a page of this service.
+        media_type=stated if _TYPE.fullmatch(stated) else "application/octet-stream",
+        headers={
+            "Content-Disposition": f'attachment; filename="{plain}"',
+            "Content-Security-Policy": "default-src 'none'; sandbox",
+            "X-Content-Type-Options": "nosniff",
+            "Cache-Control": "no-store",
+        },
+    )
+
+
+class RehearsedPlan(Rehearsal):
+    """A rehearsal, with its counts in words."""
+
+    outcome: str = Field(description="such as `4 made, 3 cancelled, 1 cannot be cancelled`")
+
+
+async def rehearse_plan(call: Call[MissionRequest, None]) -> RehearsedPlan:
+    """Rehearse a request; it ends early when the caller hangs up.
+
+    Raises:
+        ServiceUnavailable: another rehearsal runs in this process.
+    """
+    request = as_requested(call.person, call.body)
+    running = asyncio.create_task(rehearse(request, call.service.settings))
+    gone = asyncio.create_task(_disconnected(call))
+    try:
+        await asyncio.wait({running, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            running.cancel()
+        found = await running
+    finally:
+        gone.cancel()
+        running.cancel()
+    fields = {name: getattr(found, name) for name in Rehearsal.model_fields}
+    return RehearsedPlan(**fields, outcome=found.summary)
+
+
+async def _disconnected(call: Call[MissionRequest, None]) -> None:
+    """Return when the caller hangs up; the body was read before."""
+    while (await call.request.receive())["type"] != "http.disconnect":
+        pass
+
+
+_ONE: Final = "/api/v1/missions/{mission_id}"
+OPERATIONS: Final = (
+    operation(
+        "GET",
+        "/api/v1/missions",
+        "Missions that the caller sees, running ones first, then those that ended last",
+        Right.READ,
+        list_missions,
+        answer=MissionPage,
+        answer_headers=(_LINK,),
+        problems=(HTTPStatus.BAD_REQUEST,),
+    ),
+    operation(
+        "POST",
+        "/api/v1/missions",
+        "Start a mission",
+        Right.START,
+        start_mission,
+        answer=StartedMission,
+        status=HTTPStatus.CREATED,
+        headers=(KEY,),
+        answer_headers=(_LOCATION,),
+        problems=(HTTPStatus.CONFLICT,),
+    ),
+    operation(
+        "POST",
+        "/api/v1/plans",
+        "The plan for a goal, without starting a mission",
+        Right.START,
+        plan_mission,
+        tag="missions",
+        timeout_s=_PLAN_S,
+    ),
+    operation(
+        "GET",
+        _ONE,
+        "A mission with its plan, legs, ledger and result, and what it waits for",
+        Right.READ,
+        show_mission,
+    ),
+    operation(
+        "POST",
+        f"{_ONE}/cancel",
+        "Stop a mission; all its effects are cancelled",
+        Right.START,
+        cancel_mission,
+        problems=(HTTPStatus.BAD_REQUEST,),
+    ),
+    operation(
+        "GET",
+        f"{_ONE}/ledger",
+        "The obligations of a mission, with their states and providers' references",
+        Right.READ,
+        show_ledger,
+    ),
+    operation(
+        "GET",
+        f"{_ONE}/record",
+        "The audit record of a mission that is over",
+        Right.READ,
+        show_record,
+        answer=JsonObject,
+        problems=(HTTPStatus.BAD_REQUEST,),
+    ),
+    operation(
+        "GET",
+        f"{_ONE}/follow-ups",
+        "Calls that the mission's effects and answers make possible next",
+        Right.READ,
+        list_follow_ups,
+    ),
+    operation(
+        "POST",
+        f"{_ONE}/follow-ups/{{follow_up_id}}",
+        "Start a mission that makes only the call of a follow-up action",
+        Right.START,
+        start_follow_up,
+        answer=StartedMission,
+        status=HTTPStatus.CREATED,
+        headers=(KEY,),
+        answer_headers=(_LOCATION,),
+        problems=(HTTPStatus.CONFLICT,),
+    ),
+    operation(
+        "GET",
+        f"{_ONE}/files/{{file_id}}",
+        "The bytes of a file that a mission received, as an attachment",
+        Right.READ,
+        show_file,
+        name="downloadFile",
+        media_type="application/octet-stream",
+    ),
+    operation(
+        "POST",
+        "/api/v1/plans/rehearsals",
+        "A request and its rollback, run on a private sandbox with made data",
+        Right.START,
+        rehearse_plan,
+    ),
+)

@@ -1,0 +1,154 @@
+"""Rollbacks: preview, start, show; parked obligations: list, resolve."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Final
+
+from pydantic import Field
+
+from orchestrator.client.mission_rollback import RollbackPreview
+from orchestrator.core import errors
+from orchestrator.core.record import Record
+from orchestrator.messages.rollback import ParkedRollback, RollbackReport
+from orchestrator.saga.obligation import Resolution
+from orchestrator.web import actions, sight
+from orchestrator.web.api.list_pages import PageQuery, linked, page_of
+from orchestrator.web.api_operations import Answered, Call, Header, operation
+from orchestrator.web.people import Right
+from orchestrator.web.problem_details import ProblemError
+
+_WAITS_S: Final = 25.0
+_LINK: Final = Header("Link", 'the next page, as rel="next"')
+
+
+class RollbackReason(Record):
+    """Why a mission that is over is rolled back."""
+
+    reason: str = Field(min_length=1, max_length=2_000, description="for the record")
+
+
+class ResolveParked(Record):
+    """An operator's decision on a parked obligation."""
+
+    resolution: Resolution = Field(
+        description="retry: try to cancel it again; cancelled: it was cancelled elsewhere; accept: "
+        "it stands"
+    )
+    note: str = Field(default="", max_length=2_000, description="for the record")
+
+
+class ParkedPage(Record):
+    """Some rollbacks that wait for an operator."""
+
+    rollbacks: tuple[ParkedRollback, ...] = ()
+    next: str | None = Field(default=None, description="the cursor of the next page")
+
+
+async def preview_rollback(call: Call[None, None]) -> RollbackPreview:
+    """Return what a rollback of a mission would cancel."""
+    return await sight.seen_preview(call.service, call.person, call.part("mission_id"))
+
+
+async def show_rollback(call: Call[None, None]) -> RollbackReport:
+    """Return the state of a mission's rollback."""
+    mission_id = call.part("mission_id")
+    await sight.seen_mission(call.service, call.person, mission_id)
+    try:
+        return await call.service.client.rollback_report(mission_id)
+    except errors.UsageError:
+        detail = f"{mission_id} has no rollback"
+        raise ProblemError(HTTPStatus.NOT_FOUND, detail, code="RollbackUnknown") from None
+
+
+async def roll_back_mission(call: Call[RollbackReason, None]) -> Answered:
+    """Roll back a mission; return the report, which is final unless the rollback still works."""
+    mission_id = call.part("mission_id")
+    try:
+        async with asyncio.timeout(_WAITS_S):
+            report = await actions.roll_back(
+                call.service, call.person, mission_id, reason=call.body.reason
+            )
+        return Answered(report)
+    except TimeoutError:
+        # It goes on by itself: nobody has to wait for it.
+        report = await call.service.client.rollback_report(mission_id)
+        return Answered(report, HTTPStatus.ACCEPTED)
+
+
+async def list_parked(call: Call[None, PageQuery]) -> Answered:
+    """Return the rollbacks with parked obligations that the caller sees."""
+    found = await sight.parked(call.service, call.person)
+    page, following = page_of(sorted(found, key=_key), call.query, _key)
+    content = ParkedPage(rollbacks=page, next=following)
+    return Answered(content, headers=linked(call.request, following))
+
+
+def _key(rollback: ParkedRollback) -> tuple[str, str]:
+    """Return the sort key: the obligation parked longest first, unreadable rollbacks before all."""
+    since = rollback.waiting[0].since if rollback.waiting else None
+    return "" if since is None else since.isoformat(timespec="microseconds"), rollback.mission_id
+
+
+async def resolve_parked(call: Call[ResolveParked, None]) -> RollbackReport:
+    """Resolve a parked obligation."""
+    return await actions.resolve(
+        call.service,
+        call.person,
+        call.part("obligation_id"),
+        call.body.resolution,
+        note=call.body.note,
+    )
+
+
+_ONE: Final = "/api/v1/missions/{mission_id}"
+OPERATIONS: Final = (
+    operation(
+        "GET",
+        f"{_ONE}/rollback",
+        "The state of a mission's rollback",
+        Right.READ,
+        show_rollback,
+        tag="rollbacks",
+    ),
+    operation(
+        "POST",
+        f"{_ONE}/rollback",
+        "Roll back a mission that is over",
+        Right.START,
+        roll_back_mission,
+        description="Sent again, it joins the rollback that runs.",
+        answer=RollbackReport,
+        also=((HTTPStatus.ACCEPTED, "the rollback has begun, and goes on"),),
+        tag="rollbacks",
+    ),
+    operation(
+        "GET",
+        f"{_ONE}/rollback-preview",
+        "What a rollback of a mission would cancel; nothing is started",
+        Right.READ,
+        preview_rollback,
+        tag="rollbacks",
+        problems=(HTTPStatus.BAD_REQUEST,),
+    ),
+    operation(
+        "GET",
+        "/api/v1/parked",
+        "Rollbacks with obligations that wait for an operator",
+        Right.READ,
+        list_parked,
+        answer=ParkedPage,
+        tag="rollbacks",
+        answer_headers=(_LINK,),
+        problems=(HTTPStatus.BAD_REQUEST,),
+    ),
+    operation(
+        "POST",
+        "/api/v1/obligations/{obligation_id}/resolve",
+        "Resolve a parked obligation",
+        Right.OPERATE,
+        resolve_parked,
+        name="resolveObligation",
+        tag="rollbacks",
+        problems=(HTTPStatus.CONFLICT,),
+    ),
+)

@@ -1,0 +1,182 @@
+"""API tokens of machines and people: create, list, revoke; and the end of a person's sessions."""
+
+import asyncio
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Final
+
+from pydantic import BaseModel, Field
+
+from orchestrator.adapters.storage.sql_sign_in import ApiToken
+from orchestrator.adapters.storage.store import Store
+from orchestrator.confirmation.policy import approver_problem
+from orchestrator.core.errors import UsageError
+from orchestrator.web.api_operations import Call, operation
+from orchestrator.web.people import Person, Right
+from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.sight import forbidden
+from orchestrator.web.sign_in.identity import utc_now
+from orchestrator.web.views import Me, rights_of
+
+LONGEST: Final = timedelta(days=366)
+"""The longest time that a token may be valid."""
+
+
+class NewToken(BaseModel):
+    """A token to create."""
+
+    subject: str = Field(description="the person or machine that its requests are recorded as")
+    scopes: tuple[Right, ...] = Field(min_length=1)
+    expires_in_s: int = Field(default=30 * 86_400, gt=0, le=int(LONGEST.total_seconds()))
+    sees_all: bool = Field(default=False, description="False: only missions of its subject")
+
+
+class CreatedToken(ApiToken):
+    """A new token with its text, which is shown this once."""
+
+    token: str
+
+
+class EndedSessions(BaseModel):
+    """A person whose sessions were ended."""
+
+    subject: str = Field(min_length=1, max_length=200)
+
+
+def create(
+    store: Store,
+    *,
+    subject: str,
+    scopes: Collection[Right],
+    lifetime: timedelta,
+    sees_all: bool,
+    created_by: str,
+    now: datetime,
+) -> CreatedToken:
+    """Create a token.
+
+    Raises:
+        UsageError: the subject is no name, or the lifetime is too long.
+    """
+    problem = approver_problem(subject, ())
+    if problem is not None:
+        raise UsageError(f"the subject of a token: {problem}")
+    if lifetime > LONGEST:
+        raise UsageError(f"a token is valid for at most {LONGEST.days} days")
+    token, text = store.api_tokens.create(
+        subject=subject,
+        scopes={right.value for right in scopes},
+        sees_all=sees_all,
+        created_by=created_by,
+        expires_at=now + lifetime,
+        now=now,
+    )
+    return CreatedToken(**token.model_dump(), token=text)
+
+
+async def create_token(call: Call[NewToken, None]) -> CreatedToken:
+    """Create a token with no more rights than its creator has."""
+    person, wanted = call.person, call.body
+    _check_creator(person, wanted)
+    return await asyncio.to_thread(
+        create,
+        _store(call),
+        subject=wanted.subject,
+        scopes=wanted.scopes,
+        lifetime=timedelta(seconds=wanted.expires_in_s),
+        sees_all=wanted.sees_all,
+        created_by=person.subject,
+        now=utc_now(),
+    )
+
+
+def _check_creator(person: Person, wanted: NewToken) -> None:
+    if person.proved_by == "api token":
+        raise forbidden(person, "create tokens by a token: sign in")
+    missing = set(wanted.scopes) - person.rights
+    if missing or (wanted.sees_all and not person.sees_all):
+        raise forbidden(person, "give a token more rights than they have")
+    if Right.DECIDE in wanted.scopes and not person.owns(wanted.subject):
+        raise forbidden(person, "create a token that decides as somebody else")
+
+
+async def list_tokens(call: Call[None, None]) -> list[ApiToken]:
+    """Return all tokens, without their texts."""
+    return await asyncio.to_thread(_store(call).api_tokens.list)
+
+
+async def revoke_token(call: Call[None, None]) -> None:
+    """Revoke a token from now on."""
+    token_id = call.part("token_id")
+    if not await asyncio.to_thread(_store(call).api_tokens.revoke, token_id, now=utc_now()):
+        raise ProblemError(HTTPStatus.NOT_FOUND, "there is no such token", code="TokenUnknown")
+
+
+async def end_sessions(call: Call[EndedSessions, None]) -> None:
+    """End every session that a person has now, on all devices."""
+    now = utc_now()
+    await asyncio.to_thread(
+        _store(call).sign_outs.end_sessions_of,
+        call.body.subject,
+        now=now,
+        until=now + LONGEST,
+    )
+
+
+def _store(call: Call[NewToken, None] | Call[None, None] | Call[EndedSessions, None]) -> Store:
+    store = call.service.store
+    if store is None:
+        raise ProblemError(
+            HTTPStatus.SERVICE_UNAVAILABLE, "this service has no store", code="StoreMissing"
+        )
+    return store
+
+
+async def show_me(call: Call[None, None]) -> Me:
+    """Return the caller."""
+    person = call.person
+    return Me(
+        subject=person.subject,
+        name=person.name,
+        issuer=person.issuer,
+        roles=tuple(person.roles),
+        groups=person.groups,
+        rights=tuple(rights_of(person)),
+        sees_all=person.sees_all,
+        proved_by=person.proved_by,
+    )
+
+
+OPERATIONS: Final = (
+    operation(
+        "GET",
+        "/api/v1/tokens",
+        "The API tokens, newest first, with expired and revoked ones",
+        Right.ADMINISTER,
+        list_tokens,
+        answer=list[ApiToken],
+    ),
+    operation(
+        "POST",
+        "/api/v1/tokens",
+        "A new API token, whose text is shown this once",
+        Right.ADMINISTER,
+        create_token,
+        status=HTTPStatus.CREATED,
+    ),
+    operation(
+        "DELETE", "/api/v1/tokens/{token_id}", "Revoke an API token", Right.ADMINISTER, revoke_token
+    ),
+    operation(
+        "POST",
+        "/api/v1/ended-sessions",
+        "End all sessions of a person",
+        Right.ADMINISTER,
+        end_sessions,
+        tag="tokens",
+    ),
+    operation(
+        "GET", "/api/v1/me", "Who the caller is, with rights", Right.READ, show_me, tag="people"
+    ),
+)

@@ -1,0 +1,105 @@
+"""The tools of the catalog that the service's settings name: list, show."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from pydantic import Field
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.source import file_versions
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.record import Record
+from orchestrator.runtime.defaults import list_mcp_servers
+from orchestrator.settings import Settings
+from orchestrator.web.api_operations import Call, operation
+from orchestrator.web.people import Right
+
+
+class ToolSummary(Record):
+    """A tool in a list."""
+
+    name: str = Field(description="the operationId")
+    document: str = Field(description="the document that it comes from")
+    domain: str
+    summary: str = ""
+    effect: Effect = Field(description="read, obligation (can be cancelled), write, or cancel")
+    card_type: str | None = Field(default=None, description="None: a call waits for no card")
+    cancel_tool: str | None = Field(default=None, description="the tool that cancels a call of it")
+    irreversible: bool = Field(default=False, description="True if nothing cancels a call")
+
+
+class ToolList(Record):
+    """The tools of a catalog."""
+
+    catalog_digest: str = Field(description="names the catalog by its content")
+    tools: tuple[ToolSummary, ...]
+
+
+async def list_tools(call: Call[None, None]) -> ToolList:
+    """Return every tool of the catalog."""
+    catalog = await catalog_of(call.service.settings)
+    tools = tuple(_summary(tool) for tool in catalog.tools.values())
+    return ToolList(catalog_digest=catalog.digest, tools=tools)
+
+
+def _summary(tool: Tool) -> ToolSummary:
+    return ToolSummary(
+        name=tool.name,
+        document=tool.document,
+        domain=tool.domain,
+        summary=tool.summary,
+        effect=tool.effect,
+        card_type=tool.card_type,
+        cancel_tool=tool.compensation.cancel.tool if tool.compensation is not None else None,
+        irreversible=tool.irreversible,
+    )
+
+
+async def show_tool(call: Call[None, None]) -> Tool:
+    """Return one tool with its inputs, effect, card and compensation."""
+    return (await catalog_of(call.service.settings)).tool(call.part("tool_name"))
+
+
+async def catalog_of(settings: Settings) -> Catalog:
+    """Return the catalog as its sources are now.
+
+    It is compiled when a file has changed, and MCP servers are listed again after a minute.
+    """
+    return await asyncio.to_thread(_read, settings)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    settings: Settings = field(compare=False)
+    files: tuple[tuple[str, int, int], ...]
+    listed: int
+    """The minute in which MCP servers are listed; 0 without any."""
+
+
+def _read(settings: Settings) -> Catalog:
+    mcp = settings.mcp
+    named = (*settings.specs, *settings.overlays, *((mcp,) if mcp is not None else ()))
+    files = file_versions(named)
+    listed = int(time.monotonic() // 60) if mcp is not None else 0
+    return _compiled(_Sources(settings, files, listed))
+
+
+@lru_cache(maxsize=2)
+def _compiled(sources: _Sources) -> Catalog:
+    settings = sources.settings
+    return Catalog.load(*settings.specs, overlays=settings.overlays, mcp=list_mcp_servers(settings))
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/v1/tools", "The tools of the catalog", Right.READ, list_tools),
+    operation(
+        "GET",
+        "/api/v1/tools/{tool_name}",
+        "One tool: inputs, effect, card, compensation",
+        Right.READ,
+        show_tool,
+    ),
+)

@@ -1,0 +1,432 @@
+"""Operations of the API: each is declared once, as a route and as a part of `/openapi.json`."""
+
+import asyncio
+import functools
+import hashlib
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final, Generic, TypeVar, get_args, get_type_hints
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import from_json
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from orchestrator.web.people import Person, Right
+from orchestrator.web.problem_details import ProblemError, invalid_body
+from orchestrator.web.request_limits import Clock, TokenBuckets, body_problem
+from orchestrator.web.web_service import Service
+
+Body = TypeVar("Body", bound=BaseModel | None)
+Query = TypeVar("Query", bound=BaseModel | None)
+JSON: Final = "application/json"
+_SAFE: Final = frozenset({"GET", "HEAD"})
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_READ_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Counts the requests of senders, for all operations of one process."""
+
+    people: TokenBuckets
+    addresses: TokenBuckets
+
+    @classmethod
+    def of(cls, service: Service, clock: Clock = time.monotonic) -> "Gate":
+        """Return a gate with the limits of a service."""
+        limits = service.limits
+        return cls(
+            TokenBuckets(rate=limits.requests_per_s, burst=limits.burst, clock=clock),
+            TokenBuckets(
+                rate=limits.unidentified_per_s, burst=limits.unidentified_burst, clock=clock
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Call(Generic[Body, Query]):
+    """One request to an operation, after its caller and its parts were checked."""
+
+    service: Service
+    person: Person
+    body: Body
+    query: Query
+    request: Request
+    gate: Gate
+
+    def part(self, name: str) -> str:
+        """Return a parameter of the path."""
+        return str(self.request.path_params[name])
+
+    def header(self, name: str) -> str:
+        """Return a header of the request; empty if it has none."""
+        return self.request.headers.get(name, "")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer with a status or headers of its own."""
+
+    content: BaseModel | Sequence[BaseModel] | None
+    status: HTTPStatus | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Answer = BaseModel | Sequence[BaseModel] | dict[str, JsonValue] | Answered | Response | None
+Handler = Callable[[Any], Awaitable[Answer]]
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header of a request or of an answer, as the document describes it."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of the API.
+
+    `answer` is the type of the JSON that it returns, or None for no content; an operation that
+    returns a `Response` states its `media_type`.
+    """
+
+    method: str
+    path: str
+    name: str
+    """The operationId."""
+    summary: str
+    right: Right
+    handler: Handler
+    answer: Any = None
+    body: Any = None
+    query: type[BaseModel] | None = None
+    status: HTTPStatus = HTTPStatus.OK
+    media_type: str = JSON
+    tag: str = ""
+    description: str = ""
+    headers: tuple[Header, ...] = ()
+    """Headers that the request may have."""
+    answer_headers: tuple[Header, ...] = ()
+    problems: tuple[HTTPStatus, ...] = ()
+    """Statuses of problems that only some operations have."""
+    also: tuple[tuple[HTTPStatus, str], ...] = ()
+    """Other statuses of success, each with its meaning, whose content is that of `answer`."""
+    timeout_s: float = _READ_S
+
+    @property
+    def has_etag(self) -> bool:
+        """True if an answer can be compared with an earlier one."""
+        return self.method == "GET" and self.answer is not None
+
+
+def operation(
+    method: str, path: str, summary: str, right: Right, handler: Handler, **more: Any
+) -> Operation:
+    """Return an operation; what the handler's name and types state need not be repeated.
+
+    Its `Call[Body, Query]` states body and query, its returned model the answer, and the first
+    part of the path the tag.
+    """
+    types = get_type_hints(handler)
+    body, query = (None if one is type(None) else one for one in get_args(types["call"]))
+    answer = types["return"]
+    is_model = isinstance(answer, type) and issubclass(answer, BaseModel)
+    first, *others = handler.__name__.split("_")
+    stated: dict[str, Any] = {
+        "name": first + "".join(map(str.capitalize, others)),
+        "body": body,
+        "query": query,
+        "answer": answer if is_model else None,
+        "tag": path.removeprefix("/api/v1/").partition("/")[0],
+    }
+    return Operation(
+        method=method, path=path, summary=summary, right=right, handler=handler, **stated | more
+    )
+
+
+# -- routes ---------------------------------------------------------------------------------------
+
+
+def routes_of(
+    operations: Sequence[Operation], service: Service, gate: Gate, *, under: str = ""
+) -> list[Route]:
+    """Return one route for each path, so that a wrong method names all that the path has.
+
+    Args:
+        operations: the operations.
+        service: passed to their handlers.
+        gate: counts requests.
+        under: the prefix of all paths, at which the routes are mounted.
+    """
+    by_path: dict[str, dict[str, Operation]] = {}
+    for one in operations:
+        by_path.setdefault(one.path.removeprefix(under), {})[one.method] = one
+    return [_route(path, methods, service, gate) for path, methods in by_path.items()]
+
+
+def _route(path: str, methods: Mapping[str, Operation], service: Service, gate: Gate) -> Route:
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await answer_to(request, methods[method], service, gate)
+
+    return Route(path, endpoint, methods=list(methods))
+
+
+async def answer_to(
+    request: Request, operation: Operation, service: Service, gate: Gate
+) -> Response:
+    """Check a request, pass it to the handler, and return its answer.
+
+    Raises:
+        ProblemError: who sends it is unknown, may not, or sends too much or something else.
+    """
+    person = await identified(request, service, gate)
+    if not person.may(operation.right):
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN,
+            f"{person.subject} has no role with the right to {operation.right}",
+            code="RightMissing",
+        )
+    query = _query_of(operation, request)
+    call = Call(service, person, await _body_of(operation, request, service), query, request, gate)
+    try:
+        async with asyncio.timeout(operation.timeout_s):
+            answer = await operation.handler(call)
+    except TimeoutError:
+        raise ProblemError(
+            HTTPStatus.GATEWAY_TIMEOUT,
+            "it was not done in time, and may be done later: look before you send it again",
+            code="NotInTime",
+        ) from None
+    return _response(operation, request, answer)
+
+
+async def identified(request: Request, service: Service, gate: Gate) -> Person:
+    """Return who sends a request.
+
+    Raises:
+        ProblemError: nothing proves it, it came from a page of another site, or too often.
+    """
+    person = await service.identify(request)
+    if person is None:
+        address = request.client.host if request.client else ""
+        _check_rate(gate.addresses.take(address))
+        raise ProblemError(
+            HTTPStatus.UNAUTHORIZED,
+            "sign in, or send an API token: Authorization: Bearer TOKEN",
+            code="NotSignedIn",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    _check_rate(gate.people.take(person.subject))
+    if person.proved_by in ("cookie", "loopback"):
+        check_origin(request, service, person)
+    return person
+
+
+def _check_rate(wait_s: float) -> None:
+    if wait_s:
+        raise ProblemError(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "too many requests; wait for the time of the header Retry-After",
+            code="TooManyRequests",
+            headers={"Retry-After": str(math.ceil(wait_s))},
+        )
+
+
+def check_origin(request: Request, service: Service, person: Person) -> None:
+    """Refuse what a page of another site makes a browser send, which adds cookies by itself.
+
+    Raises:
+        ProblemError: the request may be such.
+    """
+    own = urlsplit(service.url or str(request.base_url))
+    # A stranger's name may lead to this machine: without sign-in, only its own names count.
+    names = _LOOPBACK | ({own.hostname} if service.url else set())
+    if person.proved_by == "loopback" and request.url.hostname not in names:
+        raise _foreign(f"the host {request.url.hostname} is not this service")
+    if request.method in _SAFE:
+        return
+    origin = request.headers.get("origin")
+    if origin is not None:
+        given = urlsplit(origin)
+        if (given.scheme, given.netloc) != (own.scheme, own.netloc):
+            raise _foreign("the request comes from a page of another site")
+    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise _foreign("the request comes from a page of another site")
+
+
+def _foreign(why: str) -> ProblemError:
+    return ProblemError(HTTPStatus.FORBIDDEN, why, code="ForeignOrigin")
+
+
+# -- what a request holds -------------------------------------------------------------------------
+
+
+async def _body_of(operation: Operation, request: Request, service: Service) -> Any:
+    if operation.body is None:
+        return None
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise ProblemError(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            f"send the body as JSON, with the header Content-Type: {JSON}",
+            code="RequestInvalid",
+            headers={"Accept-Post": JSON},
+        )
+    try:
+        async with asyncio.timeout(service.limits.body_s):
+            content = await _read(request, service.limits.body_bytes)
+    except TimeoutError:
+        raise ProblemError(
+            HTTPStatus.REQUEST_TIMEOUT,
+            "the body took too long to arrive",
+            code="RequestInvalid",
+            headers={"Connection": "close"},
+        ) from None
+    return _parsed(operation, content, service.limits.body_depth)
+
+
+async def _read(request: Request, most: int) -> bytes:
+    """Return the body of a request; no more than the limit is read of a larger one."""
+    stated = request.headers.get("content-length", "")
+    if stated.isdecimal() and int(stated[:20]) > most:
+        raise _too_large(most)
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > most:
+            raise _too_large(most)
+    return bytes(content)
+
+
+def _too_large(most: int) -> ProblemError:
+    return ProblemError(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"a body has at most {most:,} bytes",
+        code="RequestTooLarge",
+        headers={"Connection": "close"},
+    )
+
+
+def _parsed(operation: Operation, content: bytes, depth: int) -> Any:
+    try:
+        read: JsonValue = from_json(content or b"{}", allow_inf_nan=False)
+    except ValueError as error:
+        raise _malformed(f"the body is no JSON: {error}") from None
+    if why := body_problem(read, depth=depth):
+        raise _malformed(f"the body cannot be used: {why}")
+    try:
+        # A misspelled field would be left out, and a budget with it.
+        return _adapter(operation.body).validate_json(content or b"{}", extra="forbid")
+    except ValidationError as error:
+        raise invalid_body(error, read) from None
+
+
+@functools.cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return the adapter of a type, which takes milliseconds to make."""
+    return TypeAdapter(kind)
+
+
+def _malformed(detail: str) -> ProblemError:
+    return ProblemError(HTTPStatus.BAD_REQUEST, detail[:300], code="RequestMalformed")
+
+
+def _query_of(operation: Operation, request: Request) -> BaseModel | None:
+    given = request.query_params
+    known = operation.query.model_fields if operation.query is not None else {}
+    if unknown := [name for name in given if name not in known]:
+        takes = ", ".join(known) or "none"
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"no such parameter: {unknown[0][:60]!r}; it takes: {takes}",
+            code="RequestInvalid",
+        )
+    if operation.query is None:
+        return None
+    try:
+        return operation.query.model_validate(dict(given))
+    except ValidationError as error:
+        raise invalid_body(error) from None
+
+
+# -- answers --------------------------------------------------------------------------------------
+
+
+def _response(operation: Operation, request: Request, answer: Answer) -> Response:
+    if isinstance(answer, Response):
+        return answer
+    given = answer if isinstance(answer, Answered) else Answered(answer)  # type: ignore[arg-type]
+    status = given.status or operation.status
+    if given.content is None:
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers=dict(given.headers))
+    content = _adapter(operation.answer).dump_json(given.content, by_alias=True)
+    headers = {
+        # Kept by nobody but the sender, who asks each time whether it has changed.
+        "Cache-Control": "private, no-cache" if operation.has_etag else "no-store",
+        "X-Content-Type-Options": "nosniff",
+        **given.headers,
+    }
+    if operation.has_etag and status is HTTPStatus.OK:
+        etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+        headers["ETag"] = etag
+        if is_known(etag, request.headers.get("if-none-match", "")):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(content, status, headers=headers, media_type=JSON)
+
+
+def is_known(etag: str, if_none_match: str) -> bool:
+    """Return True if a request names the entity tag as one that its sender has."""
+    named = (one.strip().removeprefix("W/") for one in if_none_match.split(","))
+    return if_none_match.strip() == "*" or etag in named
+
+
+# -- idempotency keys -----------------------------------------------------------------------------
+
+_LONGEST_KEY: Final = 200
+KEY: Final = Header(
+    "Idempotency-Key",
+    "chosen by the caller, up to 200 printable characters: sent again with the same request, also "
+    "after a crash of the service, it has the same effect and answer; with another request it is "
+    "refused with 409",
+)
+
+
+def derived_id(call: Call[Any, Any], prefix: str, *, also: str = "") -> str | None:
+    """Return the id that the caller's key stands for; None if the request has no key.
+
+    Args:
+        call: the request.
+        prefix: the kind of thing, so that one key may serve for several.
+        also: what else the key belongs to, such as a session.
+
+    Raises:
+        ProblemError: the key is none.
+    """
+    key = call.header(KEY.name)
+    return id_of_key(call.person, prefix, key, also=also) if key else None
+
+
+def id_of_key(person: Person, prefix: str, key: str, *, also: str = "") -> str:
+    """Return the id that a person's key stands for.
+
+    Raises:
+        ProblemError: the key is none.
+    """
+    if not key or len(key) > _LONGEST_KEY or not key.isprintable():
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"{KEY.name}: give up to {_LONGEST_KEY} printable characters",
+            code="RequestInvalid",
+        )
+    # Subjects are compared without case elsewhere too.
+    named = "\n".join((prefix, person.subject.casefold(), also, key))
+    return f"{prefix}-{hashlib.sha256(named.encode()).hexdigest()[:20]}"

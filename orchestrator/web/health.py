@@ -1,0 +1,194 @@
+"""Health, readiness, metrics and spans of `serve`: /healthz, /readyz and /metrics, without sign-in.
+
+They show whether the process, Temporal and the store answer, and figures by route; no ids.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry import metrics, trace
+from opentelemetry.trace import SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Match, Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from temporalio.service import RPCError
+
+from orchestrator.adapters.telemetry import conventions
+from orchestrator.adapters.telemetry.instruments import SCOPE
+from orchestrator.client.stores import store_of
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.web.web_service import Service
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+    from orchestrator.adapters.storage.store import Store
+
+MetricsText = Callable[[], tuple[bytes, str]]
+"""Returns the current metrics and their content type."""
+_ANSWERS_WITHIN: Final = timedelta(seconds=2)
+_KNOWN_METHODS: Final = frozenset(
+    {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
+)
+_OTHER: Final = "_OTHER"
+_STREAM: Final = b"text/event-stream"
+_SERVER_ERROR: Final = 500
+
+
+class Readiness:
+    """Asks Temporal and the store whether they answer; one question at a time for all callers."""
+
+    def __init__(self, service: Service) -> None:
+        """Take the service; nothing is asked yet."""
+        self._service = service
+        self._asking: asyncio.Task[str | None] | None = None
+        self._store: Store | None = None
+
+    async def hindrance(self) -> str | None:
+        """Return why people cannot be served now; None: they can."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        return await asyncio.shield(self._asking)
+
+    async def _ask(self) -> str | None:
+        client = self._service.client.connection.temporal
+        problems = await asyncio.gather(self._server_problem(client), self._store_problem())
+        return next(filter(None, problems), None)
+
+    async def _server_problem(self, client: "Client") -> str | None:
+        try:
+            await client.service_client.check_health(timeout=_ANSWERS_WITHIN)
+        except (RPCError, RuntimeError):
+            return "Temporal does not answer"
+        return None
+
+    async def _store_problem(self) -> str | None:
+        """Return why the store cannot be used; its address and password are not shown."""
+        asked = asyncio.to_thread(self._ask_store)
+        try:
+            await asyncio.wait_for(asked, _ANSWERS_WITHIN.total_seconds())
+        except TimeoutError:
+            return f"the store has not answered within {_ANSWERS_WITHIN.total_seconds():.0f} s"
+        except (OrchestratorError, OSError):
+            return "the store does not answer"
+        return None
+
+    def _ask_store(self) -> None:
+        if self._store is None:
+            self._store = store_of(self._service.settings)
+        self._store.check()
+
+
+def health_routes(service: Service, *, metrics_text: MetricsText | None = None) -> list[Route]:
+    """Return the routes for probes and scrapers.
+
+    Args:
+        service: the service.
+        metrics_text: the text of /metrics; None: the path answers 404.
+    """
+    readiness = Readiness(service)
+
+    async def healthz(_: Request) -> Response:
+        """Answer if the process can answer at all."""
+        return PlainTextResponse("ok\n")
+
+    async def readyz(_: Request) -> Response:
+        hindrance = await readiness.hindrance()
+        shown = {"ready": hindrance is None, "why_not": hindrance}
+        return JSONResponse(shown, status_code=200 if hindrance is None else 503)
+
+    async def measured(_: Request) -> Response:
+        if metrics_text is None:
+            return PlainTextResponse("this service keeps no metrics\n", status_code=404)
+        text, content_type = await asyncio.to_thread(metrics_text)
+        return Response(text, media_type=content_type)
+
+    return [
+        Route("/healthz", healthz),
+        Route("/readyz", readyz),
+        Route("/metrics", measured),
+    ]
+
+
+def route_template(routes: Iterable[BaseRoute], scope: Scope) -> str:
+    """Return the template of the route that a request is for; empty if there is none.
+
+    Example: `/api/v1/missions/{mission_id}`
+    """
+    for route in routes:
+        matched, child = route.matches(scope)
+        if matched is Match.NONE:
+            continue
+        if isinstance(route, Mount):
+            inner = route_template(route.routes, {**scope, **child})
+            return f"{route.path}{inner}" if inner else ""
+        return str(getattr(route, "path", ""))
+    return ""
+
+
+class ServerTelemetry:
+    """ASGI middleware: a span and a duration for each request, by the template of its route.
+
+    Neither holds a path, a query, a header or a person, which may be personal or secret. Without a
+    provider of telemetry it costs a few microseconds.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
+        """Wrap an app with these routes."""
+        self._app, self._routes = app, routes
+        self._tracer = trace.get_tracer(SCOPE)
+        measured = conventions.SERVER_DURATION
+        self._durations = metrics.get_meter(SCOPE).create_histogram(
+            measured.name,
+            unit=measured.unit,
+            description=measured.means,
+            explicit_bucket_boundaries_advisory=measured.buckets,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, and measure it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        method = scope["method"] if scope["method"] in _KNOWN_METHODS else _OTHER
+        template = route_template(self._routes, scope)
+        known = {"http.request.method": method, **({"http.route": template} if template else {})}
+        status, is_stream = _SERVER_ERROR, False
+
+        async def noting(message: Message) -> None:
+            nonlocal status, is_stream
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                heads = message.get("headers", ())
+                is_stream = any(k == b"content-type" and _STREAM in v for k, v in heads)
+            await send(message)
+
+        began = time.perf_counter()
+        with self._tracer.start_as_current_span(
+            f"{method} {template}".rstrip(),
+            context=TraceContextTextMapPropagator().extract(_trace_headers(scope)),
+            kind=SpanKind.SERVER,
+            attributes=known,
+            record_exception=False,  # its text may quote what a person wrote
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                await self._app(scope, receive, noting)
+            finally:
+                span.set_attribute("http.response.status_code", status)
+                if status >= _SERVER_ERROR:
+                    span.set_status(Status(StatusCode.ERROR))
+                if not is_stream:
+                    ended = {**known, "http.response.status_code": status}
+                    self._durations.record(time.perf_counter() - began, ended)
+
+
+def _trace_headers(scope: Scope) -> dict[str, str]:
+    """Return the headers by which a caller's trace continues."""
+    wanted = (b"traceparent", b"tracestate")
+    return {k.decode(): v.decode("latin-1") for k, v in scope["headers"] if k in wanted}

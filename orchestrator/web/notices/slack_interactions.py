@@ -1,0 +1,260 @@
+"""`POST /slack/interactions`: decisions that people make by the buttons of a message in Slack.
+
+A request counts only with the signature of the app, no older than five minutes. It decides as the
+person that its user id names, through the same checks as the API and the inbox, on the card with
+the digest in the button.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from slack_sdk.signature import SignatureVerifier
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from orchestrator.adapters.notices import slack_messages
+from orchestrator.adapters.notices.notice_rules import NoticeRules
+from orchestrator.adapters.notices.slack_messages import CardKey
+from orchestrator.adapters.secrets import EnvironmentSecrets, SecretStore
+from orchestrator.confirmation.models import Approve, Decision, Reject
+from orchestrator.core.errors import (
+    CardUnknown,
+    NoticeUndelivered,
+    OrchestratorError,
+    SecretMissing,
+)
+from orchestrator.runtime.notice_parts import slack_api
+from orchestrator.settings import Settings, load_notice_rules
+from orchestrator.web import actions, sight
+from orchestrator.web.notices.slack_people import Calls, SlackPeople, Standing
+from orchestrator.web.people import Person
+from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.web_service import Service
+
+PATH: Final = "/slack/interactions"
+_LONGEST_BODY: Final = 256 * 1024
+_ACK_S: Final = 2.0
+"""Slack gives up on a request after 3 s; what takes longer is answered by a message."""
+_STALE: Final = "the card has changed since this message: read it again before you decide"
+_UNKNOWN: Final = (
+    "your account in Slack is not known here; an administrator can add its id to the people of the "
+    "configuration of notices"
+)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SlackDoor:
+    """What the interactions of a workspace need."""
+
+    rules: NoticeRules
+    secrets: SecretStore
+    api: Calls
+    standing: Standing
+    running: set[asyncio.Task[str]] = field(default_factory=set)
+    """Decisions that took longer than Slack waits for; kept, so that they are not collected."""
+
+
+@dataclass(frozen=True)
+class _Click:
+    """One interaction, after its signature was verified."""
+
+    kind: str
+    user: str
+    team: str
+    action: str
+    key: CardKey
+    reason: str = ""
+    trigger: str = ""
+    channel: str = ""
+
+
+def door_of(
+    settings: Settings, standing: Standing, *, secrets: SecretStore | None = None
+) -> SlackDoor | None:
+    """Return the interactions that the settings configure; None without Slack.
+
+    Args:
+        settings: name the configuration of notices, the same file that workers read.
+        standing: the roles of people, as sign-in has them.
+        secrets: by default those of the environment.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or is no configuration of notices.
+        UsageError: the libraries of notices are not installed.
+    """
+    rules = load_notice_rules(settings.notices)
+    if rules is None or rules.slack is None:
+        return None
+    secrets = secrets or EnvironmentSecrets()
+    return SlackDoor(rules, secrets, slack_api(rules.slack, settings, secrets), standing)
+
+
+def slack_routes(service: Service, door: SlackDoor) -> list[Route]:
+    """Return the routes for Slack."""
+    return [Route(PATH, _Interactions(service, door).endpoint, methods=["POST"])]
+
+
+class _Interactions:
+    def __init__(self, service: Service, door: SlackDoor) -> None:
+        assert door.rules.slack is not None, "interactions need the app of a workspace"
+        self._service = service
+        self._door = door
+        self._app = door.rules.slack
+        self._people = SlackPeople(self._app, door.api, door.standing)
+
+    async def endpoint(self, request: Request) -> Response:
+        """Answer one interaction."""
+        body = await _body_of(request)
+        self._check_signature(body, request)
+        click = _click_of(body)
+        if click is None:
+            return Response()  # such as a click on a link: nothing is to be done
+        if click.kind == "block_actions" and click.action == slack_messages.REJECT:
+            return await self._ask_reason(click)
+        answer = await self._within(self._decided(click))
+        if click.kind == "view_submission":
+            if answer:
+                return JSONResponse(
+                    {"response_action": "errors", "errors": {slack_messages.REASON: answer}}
+                )
+            return JSONResponse({"response_action": "clear"})
+        if answer:
+            await self._say(click, answer)
+        return Response()
+
+    def _check_signature(self, body: bytes, request: Request) -> None:
+        try:
+            secret = self._door.secrets.get(self._app.signing_secret)
+            is_valid = SignatureVerifier(secret).is_valid_request(body, dict(request.headers))
+        except (SecretMissing, ValueError, OverflowError) as error:
+            if isinstance(error, SecretMissing):
+                _log.error("interactions of Slack are refused: %s", error)
+            is_valid = False
+        if not is_valid:
+            raise ProblemError(
+                HTTPStatus.UNAUTHORIZED,
+                "the request has no valid signature of the Slack app, or is older than five "
+                "minutes",
+                code="SlackSignatureInvalid",
+            )
+
+    async def _ask_reason(self, click: _Click) -> Response:
+        title = f"Reject {click.key.confirmation_id}"
+        view = slack_messages.rejection_view(click.key, title=title)
+        try:
+            await self._door.api.call("slack", "views_open", trigger_id=click.trigger, view=view)
+        except (NoticeUndelivered, SecretMissing) as error:
+            _log.warning("the dialog of a rejection was not opened: %s", error)
+        return Response()
+
+    async def _decided(self, click: _Click) -> str:
+        """Decide; return why it was refused, in words for the person, or nothing."""
+        try:
+            person = await self._people.person_of(click.user, click.team)
+            if person is None:
+                return _sentence(_UNKNOWN)
+            await self._decide(person, click)
+        except ProblemError as refused:
+            return self._with_link(refused.problem.detail, click)
+        except OrchestratorError as refused:
+            return self._with_link(str(refused), click)
+        return ""
+
+    async def _decide(self, person: Person, click: _Click) -> None:
+        card = await sight.seen_card(self._service, person, click.key.confirmation_id)
+        if card.digest != click.key.digest:
+            raise CardUnknown(card.confirmation_id, _STALE)
+        decision: Decision = (
+            Reject(confirmation_id=card.confirmation_id, reason=click.reason)
+            if click.action == slack_messages.REJECT
+            else Approve(confirmation_id=card.confirmation_id, digest=click.key.digest)
+        )
+        await actions.decide(self._service, person, decision)
+
+    def _with_link(self, why: str, click: _Click) -> str:
+        inbox = self._door.rules.inbox or self._service.url
+        where = f" Decide in the inbox: {inbox}/cards/{click.key.confirmation_id}" if inbox else ""
+        return _sentence(why) + where
+
+    async def _within(self, work: Coroutine[Any, Any, str]) -> str:
+        """Return the answer of a decision if it comes before Slack gives up.
+
+        A later one goes on, and the message in the channel shows that it was made.
+        """
+        task = asyncio.create_task(work)
+        done, _ = await asyncio.wait({task}, timeout=_ACK_S)
+        if done:
+            return task.result()
+        self._door.running.add(task)
+        task.add_done_callback(self._door.running.discard)
+        return ""
+
+    async def _say(self, click: _Click, text: str) -> None:
+        """Show a line to the person alone."""
+        shown = slack_messages.escaped(text)
+        try:
+            await self._door.api.call(
+                "slack", "chat_postEphemeral", channel=click.channel, user=click.user, text=shown
+            )
+        except (NoticeUndelivered, SecretMissing) as error:
+            _log.warning("a refusal was not shown in Slack: %s", error)
+
+
+async def _body_of(request: Request) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST_BODY:
+            raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large")
+    return body
+
+
+def _click_of(body: bytes) -> _Click | None:
+    """Return the interaction in a signed request; None for one that asks for nothing of ours."""
+    try:
+        (text,) = parse_qs(body.decode(), max_num_fields=10)["payload"]
+        return _read(json.loads(text))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ProblemError(
+            HTTPStatus.BAD_REQUEST, "this is no interaction of one of our messages"
+        ) from error
+
+
+def _read(payload: dict[str, Any]) -> _Click | None:
+    kind, user = payload["type"], payload["user"]
+    team = (payload.get("team") or {}).get("id") or user.get("team_id") or ""
+    named = {"kind": str(kind), "user": str(user["id"]), "team": str(team)}
+    if kind == "block_actions":
+        (action,) = payload["actions"]
+        name = action["action_id"]
+        if name not in (slack_messages.APPROVE, slack_messages.REJECT):
+            return None
+        return _Click(
+            **named,
+            action=name,
+            key=CardKey.read(action["value"]),
+            trigger=str(payload.get("trigger_id", "")),
+            channel=str((payload.get("channel") or {}).get("id", "")),
+        )
+    view = payload["view"] if kind == "view_submission" else {}
+    if view.get("callback_id") != slack_messages.REJECT:
+        return None
+    entered = view["state"]["values"][slack_messages.REASON][slack_messages.REASON]["value"]
+    return _Click(
+        **named,
+        action=slack_messages.REJECT,
+        key=CardKey.read(view["private_metadata"]),
+        reason=str(entered or "").strip() or "no reason given",
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else "It was refused."

@@ -1,0 +1,192 @@
+"""Open streams: a few for each person, which end with the sign-in of their reader."""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Callable, Mapping
+from http import HTTPStatus
+from typing import TypeVar
+
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.web.people import Person
+from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.sign_in.identity import checked_again
+from orchestrator.web.web_service import Service
+
+T = TypeVar("T")
+
+
+def opened_stream(
+    events: AsyncGenerator[ServerSentEvent | bytes, None],
+    *,
+    service: Service,
+    request: Request,
+    person: Person,
+    most_s: float | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return a stream in one of the person's places.
+
+    Args:
+        events: the events, or their bytes.
+        service: identifies the reader, and has the places.
+        request: that opens the stream.
+        person: who sent it.
+        most_s: how long the stream is open at most; None: as long as the service lets streams be.
+        headers: of the response, in addition.
+
+    Raises:
+        ProblemError: the person has no place left.
+    """
+    check_place(service, person)
+    limits, places, subject = service.limits, service.streams, person.subject
+    places.take(subject)
+    bounded = while_signed_in(
+        events,
+        service=service,
+        request=request,
+        person=person,
+        most_s=limits.stream_s if most_s is None else most_s,
+    )
+    ping_s = limits.heartbeat_s
+    return _EventStream(
+        bounded, ping_s=ping_s, leave=lambda: places.leave(subject), headers=headers
+    )
+
+
+def check_place(service: Service, person: Person) -> None:
+    """Refuse a stream beyond the places of a person.
+
+    Raises:
+        ProblemError: the person has no place left.
+    """
+    most = service.limits.streams
+    if service.streams.taken_by(person.subject) >= most:
+        raise ProblemError(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            f"at most {most} streams are open for one person: close another",
+            code="TooManyStreams",
+            headers={"Retry-After": "5"},
+        )
+
+
+class _EventStream(EventSourceResponse):
+    """A stream of events that ends its source, and frees its place, however it ends."""
+
+    def __init__(
+        self,
+        events: AsyncGenerator[ServerSentEvent | bytes, None],
+        *,
+        ping_s: float,
+        leave: Callable[[], None],
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the events, the seconds between heartbeats, and what frees the place."""
+        super().__init__(
+            events,
+            ping=ping_s,
+            ping_message_factory=lambda: ServerSentEvent(comment="alive"),
+            headers={
+                "Cache-Control": "no-store",
+                "X-Accel-Buffering": "no",
+                "X-Content-Type-Options": "nosniff",
+                **(headers or {}),
+            },
+            send_timeout=30,
+        )
+        self._events = events
+        self._leave = leave
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream until the events end, or the client leaves."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            try:
+                await self._events.aclose()
+            finally:
+                self._leave()
+
+
+async def while_signed_in(
+    events: AsyncGenerator[T, None],
+    *,
+    service: Service,
+    request: Request,
+    person: Person,
+    most_s: float = math.inf,
+) -> AsyncGenerator[T, None]:
+    """Yield events until they end, or their reader is signed out, which each heartbeat checks.
+
+    Args:
+        events: the events; they are closed in the end.
+        service: identifies the reader.
+        request: that opened the stream.
+        person: who sent it.
+        most_s: how long the stream is open at most.
+    """
+    clock, heartbeat_s = asyncio.get_running_loop().time, service.limits.heartbeat_s
+    deadline, check = clock() + most_s, clock() + heartbeat_s
+    coming: asyncio.Task[T] | None = None
+    try:
+        while clock() < deadline:
+            coming = coming or asyncio.create_task(_next(events))
+            await asyncio.wait({coming}, timeout=max(0.0, min(check, deadline) - clock()))
+            if clock() >= check:
+                if not await _is_signed_in(service, request, person):
+                    return
+                check = clock() + heartbeat_s
+            if coming.done():
+                try:
+                    event = coming.result()
+                except StopAsyncIteration:
+                    return
+                coming = None
+                yield event
+    finally:
+        if coming is not None:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+        await events.aclose()
+
+
+async def interleaved(
+    events: AsyncGenerator[T, None], other: AsyncGenerator[T, None]
+) -> AsyncGenerator[T, None]:
+    """Yield from both as they come, until the first has ended."""
+    sources = {asyncio.create_task(_next(one)): one for one in (events, other)}
+    try:
+        while True:
+            done, _ = await asyncio.wait(sources, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                source = sources.pop(task)
+                try:
+                    event = task.result()
+                except StopAsyncIteration:
+                    if source is events:
+                        return
+                    continue
+                yield event
+                sources[asyncio.create_task(_next(source))] = source
+    finally:
+        for task in sources:
+            task.cancel()
+        await asyncio.gather(*sources, return_exceptions=True)
+        await events.aclose()
+        await other.aclose()
+
+
+async def _next(events: AsyncGenerator[T, None]) -> T:
+    return await anext(events)
+
+
+async def _is_signed_in(service: Service, request: Request, person: Person) -> bool:
+    """Return True if the request would still be that of the same person, with the same rights."""
+    try:
+        return await service.identify(checked_again(request)) == person
+    except (ProblemError, OrchestratorError):
+        return False  # a token that was revoked, or nobody can say

@@ -1,0 +1,274 @@
+"""The OpenAPI 3.1 document of the API, made from its operations and the models of their parts."""
+
+import json
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+from pydantic import BaseModel, JsonValue, TypeAdapter
+
+from orchestrator.messages.events import AnyEvent
+from orchestrator.web.api_operations import JSON, Header, Operation
+from orchestrator.web.problem_details import MEDIA_TYPE, Problem
+
+_REFERENCE: Final = "#/components/schemas/{model}"
+_PROBLEM: Final = "Problem"
+_ABOUT: Final = """\
+Missions of agents, the cards that people decide on, rollbacks, and sessions of guarded calls.
+
+Errors are problems (RFC 9457): `code` names the error for programs. Whatever a caller does not see
+is not found. A list has at most `limit` entries; `next` of its answer, passed as `cursor`,
+continues it. An answer to GET has an ETag, which `If-None-Match` compares.
+"""
+_TAGS: Final = {
+    "missions": "Goals that agents carry out, from their plan to their result",
+    "cards": "Consequences that wait for a person's decision",
+    "questions": "Questions, holds before a rollback, and pauses of models",
+    "rollbacks": "What is or was cancelled, and what an operator has to resolve",
+    "events": "Events as they occur, as server-sent events or as a list",
+    "sessions": "Guarded calls of a program or an agent that runs anywhere",
+    "tools": "The tools of the catalog, read only",
+    "people": "The caller and their rights",
+}
+_STATUSES: Final = {
+    HTTPStatus.BAD_REQUEST: "the request cannot be used: malformed, or asks for the impossible",
+    HTTPStatus.UNAUTHORIZED: "nothing proves who sends the request",
+    HTTPStatus.FORBIDDEN: "the caller sees it, and may not do this",
+    HTTPStatus.NOT_FOUND: "there is no such thing, or the caller does not see it",
+    HTTPStatus.CONFLICT: "the state has changed: another digest, a decided card, a key used before",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "the body is larger than the limit",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "the body is not JSON",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "a field or parameter cannot be used; `errors` names it",
+    HTTPStatus.TOO_MANY_REQUESTS: "too many requests or streams",
+    HTTPStatus.SERVICE_UNAVAILABLE: "no worker, server or store is there",
+    HTTPStatus.GATEWAY_TIMEOUT: "it was not done in time",
+}
+_ETAG: Final = Header("ETag", "the version of the answer, for If-None-Match")
+_IF_NONE_MATCH: Final = Header(
+    "If-None-Match", "the ETag of an earlier answer: 304 without a body if nothing has changed"
+)
+
+
+def document_of(operations: Sequence[Operation], *, version: str, url: str = "/") -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of these operations as a JSON object."""
+    wanted: list[Any] = [("problem", "serialization", TypeAdapter(Problem))]
+    wanted.append(("event", "serialization", TypeAdapter(AnyEvent)))
+    for one in operations:
+        if one.body:
+            wanted.append((one.name, "validation", TypeAdapter(one.body)))
+        if one.answer:
+            wanted.append((one.name, "serialization", TypeAdapter(one.answer)))
+    schemas, definitions = TypeAdapter.json_schemas(wanted, ref_template=_REFERENCE)
+    components = definitions.get("$defs", {})
+    _name_events(components, schemas["event", "serialization"])
+    _say_defaults([schemas[one.name, "validation"] for one in operations if one.body], components)
+    paths: dict[str, dict[str, Any]] = {}
+    for one in operations:
+        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
+    used = {one.tag for one in operations}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Orchestrator", "version": version, "description": _ABOUT},
+        "servers": [{"url": url}],
+        "security": [{"bearer": []}, {"cookie": []}],
+        "tags": [{"name": n, "description": about} for n, about in _TAGS.items() if n in used],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "responses": dict(_problem_responses()),
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "an API token of this service, or an access token of the issuer",
+                },
+                "cookie": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "orchestrator_session",
+                    "description": "set at sign-in, for pages of this service",
+                },
+            },
+        },
+    }
+
+
+def _name_events(components: dict[str, Any], union: dict[str, Any]) -> None:
+    components["Event"] = {**union, "description": "An event; `kind` names its type."}
+
+
+def _say_defaults(bodies: Any, components: dict[str, Any]) -> None:
+    """Move defaults of request bodies into descriptions.
+
+    Generators of clients take a field with a default as one that is always there: right in an
+    answer, and wrong in a request.
+    """
+    names, reached = list(_references(bodies)), set[str]()
+    while names:
+        name = names.pop()
+        if name in reached or name not in components:
+            continue
+        reached.add(name)
+        names += _references(components[name])
+        for described in components[name].get("properties", {}).values():
+            default = described.pop("default", None)
+            if default not in (None, "", [], {}):
+                said = f"default: {json.dumps(default)}"
+                about = described.get("description")
+                described["description"] = f"{about}; {said}" if about else said
+
+
+def _references(schema: JsonValue) -> Iterator[str]:
+    """Yield the names of components to which a schema refers, directly."""
+    if isinstance(schema, list):
+        for one in schema:
+            yield from _references(one)
+    elif isinstance(schema, dict):
+        for key, one in schema.items():
+            if key == "$ref" and isinstance(one, str):
+                yield one.rpartition("/")[2]
+            else:
+                yield from _references(one)
+
+
+def _described(one: Operation, schemas: Any) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": one.name,
+        "summary": one.summary,
+        **({"description": one.description} if one.description else {}),
+        **({"tags": [one.tag]} if one.tag else {}),
+        "parameters": list(_parameters(one)),
+        "responses": {**_successes(one, schemas), **_problems(one)},
+    }
+    if one.body:
+        schema = schemas[one.name, "validation"]
+        described["requestBody"] = {
+            "required": not _takes_nothing(one.body),
+            "content": {JSON: {"schema": schema}},
+        }
+    return described
+
+
+def _takes_nothing(body: Any) -> bool:
+    """Return True if a body may be left out, since no field of it is required."""
+    is_model = isinstance(body, type) and issubclass(body, BaseModel)
+    return is_model and not any(f.is_required() for f in body.model_fields.values())
+
+
+# -- answers --------------------------------------------------------------------------------------
+
+
+def _successes(one: Operation, schemas: Any) -> dict[str, Any]:
+    headers = (*one.answer_headers, *([_ETAG] if one.has_etag else []))
+    status = one.status
+    if one.answer is None and one.media_type == JSON:
+        status = HTTPStatus.NO_CONTENT
+    answer: dict[str, Any] = {
+        "description": one.summary,
+        **({"headers": {h.name: _header(h) for h in headers}} if headers else {}),
+        **_content(one, schemas),
+    }
+    found: dict[str, Any] = {str(int(status)): answer}
+    for other, meaning in one.also:
+        content = {} if other is HTTPStatus.NO_CONTENT else _content(one, schemas)
+        found[str(int(other))] = {"description": meaning, **content}
+    if one.has_etag:
+        found["304"] = {"description": "nothing has changed", "headers": {"ETag": _header(_ETAG)}}
+    return found
+
+
+def _content(one: Operation, schemas: Any) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    if one.answer is not None:
+        content[JSON] = {"schema": schemas[one.name, "serialization"]}
+    if one.media_type != JSON:
+        # OpenAPI 3.1 has no schema for one event of a stream: it is an `Event`.
+        content[one.media_type] = {"schema": {"type": "string"}}
+    return {"content": content} if content else {}
+
+
+def _header(header: Header) -> dict[str, Any]:
+    return {"description": header.description, "schema": {"type": "string"}}
+
+
+def _problems(one: Operation) -> dict[str, Any]:
+    always = [
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.GATEWAY_TIMEOUT,
+    ]
+    of_body = [
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    ]
+    of_path = [HTTPStatus.NOT_FOUND] if "{" in one.path else []
+    statuses = {*always, *(of_body if one.body else ()), *of_path, *one.problems}
+    listed = {str(int(s)): {"$ref": f"#/components/responses/{s.name}"} for s in sorted(statuses)}
+    return {**listed, "default": {"$ref": "#/components/responses/OTHER"}}
+
+
+def _problem_responses() -> Iterator[tuple[str, dict[str, Any]]]:
+    content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{_PROBLEM}"}}}
+    for status, meaning in _STATUSES.items():
+        described: dict[str, Any] = {"description": meaning, "content": content}
+        if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+            retry = Header("Retry-After", "seconds after which to send the request again")
+            described["headers"] = {retry.name: _header(retry)}
+        yield status.name, described
+    yield "OTHER", {"description": "the request failed", "content": content}
+
+
+# -- parameters -----------------------------------------------------------------------------------
+
+
+def _parameters(one: Operation) -> Iterator[dict[str, Any]]:
+    for part in one.path.split("/"):
+        if part[:1] == "{":
+            name = part[1:-1]
+            about = f"the id of the {name.removesuffix('_id').replace('_', ' ')}"
+            yield {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "description": about,
+                "schema": {"type": "string"},
+            }
+    if one.query is not None:
+        yield from _query_parameters(one.query)
+    for header in (*one.headers, *([_IF_NONE_MATCH] if one.has_etag else [])):
+        yield {
+            "name": header.name,
+            "in": "header",
+            "required": False,
+            "description": header.description,
+            "schema": {"type": "string"},
+        }
+
+
+def _query_parameters(query: type[BaseModel]) -> Iterator[dict[str, Any]]:
+    schema = query.model_json_schema()
+    required = schema.get("required", ())
+    for name, described in schema["properties"].items():
+        described = _without_null(described)
+        yield {
+            "name": name,
+            "in": "query",
+            "required": name in required,
+            "description": described.pop("description", ""),
+            "schema": described,
+        }
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an optional parameter: it is left out, and never null."""
+    several = schema.get("anyOf")
+    if not isinstance(several, list):
+        return dict(schema)
+    (given,) = [one for one in several if one != {"type": "null"}]
+    assert isinstance(given, dict)
+    rest = {k: v for k, v in schema.items() if k not in ("anyOf", "default", "title")}
+    return {**given, **rest}

@@ -1,0 +1,233 @@
+"""Pages: identification, forms, errors and security headers of every request of the inbox."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import Message
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.web.pages.rendering import render
+from orchestrator.web.people import Person, Right
+from orchestrator.web.problem_details import ProblemError, status_of
+from orchestrator.web.web_service import Service
+
+_log: Final = logging.getLogger(__name__)
+SECURITY_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_MOST_FIELDS: Final = 500
+_LARGEST_FORM: Final = 256_000
+"""In bytes; a goal and the arguments of a call fit several times."""
+_FETCHED_BY_OURSELVES: Final = frozenset({"same-origin", "none"})
+RETRY_S: Final = 3
+"""Seconds after which the page of an unavailable service loads again."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request for a page, by a person who was identified."""
+
+    service: Service
+    person: Person
+    request: Request
+    form: FormData = field(default_factory=FormData)
+
+    def part(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.request.path_params[name])
+
+    def asked(self, name: str, default: str = "") -> str:
+        """Return a parameter of the query, without blanks around it."""
+        return self.request.query_params.get(name, default).strip()
+
+    def sent(self, name: str) -> str:
+        r"""Return a field of the form, with line ends as `\n`; empty if it is missing."""
+        value = self.form.get(name, "")
+        return value.replace("\r\n", "\n") if isinstance(value, str) else ""
+
+    def may(self, right: str) -> bool:
+        """Return True if the person has a right, by its name."""
+        return self.person.may(Right(right))
+
+    def page(
+        self, template: str, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
+    ) -> HTMLResponse:
+        """Return a rendered page, which no cache keeps."""
+        html = render(
+            template,
+            visit=self,
+            person=self.person,
+            request=self.request,
+            **context,
+        )
+        return HTMLResponse(html, status, headers={**SECURITY_HEADERS, "Cache-Control": "no-store"})
+
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+def to(*parts: str, **query: str | int) -> RedirectResponse:
+    """Return the redirect after a form: to the page of these path parts, with GET."""
+    path = "/" + "/".join(quote(part, safe="") for part in parts)
+    asked = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in query.items())
+    return RedirectResponse(f"{path}?{asked}" if asked else path, HTTPStatus.SEE_OTHER)
+
+
+def page(
+    service: Service,
+    path: str,
+    *,
+    get: Handler | None = None,
+    post: Handler | None = None,
+    right: Right = Right.READ,
+) -> Route:
+    """Return the route of a page, whose forms are sent to its own address.
+
+    Args:
+        service: the service.
+        path: of the page.
+        get: renders it.
+        post: handles its form.
+        right: what a person needs to see it.
+    """
+    handlers = {"GET": get, "POST": post}
+    methods = [method for method, handler in handlers.items() if handler is not None]
+
+    async def endpoint(request: Request) -> Response:
+        handler = handlers["POST" if request.method == "POST" else "GET"]
+        assert handler is not None  # Starlette answers 405 to other methods
+        return await _answered(service, request, handler, right)
+
+    return Route(path, endpoint, methods=methods)
+
+
+async def _answered(service: Service, request: Request, handler: Handler, right: Right) -> Response:
+    is_form = request.method == "POST"
+    person: Person | None = None
+    headers: Mapping[str, str] = {}
+    try:
+        if is_form:
+            refuse_other_sites(request, own_url=service.url)
+        person = await service.identify(request)
+        if person is None:
+            return _signed_out(request)
+        if not person.may(right):
+            raise ProblemError(HTTPStatus.FORBIDDEN, "None of your roles lets you see this page.")
+        return await handler(
+            Visit(service, person, request, await _form_of(request) if is_form else FormData())
+        )
+    except ProblemError as error:
+        status, detail, headers = HTTPStatus(error.problem.status), str(error), error.headers
+    except OrchestratorError as error:
+        status, detail = status_of(error), str(error)
+    except HTTPException as error:
+        status, detail = HTTPStatus(error.status_code), error.detail
+    except Exception:
+        # A bug costs its page alone. The page does not quote it, as its text may hold data.
+        _log.exception("a page failed: %s", request.url.path)
+        status = HTTPStatus.INTERNAL_SERVER_ERROR
+        detail = "The page failed; the log of the service says why."
+    answer = error_page(request, person, status, detail)
+    answer.headers.update(headers)
+    return answer
+
+
+def refused_with(error: ProblemError | OrchestratorError) -> HTTPStatus:
+    """Return the status of the page that says why a form was refused."""
+    if isinstance(error, ProblemError):
+        return HTTPStatus(error.problem.status)
+    return status_of(error)
+
+
+def error_page(
+    request: Request, person: Person | None, status: HTTPStatus, detail: str
+) -> Response:
+    """Return a page with one sentence about an error, and a way on."""
+    is_away = status is HTTPStatus.SERVICE_UNAVAILABLE
+    html = render(
+        "error.html",
+        request=request,
+        person=person,
+        status=status,
+        detail=detail,
+        is_away=is_away,
+        nothing_done=request.method == "POST",
+        # A form is not sent again by itself: a person looks first whether it was carried out.
+        retry_s=RETRY_S if is_away and request.method == "GET" else None,
+    )
+    headers = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
+    if is_away:
+        headers["Retry-After"] = str(RETRY_S)
+    return HTMLResponse(html, status, headers=headers)
+
+
+def _signed_out(request: Request) -> Response:
+    """Return the way to the sign-in page; a form that was sent is not repeated after it."""
+    if request.method == "POST":
+        detail = "You are signed out, so nothing was done. Sign in, and send the form again."
+        return error_page(request, None, HTTPStatus.UNAUTHORIZED, detail)
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return to("sign-in", next=wanted)
+
+
+async def _form_of(request: Request) -> FormData:
+    """Return the fields of a form.
+
+    Raises:
+        ProblemError: it is too large, or no form.
+    """
+    size = 0
+
+    async def receive() -> Message:
+        nonlocal size
+        message = await request.receive()
+        size += len(message.get("body", b""))
+        if size > _LARGEST_FORM:
+            raise ProblemError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The form is too large; shorten its texts."
+            )
+        return message
+
+    return await Request(request.scope, receive).form(max_files=0, max_fields=_MOST_FIELDS)
+
+
+def refuse_other_sites(request: Request, *, own_url: str = "") -> None:
+    """Refuse a form that a page of another site sends.
+
+    Args:
+        request: the form.
+        own_url: the address by which browsers reach the service; empty: that of the request.
+
+    Raises:
+        ProblemError: the browser names another site as its origin.
+    """
+    fetched = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    is_ours = fetched is None or fetched in _FETCHED_BY_OURSELVES
+    if origin == "null":  # of a page that sends no referrer
+        is_ours = fetched == "same-origin"
+    elif origin is not None and is_ours:
+        own = {request.headers.get("host", ""), urlsplit(own_url).netloc} - {""}
+        is_ours = urlsplit(origin).netloc in own
+    if not is_ours:
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN, "The form came from a page of another site, so nothing was done."
+        )

@@ -1,0 +1,212 @@
+"""Start a mission: the goal is planned and the plan shown; then the same request is started."""
+
+import json
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Final
+
+from pydantic import ValidationError
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from orchestrator.arazzo.arazzo_files import content_of
+from orchestrator.chaos.rehearsal import Rehearsal, rehearse
+from orchestrator.client.start import new_mission_id
+from orchestrator.core import errors
+from orchestrator.core.budget import Money, check_currencies
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.mission import LONGEST_GOAL, MissionRequest
+from orchestrator.messages.plan_preview import (
+    PlannedTool,
+    doubt_text,
+    leg_note,
+    order_text,
+    tool_text,
+)
+from orchestrator.planning.models import WorkflowSource, title_of
+from orchestrator.saga.outcome import FollowUp
+from orchestrator.web import actions, sight
+from orchestrator.web.pages.page import Visit, page, refused_with, to
+from orchestrator.web.people import Right
+from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.web_service import Service
+
+_FIELDS: Final = (
+    *("goal", "inputs", "amount", "currency", "requester", "follow_up", "on_failure"),
+    *("workflow", "workflow_id"),
+)
+_LONGEST_INPUTS: Final = 20_000
+_REFUSALS: Final = (
+    errors.UsageError,
+    errors.PlanError,
+    errors.DocumentUnreadable,
+    errors.DocumentInvalid,
+)
+
+
+def routes(service: Service) -> list[BaseRoute]:
+    """Return the route of the start page."""
+    return [page(service, "/start", get=show_start, post=plan_or_start, right=Right.READ)]
+
+
+async def show_start(visit: Visit) -> Response:
+    """Show the empty form; for a follow-up action, its call."""
+    typed = {name: visit.asked(name)[:LONGEST_GOAL] for name in _FIELDS}
+    follow_up = await _follow_up(visit, typed["follow_up"])
+    return _start_page(visit, typed, follow_up=follow_up)
+
+
+async def plan_or_start(visit: Visit) -> Response:
+    """Show the plan of a request; or start it, if that is what the form asks for."""
+    typed = {name: visit.sent(name).strip() for name in (*_FIELDS, "mission_id")}
+    if not visit.person.may(Right.START):
+        raise ProblemError(HTTPStatus.FORBIDDEN, "None of your roles lets you start missions.")
+    client = visit.service.client
+    follow_up = await _follow_up(visit, typed["follow_up"])
+    try:
+        request = request_of(typed, is_follow_up=follow_up is not None)
+        if follow_up is not None:
+            request = await client.follow_up(follow_up.id, request)
+        request = actions.as_requested(visit.person, request)
+        if visit.sent("action") == "start":
+            handle = await actions.start(visit.service, visit.person, request)
+            return to("missions", handle.mission_id)
+        plan = None if follow_up is not None else await client.plan(request)
+        rehearsed = None
+        if visit.sent("action") == "rehearse":
+            rehearsed = await rehearse(request, visit.service.settings)
+    except (ProblemError, *_REFUSALS) as refused:
+        status = refused_with(refused)
+        return _start_page(
+            visit, typed, status, problem=f"Nothing was started: {refused}", follow_up=follow_up
+        )
+    return _start_page(visit, typed, plan=plan, follow_up=follow_up, rehearsed=rehearsed)
+
+
+async def _follow_up(visit: Visit, named: str) -> FollowUp | None:
+    """Return the follow-up action of a mission that the person sees; None without a name.
+
+    Raises:
+        MissionNotFound: the person sees no such mission.
+        ProblemError: its mission lists none of that name.
+    """
+    if not named:
+        return None
+    mission_id = named.partition(":")[0].partition(".")[0]
+    handle = await sight.seen_mission(visit.service, visit.person, mission_id)
+    found = (await handle.snapshot()).follow_up(named)
+    if found is None:
+        detail = f"{mission_id} no longer offers this action."
+        raise ProblemError(HTTPStatus.NOT_FOUND, detail)
+    return found
+
+
+def request_of(typed: dict[str, str], *, is_follow_up: bool = False) -> MissionRequest:
+    """Return the request that a form asks for.
+
+    Raises:
+        ProblemError: a field cannot be read.
+    """
+    source = _workflow(typed)
+    named = "" if source is None else title_of(source)
+    goal = typed["goal"] or named or ("follow-up" if is_follow_up else "")
+    try:
+        request = MissionRequest.model_validate(
+            {
+                "goal": goal,
+                "workflow": source,
+                "inputs": _inputs(typed["inputs"]),
+                "budget": _budget(typed["amount"], typed["currency"]),
+                "requester": typed["requester"],
+                "on_failure": typed["on_failure"] or None,
+                "mission_id": typed.get("mission_id") or None,
+            }
+        )
+    except ValidationError as error:
+        (first, *_) = error.errors(include_input=False, include_url=False)
+        place = ".".join(map(str, first["loc"]))
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{place}: {first['msg']}") from None
+    check_currencies(request)
+    return request
+
+
+def _workflow(typed: dict[str, str]) -> WorkflowSource | None:
+    """Return the workflow of the Arazzo document in a form; None if it has none.
+
+    Raises:
+        DocumentUnreadable: the text is neither JSON nor YAML, or too long.
+    """
+    if not typed["workflow"]:
+        return None
+    content = content_of("the document", typed["workflow"])
+    return WorkflowSource(document=content, workflow_id=typed["workflow_id"])
+
+
+def _inputs(text: str) -> JsonObject:
+    """Return inputs, from lines of `name: value` or a JSON object."""
+    if len(text) > _LONGEST_INPUTS:
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "inputs: the text is too long")
+    if text.startswith("{"):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            detail = "inputs: this is no JSON object"
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail) from None
+        return dict(found)
+    lines = [line for line in text.splitlines() if line.strip()]
+    inputs: JsonObject = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip() or not value.strip():
+            detail = "inputs: write one on each line, as name: value"
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+        inputs[name.strip()] = value.strip()
+    return inputs
+
+
+def _budget(amount: str, currency: str) -> Money | None:
+    if not amount:
+        return None
+    try:
+        return Money.model_validate(
+            {"amount": amount.replace(",", ""), "currency": currency.upper() or "EUR"}
+        )
+    except ValidationError:
+        detail = "budget: give an amount such as 900 or 120.50, and a currency such as EUR"
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail) from None
+
+
+def _by_name(tools: Iterable[PlannedTool]) -> dict[str, PlannedTool]:
+    return {tool.name: tool for tool in tools}
+
+
+def _start_page(
+    visit: Visit,
+    typed: dict[str, str],
+    status: HTTPStatus = HTTPStatus.OK,
+    *,
+    problem: str = "",
+    plan: object = None,
+    follow_up: FollowUp | None = None,
+    rehearsed: Rehearsal | None = None,
+) -> Response:
+    return visit.page(
+        "start.html",
+        status=status,
+        typed=typed,
+        problem=problem,
+        plan=plan,
+        follow_up=follow_up,
+        rehearsed=rehearsed,
+        is_planned=plan is not None,
+        may_start=visit.person.may(Right.START),
+        may_for_others=visit.person.may(Right.OPERATE),
+        longest=LONGEST_GOAL,
+        # Sent with the form that starts it: sent twice, it starts one mission.
+        mission_id=new_mission_id(typed["goal"], names_goal=not visit.service.settings.encrypts),
+        dict_of=_by_name,
+        doubt_text=doubt_text,
+        leg_note=leg_note,
+        order_text=order_text,
+        tool_text=tool_text,
+    )

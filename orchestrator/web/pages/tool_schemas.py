@@ -1,0 +1,53 @@
+"""Schemas of tools' inputs, for forms: from the catalog that the store has pinned for a mission."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from orchestrator.client.stores import store_of
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve, with_definitions
+from orchestrator.settings import Settings
+
+_log: Final = logging.getLogger(__name__)
+_MOST_CATALOGS: Final = 8
+
+Fields = Mapping[str, JsonObject]
+"""JSON Schemas of a tool's inputs, by name."""
+
+
+class ToolSchemas:
+    """Reads each catalog once: its digest names its content."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._known: dict[str, Mapping[str, Fields]] = {}
+
+    async def of(self, mission_id: str, tool: str) -> Fields:
+        """Return the inputs of a tool of a mission; none if its catalog is not available here."""
+        try:
+            catalog = await asyncio.to_thread(self._catalog_of, mission_id)
+        except OrchestratorError as missing:
+            _log.warning("forms of %s take JSON, as its schemas are unknown: %s", tool, missing)
+            return {}
+        return catalog.get(tool, {})
+
+    def _catalog_of(self, mission_id: str) -> Mapping[str, Fields]:
+        with store_of(self._settings) as store:
+            digest = store.catalogs.pinned_by(mission_id)
+            if digest is None:
+                return {}
+            if digest not in self._known:
+                tools = store.catalogs.get(digest).tools.values()
+                self._known[digest] = {t.name: _fields(t.input_schema, t.properties) for t in tools}
+            for oldest in [*self._known][:-_MOST_CATALOGS]:
+                self._known.pop(oldest, None)
+            return self._known[digest]
+
+
+def _fields(whole: JsonObject, properties: Mapping[str, JsonObject]) -> Fields:
+    """Return each property as a schema of its own, its reference resolved."""
+    held = {name: with_definitions(schema, whole) for name, schema in properties.items()}
+    return {name: resolve(schema, schema) for name, schema in held.items()}

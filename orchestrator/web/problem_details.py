@@ -1,0 +1,186 @@
+"""Problem details (RFC 9457): how the API says why a request failed."""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from pydantic import Field, JsonValue, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from orchestrator.core import errors
+from orchestrator.core.record import Record
+
+MEDIA_TYPE: Final = "application/problem+json"
+_RETRY_AFTER_S: Final = 2
+_MOST_FIELDS: Final = 20
+_LONGEST: Final = 300
+_log = logging.getLogger(__name__)
+
+
+class InvalidField(Record):
+    """A field of the request that cannot be used."""
+
+    pointer: str = Field(description="JSON pointer into the body, or the name of a parameter")
+    detail: str = Field(description="what the field has to be")
+
+
+class Problem(Record):
+    """Why a request failed, and how to fix it (RFC 9457)."""
+
+    type: str = Field(default="about:blank", description="URI of the kind of problem")
+    title: str = Field(description="the name of the status")
+    status: int = Field(description="the HTTP status")
+    detail: str = Field(default="", description="what is wrong, and what to do, in sentences")
+    code: str = Field(default="", description="the error's name, for programs")
+    errors: tuple[InvalidField, ...] = Field(
+        default=(), description="fields of the request that cannot be used, at most 20"
+    )
+
+
+class ProblemError(Exception):
+    """Ends a request with a problem."""
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        detail: str,
+        *,
+        code: str = "",
+        invalid: tuple[InvalidField, ...] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the parts of the problem, and headers of its response."""
+        super().__init__(detail)
+        self.problem = Problem(
+            title=status.phrase, status=status, detail=detail, code=code, errors=invalid
+        )
+        self.headers = dict(headers or {})
+
+
+_STATUS: Final[tuple[tuple[type[errors.OrchestratorError], HTTPStatus], ...]] = (
+    (errors.MissionNotFound, HTTPStatus.NOT_FOUND),
+    (errors.CardUnknown, HTTPStatus.NOT_FOUND),
+    (errors.ToolNotFound, HTTPStatus.NOT_FOUND),
+    (errors.MissionIdTaken, HTTPStatus.CONFLICT),
+    (errors.PolicyWidened, HTTPStatus.FORBIDDEN),
+    (errors.SignInTooOld, HTTPStatus.UNAUTHORIZED),
+    (errors.SignatureRefused, HTTPStatus.FORBIDDEN),
+    (errors.ConfirmationError, HTTPStatus.CONFLICT),
+    (errors.QuestionError, HTTPStatus.CONFLICT),
+    (errors.SessionError, HTTPStatus.CONFLICT),
+    (errors.PlanError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.ArgumentsInvalid, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.ModelUnusable, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.PayloadKeysInvalid, HTTPStatus.INTERNAL_SERVER_ERROR),
+    (errors.ServiceUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+    # Another process of the service may have the release that can read the history.
+    (errors.EventsUnreadable, HTTPStatus.SERVICE_UNAVAILABLE),
+    (errors.UsageError, HTTPStatus.BAD_REQUEST),
+)
+"""The status for each kind of error; the first that fits counts."""
+_STATUS_OF_CODE: Final = {
+    "ApproverRefused": HTTPStatus.FORBIDDEN,
+    "QuestionUnknown": HTTPStatus.NOT_FOUND,
+    "PauseUnknown": HTTPStatus.NOT_FOUND,
+    "SessionUnknown": HTTPStatus.NOT_FOUND,
+    "CallUnknown": HTTPStatus.NOT_FOUND,
+    "ToolUnknown": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "AmendmentInvalid": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "AnswerInvalid": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "SessionFull": HTTPStatus.TOO_MANY_REQUESTS,
+}
+
+
+def status_of(error: errors.OrchestratorError) -> HTTPStatus:
+    """Return the HTTP status for an error of the library."""
+    if error.code in _STATUS_OF_CODE:
+        return _STATUS_OF_CODE[error.code]
+    found = (status for kind, status in _STATUS if isinstance(error, kind))
+    return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def problem_of(error: Exception) -> ProblemError:
+    """Return an error as a problem; of a bug, only that there is one."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, HTTPException):
+        return _of_routing(error)
+    if not isinstance(error, errors.OrchestratorError):
+        return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, _LOGGED, code="Failed")
+    status = status_of(error)
+    if status is HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error("a request failed: %s: %s", error.code, error)
+        return ProblemError(status, _LOGGED, code=error.code)
+    waits = status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS)
+    headers = {"Retry-After": str(_RETRY_AFTER_S)} if waits else {}
+    if isinstance(error, errors.SignInTooOld):
+        asks = f'error="insufficient_user_authentication", max_age={error.max_age_s:.0f}'
+        headers["WWW-Authenticate"] = f"Bearer {asks}"  # RFC 9470
+    return ProblemError(status, str(error), code=error.code, headers=headers)
+
+
+_LOGGED: Final = "the request failed; the log of the service says why"
+
+
+def _of_routing(error: HTTPException) -> ProblemError:
+    """Return what Starlette raises of itself: for unknown paths and methods."""
+    status = HTTPStatus(error.status_code)
+    details = {
+        HTTPStatus.NOT_FOUND: "nothing has this address; operations are listed in /openapi.json",
+        HTTPStatus.METHOD_NOT_ALLOWED: "the address has no such method; see the header Allow",
+    }
+    detail = details.get(status, str(error.detail))
+    return ProblemError(status, detail, code="RequestInvalid", headers=error.headers)
+
+
+def invalid_body(error: ValidationError, body: JsonValue = None) -> ProblemError:
+    """Return what a model refuses as a problem; the refused values are not repeated.
+
+    Args:
+        error: of pydantic.
+        body: the parsed body, for pointers into it.
+    """
+    listed = error.errors(include_input=False, include_url=False, include_context=False)
+    found = tuple(
+        InvalidField(pointer=_pointer(one["loc"], body)[:_LONGEST], detail=one["msg"][:_LONGEST])
+        for one in listed[:_MOST_FIELDS]
+    )
+    detail = "; ".join(f"{one.pointer}: {one.detail}" for one in found[:3])
+    return ProblemError(
+        HTTPStatus.UNPROCESSABLE_ENTITY, detail, code="RequestInvalid", invalid=found
+    )
+
+
+def _pointer(place: tuple[int | str, ...], body: JsonValue) -> str:
+    """Return the JSON pointer of a place, without the tags of unions that pydantic puts in it."""
+    steps: list[str] = []
+    for number, step in enumerate(place):
+        is_last = number == len(place) - 1
+        if isinstance(body, dict) and step not in body and not is_last:
+            continue
+        if isinstance(body, dict):
+            body = body.get(str(step))
+        elif isinstance(body, list):
+            body = body[step] if isinstance(step, int) and step < len(body) else None
+        steps.append(str(step).replace("~", "~0").replace("/", "~1"))
+    return "/" + "/".join(steps)
+
+
+def response_of(error: ProblemError) -> Response:
+    """Return the response for a problem."""
+    problem = error.problem
+    content = problem.model_dump(mode="json", exclude_defaults=True) | {"type": problem.type}
+    headers = {
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        **error.headers,
+    }
+    return JSONResponse(content, problem.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+async def on_problem(_: Request, error: Exception) -> Response:
+    """Answer a request that ended with a problem, an error of the library, or a bug."""
+    return response_of(problem_of(error))

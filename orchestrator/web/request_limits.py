@@ -1,0 +1,135 @@
+"""Limits: requests in a time, open streams, size and depth of bodies.
+
+They hold for one process. Several behind a load balancer let as many times more through.
+"""
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+
+Clock = Callable[[], float]
+"""Returns seconds that only grow, such as `time.monotonic`."""
+_MOST_KEYS: Final = 10_000
+"""Senders that are remembered; the one that was idle longest is forgotten first."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the API takes from one sender."""
+
+    requests_per_s: float = 50.0
+    """Of one person, on average."""
+    burst: int = 200
+    """Requests of one person at once."""
+    unidentified_per_s: float = 1.0
+    """Requests without sign-in from one address, on average."""
+    unidentified_burst: int = 30
+    streams: int = 20
+    """Open event streams of one person: of the API, of pages and of chat clients together."""
+    stream_s: float = 900.0
+    """How long a stream is open; its client then shows again who it is."""
+    heartbeat_s: float = 15.0
+    """Between two heartbeats of a stream."""
+    body_bytes: int = 256 * 1024
+    """Size of a request body; personal values and files do not come through it."""
+    body_depth: int = 64
+    """Levels of a JSON body."""
+    body_s: float = 30.0
+    """How long the body of a request may take to arrive."""
+
+
+@dataclass
+class _Bucket:
+    tokens: float
+    at: float
+
+
+class TokenBuckets:
+    """A bucket of tokens for each sender, which refills at a constant rate.
+
+    Example:
+        buckets = TokenBuckets(rate=1, burst=30, clock=time.monotonic)
+        if (wait := buckets.take("203.0.113.7")):
+            ...  # refuse: a token is there in `wait` seconds
+    """
+
+    def __init__(
+        self, *, rate: float, burst: int, clock: Clock, most_keys: int = _MOST_KEYS
+    ) -> None:
+        """Take tokens per second, the size of a full bucket, and a clock."""
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._most_keys = most_keys
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def take(self, key: str) -> float:
+        """Take a token; return 0, or the seconds until there is one."""
+        now = self._clock()
+        bucket = self._buckets.pop(key, None) or _Bucket(self._burst, now)
+        bucket.tokens = min(self._burst, bucket.tokens + (now - bucket.at) * self._rate)
+        bucket.at = now
+        self._buckets[key] = bucket
+        if len(self._buckets) > self._most_keys:
+            self._buckets.popitem(last=False)
+        if bucket.tokens < 1:
+            return (1 - bucket.tokens) / self._rate
+        bucket.tokens -= 1
+        return 0.0
+
+    def __len__(self) -> int:
+        """Return the number of senders that are remembered."""
+        return len(self._buckets)
+
+
+class Slots:
+    """Places that people have taken, such as open streams."""
+
+    def __init__(self) -> None:
+        """Begin with all places free."""
+        self._taken: Counter[str] = Counter()
+
+    def taken_by(self, key: str) -> int:
+        """Return the number of places that somebody has taken."""
+        return self._taken[key]
+
+    def take(self, key: str) -> None:
+        """Take a place, to be given back with `leave`."""
+        self._taken[key] += 1
+
+    def leave(self, key: str) -> None:
+        """Give a place back."""
+        self._taken[key] -= 1
+        if self._taken[key] <= 0:
+            del self._taken[key]
+
+    def __len__(self) -> int:
+        """Return the number of places that are taken by anybody."""
+        return self._taken.total()
+
+
+def body_problem(value: JsonValue, *, depth: int) -> str:
+    """Return why a parsed body is refused; empty if it is not.
+
+    Args:
+        value: the body.
+        depth: the levels that it may have.
+    """
+    level: list[JsonValue] = [value]
+    for _ in range(depth):
+        below: list[JsonValue] = []
+        for one in level:
+            if isinstance(one, dict):
+                below.extend(one.values())
+            elif isinstance(one, list):
+                below.extend(one)
+            elif isinstance(one, float) and not math.isfinite(one):
+                return "a number is too large to be read"
+        if not below:
+            return ""
+        level = below
+    return f"it is nested deeper than {depth} levels"

@@ -1,0 +1,1 @@
+"""Who sends a request: OpenID Connect, API tokens, access tokens, cookies."""

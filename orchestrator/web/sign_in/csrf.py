@@ -1,0 +1,168 @@
+"""Protection from forged requests: other sites that use a person's cookie, or the loopback address.
+
+A request that changes something has to come from a page of this service, and a form has to carry
+the page's token. A request with a bearer token is exempt: no browser sends one by itself.
+"""
+
+import hmac
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.sign_in.notice_page import TOKEN_FIELD, refusal_response
+
+TOKEN_HEADER: Final = "X-CSRF-Token"
+"""The header of requests that a page's script sends."""
+LOOPBACK: Final = "loopback"
+"""The session of the one local user, whom the address alone identifies."""
+_KEPT: Final = "orchestrator.csrf_token"
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_FORMS: Final = frozenset(
+    {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
+)
+"""Content types that a page of another site may send without asking this service first."""
+_MOST_BYTES: Final = 2_000_000
+"""The largest form."""
+_MOST_FIELDS: Final = 1_000
+
+
+def csrf_token(connection: HTTPConnection) -> str:
+    """Return the token for the forms of a page; empty where nobody is signed in.
+
+    Templates, which import nothing, find this function as `request.state.csrf_token`.
+    """
+    return str(connection.scope.get(_KEPT, ""))
+
+
+class CsrfProtection:
+    """ASGI middleware that refuses requests which another site may have caused."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        secret: bytes,
+        session_of: Callable[[HTTPConnection], str],
+        origin: str = "",
+    ) -> None:
+        """Wrap an app.
+
+        Args:
+            app: the app.
+            secret: the key of the tokens, the same in each process of the service.
+            session_of: returns the session that the browser proves by itself, `LOOPBACK` for the
+                local user, or '' if it proves nobody.
+            origin: of this service's pages; '' for that of the request, whose host was checked.
+        """
+        self._app = app
+        self._secret = secret
+        self._session_of = session_of
+        self._origin = origin
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope = dict(scope)
+        request = Request(scope, receive)
+        session = self._session_of(request)
+        token = self._token_of(session) if session else ""
+        scope["state"] = {**scope.get("state", {}), "csrf_token": csrf_token}
+        scope[_KEPT] = token
+        if session and scope["method"] not in _SAFE and not has_bearer(request):
+            try:
+                receive = await self._checked(request, session, token)
+            except ProblemError as refusal:
+                await refusal_response(request, refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _token_of(self, session: str) -> str:
+        return hmac.new(self._secret, f"csrf {session}".encode(), "sha256").hexdigest()
+
+    async def _checked(self, request: Request, session: str, token: str) -> Receive:
+        """Return how the app receives the body of a request that is not forged.
+
+        Raises:
+            ProblemError: it may be forged.
+        """
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        is_of_browser = any(name in request.headers for name in ("origin", "sec-fetch-site"))
+        if is_of_browser or session != LOOPBACK:
+            self._check_origin(request)
+        # Another site needs this service's consent to send JSON, or other methods than POST.
+        is_simple = kind in _FORMS or (not kind and is_of_browser and request.method == "POST")
+        if not is_simple:
+            return request.receive
+        sent = request.headers.get(TOKEN_HEADER, "")
+        receive = request.receive
+        if not sent and kind in _FORMS:
+            sent, receive = await _token_in_form(request)
+        if not hmac.compare_digest(sent.encode(), token.encode()):
+            raise ProblemError(
+                HTTPStatus.FORBIDDEN,
+                "the form is not one that this service has made for this session: load its page "
+                "again, and send it from there",
+                code="ForeignForm",
+            )
+        return receive
+
+    def _check_origin(self, request: Request) -> None:
+        site, origin = (request.headers.get(name) for name in ("sec-fetch-site", "origin"))
+        own = self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"
+        if origin in (None, "null"):  # null: of a page that sends no referrer, or of a sandbox
+            is_ours = site == "same-origin"
+        else:
+            is_ours = origin == own and site in (None, "same-origin", "none")
+        if not is_ours:
+            raise ProblemError(
+                HTTPStatus.FORBIDDEN,
+                "the request comes from another site: use the pages of this service, or send an "
+                "API token",
+                code="ForeignOrigin",
+            )
+
+
+def has_bearer(connection: HTTPConnection) -> bool:
+    """Return True if the request has a bearer token."""
+    return connection.headers.get("authorization", "")[:7].lower() == "bearer "
+
+
+async def _token_in_form(request: Request) -> tuple[str, Receive]:
+    """Return the token in the body of a form, and how the app receives this body."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BYTES:
+            raise ProblemError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"a form may have {_MOST_BYTES} bytes at most",
+                code="RequestTooLarge",
+            )
+    try:
+        form = await Request(request.scope, _receives(body)).form(
+            max_files=0, max_fields=_MOST_FIELDS, max_part_size=_MOST_BYTES
+        )
+    except HTTPException as error:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "the form cannot be read") from error
+    found = form.get(TOKEN_FIELD)
+    return found if isinstance(found, str) else "", _receives(body, then=request.receive)
+
+
+def _receives(body: bytes, then: Receive | None = None) -> Receive:
+    is_read = False
+
+    async def receive() -> Message:
+        nonlocal is_read
+        if not is_read or then is None:
+            is_read = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await then()
+
+    return receive

@@ -1,0 +1,333 @@
+"""The issuer that people sign in at: OpenID Connect's code flow with PKCE, by authlib."""
+
+import asyncio
+import hmac
+import time
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import httpx2
+from authlib.integrations.base_client import OAuthError  # type: ignore[import-untyped]
+from authlib.integrations.httpx_client import AsyncOAuth2Client  # type: ignore[import-untyped]
+from authlib.oidc.core import CodeIDToken  # type: ignore[import-untyped]
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
+
+from orchestrator.adapters.access_tokens import ALGORITHMS, LEEWAY_S, is_secure
+from orchestrator.adapters.secrets import SecretStore
+from orchestrator.web.config import SignInConfig
+from orchestrator.web.problem_details import ProblemError
+
+CALLBACK: Final = "/sign-in/callback"
+SIGNED_OUT: Final = "/signed-out"
+_METADATA: Final = "/.well-known/openid-configuration"
+_FRESH_S: Final = 300.0
+_PAUSE_S: Final = 2.0
+"""Without a new try after an issuer gave no metadata."""
+_TIMEOUT_S: Final = 5.0
+_MOST_BYTES: Final = 1_000_000
+_Object: Final = TypeAdapter(dict[str, Any])
+
+
+class IssuerMetadata(BaseModel):
+    """What this service uses of an issuer's description of itself (OpenID Connect Discovery)."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    userinfo_endpoint: str | None = None
+    end_session_endpoint: str | None = None
+    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
+    id_token_signing_alg_values_supported: tuple[str, ...] = ("RS256",)
+
+    @field_validator(
+        "authorization_endpoint",
+        "token_endpoint",
+        "jwks_uri",
+        "userinfo_endpoint",
+        "end_session_endpoint",
+    )
+    @classmethod
+    def _is_secure(cls, url: str | None) -> str | None:
+        if url is not None and not is_secure(url):
+            raise ValueError("an endpoint has to be an https URL")
+        return url
+
+
+class Metadata:
+    """The current metadata of an issuer, fetched again every five minutes."""
+
+    def __init__(
+        self,
+        issuer: str,
+        *,
+        proxy: str | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the issuer's URL.
+
+        Args:
+            issuer: its URL.
+            proxy: for requests to it.
+            transport: in place of the network.
+            clock: in seconds.
+        """
+        self.issuer = issuer
+        self._proxy = proxy
+        self._transport = transport
+        self._clock = clock
+        self._kept: IssuerMetadata | None = None
+        self._kept_at = 0.0
+        self._failed: tuple[float, ProblemError] | None = None
+        self._asking = asyncio.Lock()
+
+    @property
+    def http_options(self) -> dict[str, Any]:
+        """The options of HTTP clients that call this issuer."""
+        return {
+            "timeout": _TIMEOUT_S,
+            "trust_env": False,
+            "follow_redirects": False,
+            **({} if self._proxy is None else {"proxy": self._proxy}),
+            **({} if self._transport is None else {"transport": self._transport}),
+        }
+
+    async def current(self) -> IssuerMetadata:
+        """Return the metadata.
+
+        Raises:
+            ProblemError: the issuer does not give it, or not its own.
+        """
+        async with self._asking:
+            if self._kept is not None and self._clock() - self._kept_at < _FRESH_S:
+                return self._kept
+            # An issuer that hangs must not make people wait in turn, each for a timeout.
+            if self._failed is not None and self._clock() - self._failed[0] < _PAUSE_S:
+                raise self._failed[1]
+            try:
+                self._kept = await self._fetch()
+            except ProblemError as problem:
+                self._failed = (self._clock(), problem)
+                raise
+            self._kept_at = self._clock()
+            return self._kept
+
+    async def keys(self) -> bytes:
+        """Return the JWK set of the issuer as it is now.
+
+        Raises:
+            ProblemError: the issuer does not give it.
+        """
+        return await self.get((await self.current()).jwks_uri)
+
+    async def get(self, url: str, *, bearer: str = "") -> bytes:
+        """Return what a URL of the issuer answers.
+
+        Raises:
+            ProblemError: it does not answer with 200, or with too much.
+        """
+        headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
+        body = b""
+        try:
+            async with (
+                httpx2.AsyncClient(**self.http_options) as http,
+                http.stream("GET", url, headers=headers) as answer,
+            ):
+                if answer.status_code != HTTPStatus.OK:
+                    raise unavailable(f"it answers HTTP {answer.status_code}")
+                async for chunk in answer.aiter_bytes():
+                    body += chunk
+                    if len(body) > _MOST_BYTES:
+                        raise unavailable("its answer is too long")
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise unavailable(type(error).__name__) from error
+        return body
+
+    async def _fetch(self) -> IssuerMetadata:
+        read = await self.get(self.issuer + _METADATA)
+        try:
+            found = IssuerMetadata.model_validate_json(read)
+        except ValidationError as error:
+            raise unavailable("its metadata cannot be used") from error
+        if found.issuer.rstrip("/") != self.issuer:
+            raise unavailable("its metadata is of another issuer")
+        return found
+
+
+class Issuer:
+    """Sends people to the issuer, and checks what they bring back."""
+
+    def __init__(
+        self,
+        config: SignInConfig,
+        metadata: Metadata,
+        *,
+        url: str,
+        secrets: SecretStore,
+        key: bytes,
+    ) -> None:
+        """Take the configuration.
+
+        Args:
+            config: the issuer and the client that it knows this service as.
+            metadata: of the issuer.
+            url: of this service, as browsers reach it.
+            secrets: with the secret of the client.
+            key: derives nonce and code verifier from the state, so that no cookie has them.
+        """
+        self._config = config
+        self._metadata = metadata
+        self._url = url
+        self._secrets = secrets
+        self._key = key
+
+    async def sign_in_url(self, state: str, *, max_age: int | None) -> str:
+        """Return the address at the issuer where a person signs in.
+
+        Raises:
+            ProblemError: the issuer does not answer.
+        """
+        metadata = await self._metadata.current()
+        fresh = {} if max_age is None else {"max_age": max_age, "prompt": "login"}
+        async with self._client(metadata) as client:
+            url, _ = client.create_authorization_url(
+                metadata.authorization_endpoint,
+                state=state,
+                nonce=self._derived("nonce", state),
+                code_verifier=self._derived("verifier", state),
+                **fresh,
+            )
+        return str(url)
+
+    async def claims(self, code: str, state: str, *, auth_after: float | None) -> Mapping[str, Any]:
+        """Exchange a code; return the claims of the person, from a checked ID token.
+
+        Args:
+            code: that the issuer gave to the person's browser.
+            state: of this sign-in.
+            auth_after: the person has to have proved who they are since then, in seconds since
+                1970; None for at any time.
+
+        Raises:
+            ProblemError: the issuer does not answer, refuses, or sends a token that is not valid.
+        """
+        metadata = await self._metadata.current()
+        async with self._client(metadata) as client:
+            try:
+                token = await client.fetch_token(
+                    metadata.token_endpoint,
+                    grant_type="authorization_code",
+                    code=code,
+                    code_verifier=self._derived("verifier", state),
+                )
+            except OAuthError as error:
+                raise refused("the issuer refused the code") from error
+            except (httpx2.HTTPError, ValueError, KeyError) as error:
+                raise unavailable(type(error).__name__) from error
+        claims = await self._checked(metadata, token, state)
+        auth_time = claims.get("auth_time")
+        if auth_after is not None and not (
+            isinstance(auth_time, int | float) and auth_time >= auth_after - LEEWAY_S
+        ):
+            raise refused("the issuer did not ask the person to sign in again")
+        return await self._with_user_info(metadata, token, claims)
+
+    async def end_session_url(self) -> str | None:
+        """Return the address at the issuer that ends a person's session there; None without one."""
+        try:
+            endpoint = (await self._metadata.current()).end_session_endpoint
+        except ProblemError:
+            return None
+        if endpoint is None:
+            return None
+        back = {
+            "client_id": self._config.client_id,
+            "post_logout_redirect_uri": f"{self._url}{SIGNED_OUT}",
+        }
+        return str(httpx2.URL(endpoint).copy_merge_params(back))
+
+    def _client(self, metadata: IssuerMetadata) -> AsyncOAuth2Client:
+        secret = self._config.secret
+        methods = metadata.token_endpoint_auth_methods_supported
+        in_header = "client_secret_basic" in methods or "client_secret_post" not in methods
+        method = "client_secret_basic" if in_header else "client_secret_post"
+        return AsyncOAuth2Client(
+            client_id=self._config.client_id,
+            client_secret=None if secret is None else self._secrets.get(secret.name),
+            token_endpoint_auth_method="none" if secret is None else method,
+            scope=" ".join(self._config.scopes),
+            redirect_uri=f"{self._url}{CALLBACK}",
+            code_challenge_method="S256",
+            **self._metadata.http_options,
+        )
+
+    async def _checked(
+        self, metadata: IssuerMetadata, token: Mapping[str, Any], state: str
+    ) -> dict[str, Any]:
+        """Return the claims of an ID token after checking all of it."""
+        stated = metadata.id_token_signing_alg_values_supported
+        algorithms = [one for one in ALGORITHMS if one in stated]
+        keys = await self._metadata.keys()
+        try:
+            decoded = jwt.decode(
+                str(token["id_token"]),
+                KeySet.import_key_set(_Object.validate_json(keys)),  # type: ignore[arg-type]
+                algorithms=algorithms,
+            )
+            CodeIDToken(
+                decoded.claims,
+                decoded.header,
+                {
+                    "iss": {"essential": True, "value": metadata.issuer},
+                    "aud": {"essential": True, "value": self._config.client_id},
+                },
+                {
+                    "nonce": self._derived("nonce", state),
+                    "client_id": self._config.client_id,
+                    "access_token": token.get("access_token"),
+                },
+            ).validate(leeway=LEEWAY_S)
+        except (JoseError, ValueError, TypeError, KeyError) as error:
+            raise refused("the issuer's ID token is not valid") from error
+        return dict(decoded.claims)
+
+    async def _with_user_info(
+        self, metadata: IssuerMetadata, token: Mapping[str, Any], claims: dict[str, Any]
+    ) -> Mapping[str, Any]:
+        """Add claims that the issuer gives at its user info endpoint alone."""
+        wanted = (self._config.groups_claim, "email")
+        endpoint, access = metadata.userinfo_endpoint, token.get("access_token")
+        if endpoint is None or not access or all(name in claims for name in wanted):
+            return claims
+        try:
+            more = _Object.validate_json(await self._metadata.get(endpoint, bearer=str(access)))
+        except ValidationError as error:
+            raise unavailable("its user info cannot be read") from error
+        if more.get("sub") != claims["sub"]:
+            raise refused("the issuer's user info is of another person")
+        return {**more, **claims}
+
+    def _derived(self, purpose: str, state: str) -> str:
+        return hmac.new(self._key, f"{purpose} {state}".encode(), "sha256").hexdigest()
+
+
+def unavailable(reason: str) -> ProblemError:
+    """Return the problem of an issuer that does not do its part."""
+    return ProblemError(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        f"nobody can sign in now: the issuer is not available ({reason}); try again in a minute",
+        code="IssuerUnavailable",
+        headers={"Retry-After": "30"},
+    )
+
+
+def refused(reason: str) -> ProblemError:
+    """Return the problem of a sign-in that failed."""
+    return ProblemError(
+        HTTPStatus.FORBIDDEN, f"the sign-in failed: {reason}; sign in again", code="SignInFailed"
+    )

@@ -1,0 +1,76 @@
+"""The one page that says why a request was refused or a sign-in failed; programs get a problem."""
+
+from html import escape
+from typing import Final
+
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, Response
+
+from orchestrator.web.problem_details import ProblemError, response_of
+
+TOKEN_FIELD: Final = "csrf_token"
+"""The hidden field of forms."""
+_PAGE: Final = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<p>{detail}</p>
+{action}
+</main>
+</body>
+</html>
+"""
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+_LINK: Final = '<p><a href="{link}">{label}</a></p>'
+_FORM: Final = (
+    '<form method="post" action="{link}"><input type="hidden" name="{field}" value="{token}">'
+    "<button>{label}</button></form>"
+)
+
+
+def notice_page(
+    title: str, detail: str, *, status: int = 200, link: str = "/", label: str = "Inbox"
+) -> Response:
+    """Return a page with a title, one paragraph and one link, all of them escaped."""
+    return _page(title, detail, status, _escaped(_LINK, link=link, label=label))
+
+
+def form_page(title: str, detail: str, *, action: str, label: str, token: str) -> Response:
+    """Return a page with a title, one paragraph and one button, all of them escaped."""
+    form = _escaped(_FORM, link=action, label=label, field=TOKEN_FIELD, token=token)
+    return _page(title, detail, 200, form)
+
+
+def _page(title: str, detail: str, status: int, action: str) -> Response:
+    content = _PAGE.format(title=escape(title), detail=escape(detail), action=action)
+    return HTMLResponse(content, status, headers=_HEADERS)
+
+
+def _escaped(template: str, **parts: str) -> str:
+    return template.format(**{name: escape(text) for name, text in parts.items()})
+
+
+def refusal_response(connection: HTTPConnection, refusal: ProblemError) -> Response:
+    """Return a refusal as a page for a browser, else as a problem."""
+    if "text/html" not in connection.headers.get("accept", ""):
+        return response_of(refusal)
+    problem = refusal.problem
+    page = notice_page(problem.title, problem.detail, status=problem.status)
+    for name, value in refusal.headers.items():
+        page.headers[name] = value
+    return page

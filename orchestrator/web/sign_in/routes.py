@@ -1,0 +1,220 @@
+"""The pages of sign-in: to the issuer, back from it, and sign-out."""
+
+import asyncio
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from orchestrator.web.config import ServeConfig, groups_of, subject_of
+from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.sign_in.csrf import csrf_token
+from orchestrator.web.sign_in.identity import Clock, SignOutStore, session_of, utc_now
+from orchestrator.web.sign_in.issuer import CALLBACK, SIGNED_OUT, Issuer, refused
+from orchestrator.web.sign_in.notice_page import form_page, notice_page, refusal_response
+from orchestrator.web.sign_in.session_cookies import Session, Sessions, SignInUnderWay
+
+SIGN_IN: Final = "/sign-in"
+SIGN_OUT: Final = "/sign-out"
+_LONGEST_NEXT: Final = 1_000
+_LONGEST_NAME: Final = 100
+_LOCAL_PATH: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+"""One slash, then printable ASCII without backslashes, which browsers read as slashes."""
+_ERROR: Final = re.compile(r"[a-z_]{1,40}")
+_NO_STORE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+
+
+def local_path(text: str) -> str:
+    """Return a path of this service to go on to; `/` in place of anything else."""
+    is_local = len(text) <= _LONGEST_NEXT and _LOCAL_PATH.fullmatch(text)
+    return text if is_local else "/"
+
+
+def sign_in_address(next_path: str, *, max_age_s: float | None = None) -> str:
+    """Return the address that signs a person in, and then goes on to a path.
+
+    With `max_age_s` people sign in again whose sign-in is older, as a policy requires of approvers.
+    """
+    fresh = "" if max_age_s is None else f"&max_age={max_age_s:.0f}"
+    return f"{SIGN_IN}?next={quote(local_path(next_path), safe='/')}{fresh}"
+
+
+class SignInPages:
+    """Handlers of the routes of sign-in."""
+
+    def __init__(
+        self,
+        config: ServeConfig,
+        *,
+        issuer: Issuer,
+        sessions: Sessions,
+        sign_outs: SignOutStore,
+        now: Clock = utc_now,
+    ) -> None:
+        """Take the issuer, and how sessions are written and ended."""
+        self._config = config
+        self._issuer = issuer
+        self._sessions = sessions
+        self._sign_outs = sign_outs
+        self._now = now
+
+    @property
+    def routes(self) -> list[Route]:
+        """The routes of sign-in."""
+        return [
+            Route(SIGN_IN, self.begin, methods=["GET"]),
+            Route(CALLBACK, self.finish, methods=["GET"]),
+            Route(SIGN_OUT, self.ask_to_sign_out, methods=["GET"]),
+            Route(SIGN_OUT, self.sign_out, methods=["POST"]),
+            Route(SIGNED_OUT, self.signed_out, methods=["GET"]),
+        ]
+
+    async def begin(self, request: Request) -> Response:
+        """Send the browser to the issuer."""
+        asked = request.query_params.get("max_age", "")
+        under_way = SignInUnderWay(
+            state=secrets.token_urlsafe(24),
+            next=local_path(request.query_params.get("next", "/")),
+            begun=int(self._now().timestamp()),
+            max_age=int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else None,
+        )
+        try:
+            url = await self._issuer.sign_in_url(under_way.state, max_age=under_way.max_age)
+        except ProblemError as problem:
+            return refusal_response(request, problem)
+        response = RedirectResponse(url, HTTPStatus.SEE_OTHER, headers=_NO_STORE)
+        response.headers.append("set-cookie", self._sessions.set_sign_in(under_way))
+        return response
+
+    async def finish(self, request: Request) -> Response:
+        """Take the answer of the issuer, and begin a session."""
+        text = request.cookies.get(self._sessions.sign_in_cookie, "")
+        under_way = self._sessions.read_sign_in(text, now=self._now())
+        try:
+            code = self._code(request, under_way)
+            session = await self._signed_in(code, under_way)
+        except ProblemError as problem:
+            return self._failed(request, problem, under_way)
+        return self._to_next(session, under_way)
+
+    async def ask_to_sign_out(self, request: Request) -> Response:
+        """Show the button that signs out: a link of another site must not do it."""
+        if session_of(request) is None:
+            return await self.signed_out(request)
+        return form_page(
+            "Sign out",
+            "This ends your session in this browser.",
+            action=SIGN_OUT,
+            label="Sign out",
+            token=csrf_token(request),
+        )
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session here, and lead on to the end of that at the issuer."""
+        session = session_of(request)
+        if session is not None:
+            await asyncio.to_thread(
+                self._sign_outs.end_session,
+                session.session_id,
+                now=self._now(),
+                until=self._sessions.end_of(session),
+            )
+        at_issuer = await self._issuer.end_session_url()
+        if at_issuer is None:
+            response = await self.signed_out(request)
+        else:
+            response = notice_page(
+                "Signed out",
+                "You are signed out here, and go on to sign out of your organisation's account.",
+                link=at_issuer,
+                label="Go on",
+            )
+            # No redirect: a page's policy may limit where its forms lead.
+            response.headers["Refresh"] = f"0; url={at_issuer}"
+        self._forget(response, self._sessions.cookie)
+        return response
+
+    async def signed_out(self, _: Request) -> Response:
+        """Show that nobody is signed in any more."""
+        return notice_page("Signed out", "You are signed out.", link=SIGN_IN, label="Sign in")
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def _code(self, request: Request, under_way: SignInUnderWay | None) -> str:
+        """Return the code that the issuer gave for this sign-in.
+
+        Raises:
+            ProblemError: the answer is for another sign-in, or a refusal.
+        """
+        given = request.query_params
+        state = given.get("state", "")
+        if under_way is None or not hmac.compare_digest(state.encode(), under_way.state.encode()):
+            raise ProblemError(
+                HTTPStatus.BAD_REQUEST,
+                "this sign-in was not begun in this browser, or has taken too long: sign in again",
+                code="SignInUnknown",
+            )
+        if given.get("iss", self._config.sign_in.issuer).rstrip("/") != self._config.sign_in.issuer:
+            raise refused("the answer is of another issuer")
+        if "error" in given:
+            said = given["error"]
+            raise refused(f"the issuer says {said if _ERROR.fullmatch(said) else 'no'}")
+        return given.get("code", "")
+
+    async def _signed_in(self, code: str, under_way: SignInUnderWay | None) -> Session:
+        assert under_way is not None
+        auth_after = None if under_way.max_age is None else under_way.begun - under_way.max_age
+        claims = await self._issuer.claims(code, under_way.state, auth_after=auth_after)
+        subject = subject_of(claims, self._config.sign_in.subject_claim)
+        if not subject:
+            raise refused("the issuer names nobody who could stand in a policy")
+        auth_time = claims.get("auth_time")
+        return self._sessions.begin(
+            subject=subject,
+            name=_name(claims),
+            issuer=self._config.sign_in.issuer,
+            groups=self._ordered(groups_of(claims, self._config.sign_in.groups_claim)),
+            auth_time=int(auth_time) if isinstance(auth_time, int | float) else None,
+            now=self._now(),
+        )
+
+    def _ordered(self, groups: tuple[str, ...]) -> list[str]:
+        """Put the groups first on which roles depend: a cookie has no place for hundreds."""
+        rules = [rule for rule in self._config.roles if rule.group is not None]
+        return sorted(groups, key=lambda one: not any(rule.covers("", (one,)) for rule in rules))
+
+    def _to_next(self, session: Session, under_way: SignInUnderWay | None) -> Response:
+        next_path = "/" if under_way is None else local_path(under_way.next)
+        response = RedirectResponse(next_path, HTTPStatus.SEE_OTHER, headers=_NO_STORE)
+        response.headers.append("set-cookie", self._sessions.set_session(session))
+        self._forget(response, self._sessions.sign_in_cookie)
+        return response
+
+    def _failed(
+        self, request: Request, problem: ProblemError, under_way: SignInUnderWay | None
+    ) -> Response:
+        if "text/html" not in request.headers.get("accept", ""):
+            return refusal_response(request, problem)
+        again = SIGN_IN if under_way is None else sign_in_address(under_way.next)
+        shown = problem.problem
+        page = notice_page(
+            shown.title, shown.detail, status=shown.status, link=again, label="Sign in again"
+        )
+        if under_way is not None:
+            self._forget(page, self._sessions.sign_in_cookie)
+        return page
+
+    def _forget(self, response: Response, cookie: str) -> None:
+        response.headers.append("set-cookie", self._sessions.set_cookie(cookie, "", max_age_s=0))
+
+
+def _name(claims: Mapping[str, Any]) -> str:
+    name = claims.get("name")
+    return name[:_LONGEST_NAME] if isinstance(name, str) and name.isprintable() else ""

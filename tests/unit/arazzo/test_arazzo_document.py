@@ -1,0 +1,185 @@
+"""Arazzo documents: what is read, and each fault with its place and remedy."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.arazzo.arazzo_document import ArazzoDocument, parse_document
+from orchestrator.arazzo.arazzo_files import LARGEST_BYTES, load_document, read_text_document
+from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
+from tests.unit.arazzo.conftest import content_of
+
+Read = Callable[[str], ArazzoDocument]
+STEP = "workflows: [{workflowId: w, steps: [{stepId: s, operationId: o, %s}]}]"
+
+
+def test_components_are_resolved_and_defaults_merged(document: Read) -> None:
+    read = document("""
+workflows:
+  - workflowId: w
+    inputs: {$ref: '#/components/inputs/all'}
+    parameters: [{name: a, in: query, value: 1}, {name: b, in: query, value: 1}]
+    failureActions: [{reference: $components.failureActions.again}, {name: stop, type: end}]
+    steps:
+      - stepId: s
+        operationId: o
+        parameters: [{reference: $components.parameters.a, value: 2}]
+        onFailure: [{name: stop, type: goto, stepId: s}]
+components:
+  inputs:
+    all: {type: object, properties: {n: {$ref: '#/components/inputs/one'}}}
+    one: {type: integer}
+  parameters: {a: {name: a, in: query, value: 0}}
+  failureActions: {again: {name: again, type: retry, retryAfter: 1.5, retryLimit: 4}}
+""")
+    workflow = read.workflows[0]
+    step = workflow.steps[0]
+
+    assert workflow.inputs["properties"] == {"n": {"$ref": "#/$defs/one"}}
+    assert [(one.name, one.value, one.is_inherited) for one in step.parameters] == [
+        ("a", 2, False),
+        ("b", 1, True),
+    ]
+    assert [(one.action.name, one.action.kind) for one in step.on_failure] == [
+        ("stop", "goto"),
+        ("again", "retry"),
+    ]
+    assert step.on_failure[1].action.retry_after_s == 1.5
+
+
+@pytest.mark.parametrize(
+    ("part", "pointer"),
+    [
+        ("channelPath: x", "/workflows/0/steps/0/channelPath"),
+        ("action: send", "/workflows/0/steps/0/action"),
+        ("workflowId: x", "/workflows/0/steps/0"),
+        ("operationID: x", "/workflows/0/steps/0"),
+        ("x-orchet-repeat: 2", "/workflows/0/steps/0"),
+        ("x-orchet-repeats: 0", "/workflows/0/steps/0/x-orchet-repeats"),
+        ("x-orchet-repeats: true", "/workflows/0/steps/0/x-orchet-repeats"),
+        ("successCriteria: []", "/workflows/0/steps/0/successCriteria"),
+        (
+            "successCriteria: [{condition: '//a', context: $response.body, type: xpath}]",
+            "/workflows/0/steps/0/successCriteria/0/type",
+        ),
+        (
+            "successCriteria: [{condition: $statusCode = 200}]",
+            "/workflows/0/steps/0/successCriteria/0/condition",
+        ),
+        (
+            "successCriteria: [{condition: '$[', context: $response.body, type: jsonpath}]",
+            "/workflows/0/steps/0/successCriteria/0/condition",
+        ),
+        (
+            "successCriteria: [{condition: '(', context: $response.body, type: regex}]",
+            "/workflows/0/steps/0/successCriteria/0/condition",
+        ),
+        (
+            "successCriteria: [{condition: '2', type: regex}]",
+            "/workflows/0/steps/0/successCriteria/0",
+        ),
+        (
+            "parameters: [{name: a, in: querystring, value: 1}]",
+            "/workflows/0/steps/0/parameters/0",
+        ),
+        ("parameters: [{name: a, in: body, value: 1}]", "/workflows/0/steps/0/parameters/0"),
+        ("parameters: [{name: a, in: query}]", "/workflows/0/steps/0/parameters/0"),
+        (
+            "parameters: [{name: Authorization, in: header, value: Bearer abc}]",
+            "/workflows/0/steps/0/parameters/0/value",
+        ),
+        (
+            "parameters: [{name: api_key, in: query, value: abc}]",
+            "/workflows/0/steps/0/parameters/0/value",
+        ),
+        (
+            "parameters: [{name: a, in: query, value: $inputs}]",
+            "/workflows/0/steps/0/parameters/0/value",
+        ),
+        (
+            "parameters: [{reference: $components.parameters.x}]",
+            "/workflows/0/steps/0/parameters/0/reference",
+        ),
+        (
+            "parameters: [{name: a, in: path, value: 1}, {name: a, in: path, value: 1}]",
+            "/workflows/0/steps/0/parameters",
+        ),
+        ("onSuccess: [{name: a, type: retry}]", "/workflows/0/steps/0/onSuccess/0/type"),
+        ("onFailure: [{name: a, type: goto}]", "/workflows/0/steps/0/onFailure/0"),
+        (
+            "onFailure: [{name: a, type: retry, retryLimit: -1}]",
+            "/workflows/0/steps/0/onFailure/0/retryLimit",
+        ),
+        ("outputs: {a: $steps.x.y}", "/workflows/0/steps/0/outputs/a"),
+        ("requestBody: {payload: {$select: 1}}", "/workflows/0/steps/0/requestBody/payload"),
+        (
+            "requestBody: {payload: {}, replacements: "
+            "[{target: //a, targetSelectorType: xpath, value: 1}]}",
+            "/workflows/0/steps/0/requestBody/replacements/0/targetSelectorType",
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_at_its_place(document: Read, part: str, pointer: str) -> None:
+    with pytest.raises(DocumentInvalid) as caught:
+        document(STEP % part)
+
+    assert (caught.value.document, caught.value.pointer) == ("t.yaml", pointer)
+    assert caught.value.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"arazzo": "1.2.0"},
+        {"arazzo": 1.0},
+        {"info": {}},
+        {"sourceDescriptions": []},
+        {"workflows": []},
+        {"workflows": [{"workflowId": "a b", "steps": []}]},
+        {"workflows": [{"workflowId": "w", "steps": []}]},
+        {"sourceDescriptions": [{"name": "a", "url": "x", "type": "soap"}]},
+        {"workflow": []},
+    ],
+)
+def test_a_document_of_another_kind_is_refused(change: dict[str, object]) -> None:
+    content = content_of(STEP % "description: x")
+
+    with pytest.raises(DocumentInvalid):
+        parse_document("t.yaml", {**content, **change})  # type: ignore[dict-item]
+
+
+def test_ids_are_unique(document: Read) -> None:
+    step = "{stepId: s, operationId: o}"
+
+    with pytest.raises(DocumentInvalid, match="another stepId"):
+        document(f"workflows: [{{workflowId: w, steps: [{step}, {step}]}}]")
+
+
+def test_the_number_of_steps_is_bounded(document: Read) -> None:
+    steps = ", ".join(f"{{stepId: s{number}, operationId: o}}" for number in range(101))
+
+    with pytest.raises(DocumentInvalid, match="at most 100"):
+        document(f"workflows: [{{workflowId: w, steps: [{steps}]}}]")
+
+
+def test_a_file_brings_the_documents_that_it_refers_to(tmp_path: Path) -> None:
+    head = "arazzo: 1.0.1\ninfo: {title: T, version: '1'}\n"
+    body = "workflows: [{workflowId: w, steps: [{stepId: s, operationId: o}]}]\n"
+    (tmp_path / "a.yaml").write_text(
+        f"{head}sourceDescriptions: [{{name: b, url: ./sub/b.yaml, type: arazzo}}]\n{body}"
+    )
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/b.yaml").write_text(
+        f"{head}sourceDescriptions: [{{name: a, url: ../a.yaml, type: arazzo}}]\n{body}"
+    )
+
+    _, linked = load_document(tmp_path / "a.yaml")
+
+    assert set(linked) == {"./sub/b.yaml", "../a.yaml"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "a: [", "{", "{" * 5_000, "x" * (LARGEST_BYTES + 1)])
+def test_what_is_no_document_is_unreadable(text: str) -> None:
+    with pytest.raises(DocumentUnreadable):
+        read_text_document("t.yaml", text)

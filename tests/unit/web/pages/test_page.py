@@ -1,0 +1,289 @@
+"""What holds for every page: headers, identification, foreign forms, errors, paging."""
+
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from orchestrator.core import errors
+from orchestrator.messages.open_waits import Waiting
+from orchestrator.web.pages.inbox import Paged, paged
+from orchestrator.web.people import Person, Role
+from tests.unit.web.pages import samples
+from tests.unit.web.pages.stand_ins import ANA, ORIGIN, FakeClient, browser
+
+CARD: Final = samples.hostile_card(approvals_needed=1, approved_by=())
+ADDRESS: Final = f"/cards/{CARD.confirmation_id}"
+APPROVE: Final = {"decision": "approve", "digest": CARD.digest}
+VIEWER: Final = ANA.model_copy(update={"subject": "vi@example.com", "roles": (Role.VIEWER,)})
+STRANGER: Final = Person(
+    subject="eve@example.com", roles=(Role.REQUESTER,), proved_by="cookie", sees_all=False
+)
+
+
+def waiting_card(**changes: Any) -> FakeClient:
+    card = CARD.model_copy(update=changes)
+    return FakeClient(waiting=Waiting(cards=(card,)), results=[samples.RESULT])
+
+
+async def post(
+    client: FakeClient,
+    data: dict[str, str],
+    *,
+    person: Person | None = ANA,
+    path: str = ADDRESS,
+    headers: dict[str, str] | None = None,
+) -> httpx.Response:
+    async with browser(client, person) as pages:
+        return await pages.post(path, data=data, headers=headers)
+
+
+@pytest.mark.parametrize("path", ["/", ADDRESS, "/cards/no.such.card", "/missions", "/start"])
+async def test_every_page_has_a_strict_policy(path: str) -> None:
+    """Scripts and styles from this host only; nobody frames it, nothing keeps it."""
+    async with browser(waiting_card()) as pages:
+        headers = (await pages.get(path)).headers
+    policy = headers["content-security-policy"]
+
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cache-control"] == "no-store"
+
+
+async def test_no_template_has_inline_script_or_style() -> None:
+    """The policy would block it, without a word to the reader."""
+    async with browser(waiting_card()) as pages:
+        text = (await pages.get("/missions/m")).text
+
+    assert "<style" not in text
+    assert "style=" not in text
+    assert text.count("<script") == 1
+
+
+async def test_assets_have_etags() -> None:
+    """A browser asks again and is told that nothing changed."""
+    async with browser(FakeClient()) as pages:
+        first = await pages.get("/static/pages.css")
+        again = await pages.get(
+            "/static/pages.css", headers={"If-None-Match": first.headers["etag"]}
+        )
+
+    assert "max-age" in first.headers["cache-control"]
+    assert again.status_code == 304
+
+
+async def test_signed_out_readers_are_sent_to_sign_in() -> None:
+    """They come back to the page that they asked for."""
+    async with browser(waiting_card(), None) as pages:
+        answer = await pages.get("/missions?status=parked")
+
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/sign-in?next=%2Fmissions%3Fstatus%3Dparked"
+
+
+async def test_a_form_of_a_signed_out_person_does_nothing() -> None:
+    """An expired session decides nothing, and says so."""
+    client = waiting_card()
+    answer = await post(client, APPROVE, person=None)
+
+    assert answer.status_code == 401
+    assert client.decided == []
+    assert "/sign-in" in answer.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": f"{ORIGIN}.evil.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": ORIGIN, "sec-fetch-site": "cross-site"},
+    ],
+)
+async def test_forms_of_other_sites_are_refused(headers: dict[str, str]) -> None:
+    """Whatever they hold: nothing reaches the mission."""
+    client = waiting_card()
+    answer = await post(client, APPROVE, headers=headers)
+
+    assert answer.status_code == 403
+    assert client.decided == []
+
+
+@pytest.mark.parametrize("headers", [{}, {"origin": ORIGIN, "sec-fetch-site": "same-origin"}])
+async def test_an_approval_carries_the_digest_of_the_form(headers: dict[str, str]) -> None:
+    """It is sent as the person's, and the answer leads back to the card."""
+    client = waiting_card()
+    answer = await post(client, APPROVE, headers=headers)
+    (decision,) = client.decided
+
+    assert answer.status_code == 303
+    assert answer.headers["location"] == ADDRESS
+    assert decision.model_dump(include={"kind", "digest", "approver"}) == {
+        "kind": "approve",
+        "digest": CARD.digest,
+        "approver": ANA.subject,
+    }
+
+
+@pytest.mark.parametrize("decision", ["approve", "amend", "reject", "respond"])
+@pytest.mark.parametrize("digest", ["cd" * 32, ""])
+async def test_a_stale_digest_decides_nothing(decision: str, digest: str) -> None:
+    """The card as it is now is shown, and says that it changed."""
+    client = waiting_card()
+    form = {"decision": decision, "digest": digest, "reason": "no", "text": "other"}
+    answer = await post(client, form)
+
+    assert answer.status_code == 409
+    assert client.decided == []
+    assert "has changed" in answer.text
+
+
+@pytest.mark.parametrize("person", [VIEWER, STRANGER])
+async def test_people_without_the_right_decide_nothing(person: Person) -> None:
+    """A viewer sees no form and is refused; a stranger does not find the card."""
+    client = waiting_card()
+    answer = await post(client, APPROVE, person=person)
+
+    assert answer.status_code == (403 if person is VIEWER else 404)
+    assert client.decided == []
+
+
+async def test_a_sign_in_that_is_too_old_leads_to_another() -> None:
+    """The policy wants a fresh one: the page says so, with the way there and back."""
+    client = waiting_card()
+    client.refusal = errors.SignInTooOld(CARD.confirmation_id, "sign in again", max_age_s=300)
+    answer = await post(client, APPROVE)
+
+    assert answer.status_code == 401
+    assert client.decided == []
+    assert f'href="/sign-in?next={ADDRESS}&amp;max_age=300"' in answer.text
+
+
+async def test_a_stranger_finds_nothing() -> None:
+    """Cards, missions and rollbacks of others do not exist for them."""
+    client = waiting_card()
+    async with browser(client, STRANGER) as pages:
+        found = [
+            (await pages.get(path)).status_code
+            for path in (ADDRESS, "/missions/m", "/missions/m/rollback", "/missions/m/events")
+        ]
+
+    assert found == [404, 404, 404, 404]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"decision": "reject", "reason": " "},
+        {"decision": "respond", "text": ""},
+        {"decision": "respond", "text": "x" * 2001},
+        {"decision": "amend", "argument.party_size": "many"},
+        {"decision": "amend"},
+    ],
+)
+async def test_an_incomplete_form_is_shown_again(form: dict[str, str]) -> None:
+    """With the reason; nothing was decided."""
+    client = waiting_card()
+    answer = await post(client, {**form, "digest": CARD.digest})
+
+    assert answer.status_code == 422
+    assert client.decided == []
+    assert 'role="alert"' in answer.text
+
+
+async def test_only_inputs_of_the_card_can_be_amended() -> None:
+    """Another name in the form changes nothing."""
+    client = waiting_card(inputs=("city",))
+    form = {"decision": "amend", "digest": CARD.digest, "argument.price": "1"}
+    answer = await post(client, form)
+
+    assert answer.status_code == 422
+    assert client.decided == []
+
+
+async def test_a_form_that_is_too_large_is_refused() -> None:
+    """Before it is read whole."""
+    client = waiting_card()
+    answer = await post(client, {**APPROVE, "text": "x" * 300_000})
+
+    assert answer.status_code == 413
+    assert client.decided == []
+
+
+async def test_a_server_that_is_away_is_a_page_that_tries_again() -> None:
+    """Temporal does not answer: no list is empty because of it."""
+    client = waiting_card()
+    client.away = errors.ServiceUnavailable("Temporal does not answer")
+    async with browser(client) as pages:
+        answer = await pages.get("/")
+
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"]
+    assert "data-retry" in answer.text
+    assert "Temporal does not answer" in answer.text
+
+
+async def test_a_decided_card_says_who_and_when() -> None:
+    """A replayed form of it decides nothing and shows the decision."""
+    client = FakeClient(results=[samples.RESULT])
+    answer = await post(client, APPROVE, path="/cards/m.1-dinner.2")
+
+    assert answer.status_code == 409
+    assert client.decided == []
+    assert "Rejected by approver" in answer.text
+
+
+async def test_several_are_approved_each_with_its_digest() -> None:
+    """A refusal of one is listed; the others stand."""
+    other = CARD.model_copy(update={"confirmation_id": "n.1-leg.2", "digest": "ef" * 32})
+    client = FakeClient(waiting=Waiting(cards=(CARD, other)))
+    form: dict[str, Any] = {
+        "card": [CARD.confirmation_id, other.confirmation_id, "gone.1-leg.1"],
+        f"digest.{CARD.confirmation_id}": CARD.digest,
+        f"digest.{other.confirmation_id}": other.digest,
+    }
+    answer = await post(client, form, path="/review")
+
+    assert answer.status_code == 409
+    assert answer.text.count("Not approved") == 1
+    assert [getattr(one, "digest", "") for one in client.decided] == [CARD.digest, other.digest]
+
+
+@pytest.mark.parametrize(
+    ("asked", "number", "first", "last"),
+    [("", 1, 1, 50), ("2", 2, 51, 100), ("99", 3, 101, 120), ("-1", 1, 1, 50), ("٣", 3, 101, 120)],
+)
+def test_pages_of_a_list(asked: str, number: int, first: int, last: int) -> None:
+    """A page that does not exist is the nearest one."""
+    page = paged(range(120), asked, size=50)
+
+    assert (page.number, page.first, page.last, page.pages) == (number, first, last, 3)
+    assert list(page.items) == [*range(first - 1, last)]
+
+
+def test_an_empty_list_has_one_page() -> None:
+    """Without items."""
+    page: Paged[int] = paged([], "3", size=50)
+
+    assert (page.number, page.pages, page.first, page.last) == (1, 1, 0, 0)
+
+
+async def test_500_cards_are_in_pages() -> None:
+    """The first to expire are on the first page, and the rest is a link away."""
+    cards = tuple(
+        CARD.model_copy(update={"confirmation_id": f"m{n:03}.1-leg.1", "expires_at": None})
+        for n in range(500)
+    )
+    async with browser(FakeClient(waiting=Waiting(cards=cards))) as pages:
+        first = (await pages.get("/")).text
+        last = (await pages.get("/?page=10")).text
+
+    assert first.count('<li class="entry"') == last.count('<li class="entry"') == 50
+    assert "m000.1-leg.1" in first
+    assert "m499.1-leg.1" in last
+    assert 'href="/?page=2"' in first

@@ -1,0 +1,98 @@
+"""Limits of senders, by a clock of the test."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from orchestrator.web.request_limits import Slots, TokenBuckets, body_problem
+
+
+class Clock:
+    """A clock that moves when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_burst_is_taken_and_then_one_token_after_the_other() -> None:
+    clock = Clock()
+    buckets = TokenBuckets(rate=2, burst=3, clock=clock)
+
+    assert [buckets.take("ann") for _ in range(4)] == [0, 0, 0, 0.5]
+    assert buckets.take("bo") == 0
+    clock.now += 0.5
+    assert buckets.take("ann") == 0
+    assert buckets.take("ann") == 0.5
+
+
+def test_a_full_bucket_holds_no_more_than_its_burst() -> None:
+    clock = Clock()
+    buckets = TokenBuckets(rate=1, burst=2, clock=clock)
+    buckets.take("ann")
+    clock.now += 1_000
+
+    assert [buckets.take("ann") for _ in range(3)] == [0, 0, 1]
+
+
+def test_senders_are_remembered_in_bounded_number() -> None:
+    """The one that was idle longest is forgotten, so that many addresses fill no memory."""
+    buckets = TokenBuckets(rate=0.001, burst=1, clock=Clock(), most_keys=100)
+    buckets.take("ann")
+    for number in range(99):
+        buckets.take(str(number))
+    assert buckets.take("ann") > 0
+    for number in range(1_000):
+        buckets.take(f"other {number}")
+
+    assert len(buckets) == 100
+    assert buckets.take("ann") == 0
+
+
+@given(st.lists(st.floats(min_value=0, max_value=10), max_size=100))
+def test_no_more_is_taken_than_burst_and_rate_allow(pauses: list[float]) -> None:
+    clock = Clock()
+    buckets = TokenBuckets(rate=2, burst=5, clock=clock)
+    taken = 0
+    for pause in pauses:
+        clock.now += pause
+        taken += buckets.take("ann") == 0
+
+    assert taken <= 5 + 2 * clock.now + 1e-6
+
+
+def test_places_are_counted_for_each_person_and_given_back() -> None:
+    slots = Slots()
+
+    for one in ("ann", "ann", "bo"):
+        slots.take(one)
+    assert (slots.taken_by("ann"), slots.taken_by("bo"), slots.taken_by("cy")) == (2, 1, 0)
+    for one in ("ann", "bo", "ann"):
+        slots.leave(one)
+    assert len(slots) == 0
+
+
+def nested(levels: int) -> JsonValue:
+    value: JsonValue = 1
+    for number in range(levels):
+        value = [value] if number % 2 else {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "is_refused"),
+    [
+        (nested(7), False),
+        (nested(8), True),
+        (nested(100_000), True),
+        ({"a": [1, "x", None, 2.5]}, False),
+        ({"a": [float("inf")]}, True),
+        ({"a": {"b": float("nan")}}, True),
+    ],
+    ids=["shallow", "deep", "very deep", "plain", "infinite", "not a number"],
+)
+def test_what_a_body_may_be(value: JsonValue, is_refused: bool) -> None:
+    assert bool(body_problem(value, depth=8)) is is_refused

@@ -1,0 +1,158 @@
+"""Open streams end with the sign-in of their reader, and close what they read."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from http import HTTPStatus
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.types import Message
+
+from orchestrator.core.errors import StoreUnavailable
+from orchestrator.web import pages
+from orchestrator.web.open_streams import interleaved, opened_stream, while_signed_in
+from orchestrator.web.people import Person, Role
+from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.request_limits import Limits
+from orchestrator.web.web_service import Service
+from tests.unit.web.pages.stand_ins import ANA, ORIGIN, FakeClient, service_of
+
+REQUEST = Request({"type": "http", "method": "GET", "path": "/", "headers": []})
+
+
+class Source:
+    """Events that come when they are asked for, and never end."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    async def events(self) -> AsyncGenerator[str, None]:
+        try:
+            yield "first"
+            await asyncio.Event().wait()
+        finally:
+            self.is_closed = True
+
+
+def service(answers: list[Person | Exception | None]) -> Service:
+    """A service that identifies its reader as these answers say, one at each heartbeat."""
+
+    async def identify(_: HTTPConnection) -> Person | None:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    limits = Limits(heartbeat_s=0.01)
+    return replace(service_of(FakeClient()), identify=identify, limits=limits)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        None,
+        ProblemError(HTTPStatus.UNAUTHORIZED, "revoked"),
+        StoreUnavailable(place="db", reason="it is away"),
+        ANA.model_copy(update={"roles": (Role.VIEWER,)}),
+    ],
+    ids=["signed out", "revoked", "nobody can say", "other rights"],
+)
+async def test_a_stream_ends_with_the_sign_in(then: Person | Exception | None) -> None:
+    """At the next heartbeat, though nothing happens that it would stream."""
+    source, answers = Source(), [ANA, ANA, then]
+    stream = while_signed_in(source.events(), service=service(answers), request=REQUEST, person=ANA)
+    async with asyncio.timeout(5):
+        seen = [event async for event in stream]
+
+    assert seen == ["first"]
+    assert answers == []
+    assert source.is_closed
+
+
+async def test_a_stream_ends_after_its_time() -> None:
+    source = Source()
+    stream = while_signed_in(
+        source.events(), service=service([ANA] * 100), request=REQUEST, person=ANA, most_s=0.05
+    )
+    async with asyncio.timeout(5):
+        assert [event async for event in stream] == ["first"]
+    assert source.is_closed
+
+
+async def test_a_reader_who_leaves_closes_the_source() -> None:
+    source = Source()
+    stream = while_signed_in(
+        source.events(), service=service([ANA] * 100), request=REQUEST, person=ANA
+    )
+    assert await anext(stream) == "first"
+    await stream.aclose()
+
+    assert source.is_closed
+
+
+async def test_two_sources_are_one_stream_until_the_first_ends() -> None:
+    """The second closes with it, though it never ends of itself."""
+    other, goes_on = Source(), asyncio.Event()
+
+    async def events() -> AsyncGenerator[str, None]:
+        yield "a"
+        await goes_on.wait()
+        yield "b"
+
+    seen: list[str] = []
+    async with asyncio.timeout(5):
+        async for event in interleaved(events(), other.events()):
+            seen.append(event)
+            if event == "first":
+                goes_on.set()
+
+    assert sorted(seen[:2]) == ["a", "first"]
+    assert seen[2:] == ["b"]
+    assert other.is_closed
+
+
+async def test_streams_of_one_person_are_bounded() -> None:
+    """One that ends frees its place."""
+    places = replace(service([ANA] * 100), limits=Limits(streams=1))
+    bo = ANA.model_copy(update={"subject": "bo@example.com"})
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        yield b"data: 1\n\n"
+
+    def opened(person: Person) -> Response:
+        return opened_stream(events(), service=places, request=REQUEST, person=person)
+
+    first, _ = opened(ANA), opened(bo)
+    with pytest.raises(ProblemError) as refused:
+        opened(ANA)
+    await first(REQUEST.scope, never, ignored)
+
+    assert refused.value.problem.status == HTTPStatus.TOO_MANY_REQUESTS
+    assert int(refused.value.headers["Retry-After"]) > 0
+    assert places.streams.taken_by(ANA.subject) == 0
+    opened(ANA)
+
+
+async def never() -> Message:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def ignored(_: Message) -> None:
+    pass
+
+
+@pytest.mark.parametrize("path", ["/events", "/missions/m-1/events"])
+async def test_a_page_beyond_the_places_is_refused(path: str) -> None:
+    inbox = replace(service_of(FakeClient()), limits=Limits(streams=0))
+    transport = httpx.ASGITransport(app=Starlette(routes=pages.routes(inbox)))
+    async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as ana:
+        answer = await ana.get(path)
+
+    assert answer.status_code == HTTPStatus.TOO_MANY_REQUESTS
+    assert int(answer.headers["Retry-After"]) > 0
+    assert answer.headers["Content-Security-Policy"]
