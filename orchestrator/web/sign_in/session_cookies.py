@@ -34,7 +34,8 @@ class Session(Record):
     issuer: str = Field(alias="o")
     groups: tuple[str, ...] = Field(default=(), alias="g")
     auth_time: int | None = Field(default=None, alias="a")
-    begun: int = Field(alias="b")
+    begun: float = Field(alias="b")
+    """To the microsecond: a sign-in counts right after all sessions of the person were ended."""
     used: int = Field(alias="u")
 
 
@@ -108,8 +109,8 @@ class Sessions:
         now: datetime,
     ) -> Session:
         """Return a new session; groups beyond the size of a cookie are dropped, the last first."""
-        at = int(now.timestamp())
-        fields: dict[str, Any] = {"o": issuer, "n": name, "a": auth_time, "b": at, "u": at}
+        at = now.timestamp()
+        fields: dict[str, Any] = {"o": issuer, "n": name, "a": auth_time, "b": at, "u": int(at)}
         session = Session(i=secrets.token_urlsafe(16), s=subject, g=tuple(groups), **fields)
         while session.groups and len(self.written(session)) > _MOST_BYTES:
             fewer = session.groups[: len(session.groups) * 9 // 10]

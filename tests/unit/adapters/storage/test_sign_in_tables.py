@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 from orchestrator.adapters.storage.schema import api_tokens, sign_outs
 from orchestrator.adapters.storage.sql_sign_in import TOKEN_PREFIX
 from orchestrator.adapters.storage.store import Store
+from orchestrator.web.sign_in.session_cookies import Sessions
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -78,6 +80,25 @@ def test_a_session_ends_alone_or_with_all_of_its_person(store: Store) -> None:
     assert outs.has_ended("s2", "ana@example.com", begun_at=NOW - HOUR)
     assert not outs.has_ended("s3", "ana@example.com", begun_at=NOW + timedelta(seconds=1))
     assert not outs.has_ended("s4", "bob@example.com", begun_at=NOW - HOUR)
+
+
+def test_a_sign_in_counts_in_the_second_in_which_all_sessions_ended(store: Store) -> None:
+    """The cookie keeps the time of a sign-in as exactly as the store keeps the end."""
+    sessions = Sessions(["k" * 32], lifetime=HOUR, idle=HOUR, is_https=False)
+    person: dict[str, Any] = {"subject": "ana@example.com", "name": "", "issuer": "i"}
+
+    def begun(milliseconds: int) -> datetime:
+        now = NOW.replace(microsecond=milliseconds * 1000)
+        session = sessions.begin(**person, groups=(), auth_time=None, now=now)
+        read = sessions.read(sessions.written(session), now=now)
+        assert read is not None
+        return datetime.fromtimestamp(read.begun, UTC)
+
+    at = NOW.replace(microsecond=500_000)
+    store.sign_outs.end_sessions_of("ana@example.com", now=at, until=at + HOUR)
+
+    assert store.sign_outs.has_ended("s1", "ana@example.com", begun_at=begun(499))
+    assert not store.sign_outs.has_ended("s2", "ana@example.com", begun_at=begun(501))
 
 
 def test_what_was_ended_is_forgotten_after_its_time(store: Store) -> None:
