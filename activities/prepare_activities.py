@@ -350,7 +350,12 @@ def drafted(
         if wanted.read_only:
             return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
         unordered = why_unordered(
-            tool, arguments, wanted.orders, wanted.effects, most_each=_most_each(wanted)
+            tool,
+            arguments,
+            wanted.orders,
+            wanted.effects,
+            most_each=_most_each(wanted),
+            elsewhere=wanted.elsewhere,
         )
         tool = UnpricedCall.asking(tool) if unordered else tool
     answers = answers_of(wanted, catalog)

@@ -258,8 +258,9 @@ class Leg:
         for part, one in enumerate(dropped, first):
             self.progress.begin_part(part)
             outcome = "refused" if one.is_refused else "dropped"
-            wanted = CallTool(tool=one.tool, arguments=one.arguments)
-            self.progress.observe(wanted, outcome=outcome, error=one.why)
+            if not one.is_left_out:
+                wanted = CallTool(tool=one.tool, arguments=one.arguments)
+                self.progress.observe(wanted, outcome=outcome, error=one.why)
             self.progress.record(f"call {one.tool}", outcome, one.why)
 
     def _give_up(self, reason: str) -> None:

@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegAccount, LegInput, LegResult, LegState, LegWaiting
     from orchestrator.planning.models import AgentProfile, Fact, StepContext
+    from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.obligation import ObligationState
     from orchestrator.saga.orders import Effect, effects_of, unserved
 
@@ -116,6 +117,14 @@ def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
         if not effect.why_not or effect.call_id in live
     )
     return (*standing, *others)
+
+
+def effects_elsewhere(ledger: Ledger, leg: LegInput, tool: str) -> tuple[Effect, ...]:
+    """Return the effects of one tool that stand in the mission's other legs, by its ledger."""
+    own = leg.leg.leg_id
+    others = tuple(o for o in ledger.live() if o.leg_id != own and o.tool == tool)
+    live = Ledger(obligations=others)
+    return tuple(effect.model_copy(update={"why_not": ""}) for effect in effects_of(live))
 
 
 def is_served(leg: LegInput) -> bool:

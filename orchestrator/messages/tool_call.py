@@ -124,6 +124,8 @@ class PrepareInput(CallRef):
     covered: tuple[Order, ...] = ()
     """Orders that a standing approval may cover."""
     effects: tuple[Effect, ...] = Field(default=(), description="effects of the leg that stand")
+    elsewhere: tuple[Effect, ...] = ()
+    """Effects of the same tool in the mission's other legs that stand."""
     read_only: bool = Field(default=False, description="True if the mission may change nothing")
     most_each: int = 1
     """The most effects of an `each` order, by its agent."""

@@ -519,6 +519,11 @@ class Dropped(Record):
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
     why: str
+    is_left_out: bool = Field(
+        default=False,
+        description="True if the call was made without these arguments: people see it, and the "
+        "planner, which a note would lead to give up, does not",
+    )
     is_refused: bool = Field(default=False, description="True if the agent's wall forbids it")
 
 

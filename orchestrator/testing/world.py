@@ -552,7 +552,7 @@ class _Prepare(PrepareActivities):
     async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
         if not (wanted.orders or self._world.checks_orders):
             every = Order(tools=tuple(self._world.catalog.tools), count=MOST_EFFECTS)
-            changes = {"orders": (every,), "covered": (every,), "effects": ()}
+            changes = {"orders": (every,), "covered": (every,), "effects": (), "elsewhere": ()}
             wanted = wanted.model_copy(update=changes)
         return await super()._checked(wanted, catalog, tool)
 

@@ -299,6 +299,29 @@ async def test_what_is_dropped_is_told_to_the_planner(stage: Stage, world: FakeW
     ]
 
 
+async def test_what_is_left_out_of_a_call_is_shown_to_people_only(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The call was made: a note on it reads to a small model like a failure."""
+    copied = {"class": "business"}
+    left_out = Dropped(tool="find_flights", arguments=copied, why="an example", is_left_out=True)
+
+    result = await stage.run_leg(
+        "flight",
+        PlannedStep(decision=_find("a", "b"), dropped=(left_out,)),
+        Finish(summary="Found."),
+    )
+
+    seen = world.contexts("flight")[1].observations
+    assert [one.outcome for one in seen] == ["succeeded", "succeeded"]
+    assert [(s.label, s.outcome) for s in result.legs[0].steps] == [
+        ("1", "succeeded"),
+        ("1b", "succeeded"),
+        ("1c", "dropped"),
+        ("2", "done"),
+    ]
+
+
 async def test_calls_at_once_keep_to_what_the_leg_has_left(stage: Stage, world: FakeWorld) -> None:
     """The rest is dropped, which ends no leg; the next call would."""
     result = await stage.run_leg(

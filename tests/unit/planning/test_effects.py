@@ -75,6 +75,16 @@ def test_what_does_not_stand_takes_no_room() -> None:
     assert why(ONE, effects=(refused,)) == ""
 
 
+def test_an_effect_of_another_leg_is_not_repeated() -> None:
+    """Its own leg orders one, and has none of its own."""
+    other = (paid(),)
+
+    assert "repeats" in why_unordered(PAY, PAID, [ONE], [], most_each=9, elsewhere=other)
+    assert not why_unordered(
+        PAY, {**PAID, "invoice_id": "i2"}, [ONE], [], most_each=9, elsewhere=other
+    )
+
+
 def test_each_has_as_many_effects_as_things_were_read() -> None:
     """The list is what bounds them."""
     each = Order(tools=("pay_invoice",), each="every open one")
