@@ -8,9 +8,8 @@ import typer
 from rich.text import Text
 
 from orchestrator.cli.asking import account_name, ask, is_terminal
-from orchestrator.cli.drawing import line
 from orchestrator.cli.options import read_json, read_pairs, split_pair
-from orchestrator.cli.output import AsJson, console, print_json, progress
+from orchestrator.cli.output import AsJson, console, line, print_json, progress
 from orchestrator.core.errors import UsageError
 from orchestrator.core.shown_text import visible
 

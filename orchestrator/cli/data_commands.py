@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orchestrator.cli.asking import ask
-from orchestrator.cli.drawing import line
 from orchestrator.cli.options import new_app, read_duration
-from orchestrator.cli.output import AsJson, console, print_json, progress, write_new
+from orchestrator.cli.output import AsJson, console, line, print_json, progress, write_new
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
@@ -179,9 +178,9 @@ def _new_approval_key(file: Path, *, issuer: str, subject: str) -> "JsonObject":
 
 
 def _new_vault_key(file: Path) -> None:
-    from orchestrator.adapters.storage import personal_values
+    from orchestrator.adapters.storage import sql_vault
 
-    write_new(file, f"{personal_values.new_key()}\n".encode())
+    write_new(file, f"{sql_vault.new_key()}\n".encode())
     use = f"export ORCHESTRATOR_PII_KEY_FILE={file.absolute()}"
     console.print(line(f"wrote {file}; use it with: {use}"))
 

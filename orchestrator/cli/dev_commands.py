@@ -18,7 +18,6 @@ from rich.text import Text
 from orchestrator.cli import sandbox_commands
 from orchestrator.cli.asking import account_name
 from orchestrator.cli.clean_errors import print_error
-from orchestrator.cli.drawing import colored, line, table_of
 from orchestrator.cli.options import (
     Model,
     Overlays,
@@ -28,7 +27,7 @@ from orchestrator.cli.options import (
     new_app,
     note_unmarked,
 )
-from orchestrator.cli.output import AsJson, console, present, progress, run
+from orchestrator.cli.output import AsJson, colored, console, line, present, progress, run, table_of
 from orchestrator.cli.service_commands import note_doubtful_settings
 from orchestrator.core.errors import SkippedWarning
 

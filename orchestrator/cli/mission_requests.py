@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from orchestrator.cli.asking import account_name, ask
-from orchestrator.cli.drawing import line
 from orchestrator.cli.options import (
     Model,
     as_usage,
@@ -19,7 +18,7 @@ from orchestrator.cli.options import (
     read_policy,
     split_pair,
 )
-from orchestrator.cli.output import progress
+from orchestrator.cli.output import line, progress
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them

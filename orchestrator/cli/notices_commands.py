@@ -110,7 +110,7 @@ def _moment(since: str | None) -> "datetime | None":
 
 
 def _draw_list(console: "Console", found: "NoticeList") -> None:
-    from orchestrator.cli.drawing import line, listing
+    from orchestrator.cli.output import line, listing
 
     for off in found.disabled:
         text = f"the channel {off.channel} is disabled since {off.since:%Y-%m-%d %H:%M}: {off.why}"

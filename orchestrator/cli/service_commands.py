@@ -137,9 +137,8 @@ def _make_proxy(
     upstream: str, mode: str, key_env: str | None, limit_s: float, timeout_s: float
 ) -> "tuple[Proxy, ExchangeRecorder]":
     from orchestrator.client.stores import store_of
-    from orchestrator.proxy.proxy_app import Proxy
-    from orchestrator.proxy.pruners import make_pruner
-    from orchestrator.proxy.upstream import Upstream
+    from orchestrator.proxy.proxy_app import Proxy, Upstream
+    from orchestrator.proxy.pruning_transport import make_pruner
     from orchestrator.proxy.usage_report import ExchangeRecorder
     from orchestrator.pruning.pruner import MODES, read_mode
     from orchestrator.routing.learning.trace import usage_of

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from orchestrator.cli.drawing import line
 from orchestrator.cli.options import Overlays
-from orchestrator.cli.output import AsJson, console, print_json, progress, run
+from orchestrator.cli.output import AsJson, console, line, print_json, progress, run
 from orchestrator.core.errors import UsageError
 from orchestrator.core.shown_text import number_of
 

@@ -27,8 +27,7 @@ from orchestrator.routing.cards.capability_card import CardCache
 from orchestrator.routing.profile import STEP_VECTORS_S
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
-from orchestrator.runtime.agent_profiles import LLM_EXTRA
-from orchestrator.runtime.extensions import PlannerParts, load_leg_planner, load_planner
+from orchestrator.runtime.extensions import LLM_EXTRA, PlannerParts, load_leg_planner, load_planner
 from orchestrator.runtime.vectors import embedder_of, similarity_of
 from orchestrator.settings import Settings, load_mcp_servers, load_routing_profile
 

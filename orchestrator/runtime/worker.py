@@ -43,7 +43,6 @@ from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
-from orchestrator.runtime.agent_profiles import load_profiles
 from orchestrator.runtime.defaults import (
     default_approval_keys,
     default_planner,
@@ -51,7 +50,7 @@ from orchestrator.runtime.defaults import (
     default_tools,
     list_mcp_servers,
 )
-from orchestrator.runtime.extensions import check_given
+from orchestrator.runtime.extensions import check_given, load_profiles
 from orchestrator.runtime.notice_parts import default_notices
 from orchestrator.runtime.registration import (
     keep_registered,

@@ -8,13 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from orchestrator.testing.driving import Decide as Decide
-    from orchestrator.testing.driving import Leftover as Leftover
-    from orchestrator.testing.driving import approve as approve
-    from orchestrator.testing.driving import assert_nothing_left as assert_nothing_left
-    from orchestrator.testing.driving import eventually as eventually
-    from orchestrator.testing.driving import find_leftovers as find_leftovers
-    from orchestrator.testing.driving import run_to_end as run_to_end
+    from orchestrator.testing.fakes import MadeUpSecrets as MadeUpSecrets
+    from orchestrator.testing.fakes import MemoryCatalogs as MemoryCatalogs
+    from orchestrator.testing.fakes import MemoryGrants as MemoryGrants
+    from orchestrator.testing.fakes import MemoryPii as MemoryPii
+    from orchestrator.testing.fakes import MemorySecrets as MemorySecrets
+    from orchestrator.testing.fakes import MemoryTraces as MemoryTraces
     from orchestrator.testing.fakes import Script as Script
     from orchestrator.testing.fakes import ScriptedPlanner as ScriptedPlanner
     from orchestrator.testing.fakes import fake_leg as fake_leg
@@ -23,15 +22,16 @@ if TYPE_CHECKING:
     from orchestrator.testing.fakes import fake_tool as fake_tool
     from orchestrator.testing.fakes import states_of as states_of
     from orchestrator.testing.installation import QUICK as QUICK
+    from orchestrator.testing.installation import Decide as Decide
     from orchestrator.testing.installation import Installation as Installation
+    from orchestrator.testing.installation import Leftover as Leftover
+    from orchestrator.testing.installation import approve as approve
+    from orchestrator.testing.installation import assert_nothing_left as assert_nothing_left
+    from orchestrator.testing.installation import eventually as eventually
+    from orchestrator.testing.installation import find_leftovers as find_leftovers
     from orchestrator.testing.installation import installed as installed
     from orchestrator.testing.installation import installed_in_background as installed_in_background
-    from orchestrator.testing.memory import MadeUpSecrets as MadeUpSecrets
-    from orchestrator.testing.memory import MemoryCatalogs as MemoryCatalogs
-    from orchestrator.testing.memory import MemoryGrants as MemoryGrants
-    from orchestrator.testing.memory import MemoryPii as MemoryPii
-    from orchestrator.testing.memory import MemorySecrets as MemorySecrets
-    from orchestrator.testing.memory import MemoryTraces as MemoryTraces
+    from orchestrator.testing.installation import run_to_end as run_to_end
     from orchestrator.testing.sample_arguments import make_arguments as make_arguments
     from orchestrator.testing.sample_arguments import make_up_person as make_up_person
     from orchestrator.testing.world import PLAN_STEP as PLAN_STEP
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from orchestrator.testing.world import FakeWorld as FakeWorld
     from orchestrator.testing.world import Hold as Hold
 
-_MODULES = ("fakes", "memory", "sample_arguments", "driving", "installation", "world")
+_MODULES = ("fakes", "sample_arguments", "installation", "world")
 """The modules with these names, the fastest to import first."""
 
 

@@ -79,13 +79,13 @@ from orchestrator.routing.selection import Selection
 from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.orders import MOST_EFFECTS, Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing.fakes import fake_selection
-from orchestrator.testing.memory import (
+from orchestrator.testing.fakes import (
     MemoryCatalogs,
     MemoryGrants,
     MemoryObservations,
     MemoryPii,
     MemorySecrets,
+    fake_selection,
 )
 
 DecideStep = StepDecision | PlannedStep | Callable[[StepContext], StepDecision | PlannedStep]

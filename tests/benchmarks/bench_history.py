@@ -50,8 +50,8 @@ from orchestrator.routing.selection import Selection
 from orchestrator.runtime.registration import register_search_attributes
 from orchestrator.runtime.worker import build
 from orchestrator.settings import Settings, bundled_specs
+from orchestrator.testing.fakes import MemoryPii, MemorySecrets
 from orchestrator.testing.installation import running_temporal
-from orchestrator.testing.memory import MemoryPii, MemorySecrets
 from orchestrator.testing.model_server import ModelAnswer, ModelServer, ReceivedRequest, call
 from tests.benchmarks.figure import Figure
 

@@ -40,7 +40,7 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld
-from orchestrator.testing.memory import MemoryPii, MemoryTraces
+from orchestrator.testing.fakes import MemoryPii, MemoryTraces
 from tests.shipped import shipped_catalog
 from tests.workflow.conftest import Stage
 

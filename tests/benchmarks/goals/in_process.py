@@ -42,7 +42,7 @@ from orchestrator.routing.router import Router
 from orchestrator.runtime.devserver import SANDBOX_PROFILE
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.settings import bundled_specs
-from orchestrator.testing.memory import MemoryPii, MemorySecrets
+from orchestrator.testing.fakes import MemoryPii, MemorySecrets
 from tests.benchmarks.goals.driving import Ending, Person
 from tests.benchmarks.goals.models import CLINIC, DOCUMENTS, Goal
 from tests.benchmarks.goals.town import Town

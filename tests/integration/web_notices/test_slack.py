@@ -22,7 +22,7 @@ from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import NoticeUndelivered
 from orchestrator.messages.notice import Notice, NoticeRecord
 from orchestrator.testing import eventually
-from orchestrator.testing.memory import MemorySecrets
+from orchestrator.testing.fakes import MemorySecrets
 from orchestrator.web.notices.slack_interactions import PATH, door_of
 from orchestrator.web.people import Person, Role
 from orchestrator.web.web_app import create_app

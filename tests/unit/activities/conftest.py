@@ -19,7 +19,7 @@ from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, InputGiven, ToolOutcome
 from orchestrator.testing import MemoryGrants
-from orchestrator.testing.memory import MemoryCatalogs
+from orchestrator.testing.fakes import MemoryCatalogs
 from tests.unit.activities.environments import of_rollback
 
 

@@ -35,7 +35,7 @@ from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, fake_leg, fake_selection
-from orchestrator.testing.memory import MemoryTraces
+from orchestrator.testing.fakes import MemoryTraces
 from tests.unit.activities.environments import of_mission
 from tests.unit.activities.planners import Scripted
 

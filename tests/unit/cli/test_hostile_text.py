@@ -12,8 +12,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 import yaml
 
-from orchestrator.adapters.storage.personal_values import VaultContents
-from orchestrator.adapters.storage.sql_vault import SqlVault
+from orchestrator.adapters.storage.sql_vault import SqlVault, VaultContents
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
 from orchestrator.cli import chaos_runs, dev_commands, output, tools_commands

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage.personal_values import VaultKey, new_key
-from orchestrator.adapters.storage.sql_vault import SqlVault
+from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey, new_key
 from orchestrator.adapters.storage.store import Store
 from orchestrator.core.errors import PiiMissing, StateMissing, UsageError, VaultLocked
 from orchestrator.testing import MemoryPii

@@ -27,7 +27,7 @@ from orchestrator.confirmation.models import (
 )
 from orchestrator.core.errors import CardUnknown, MissionNotFound, SignatureRefused
 from orchestrator.settings import Settings
-from orchestrator.testing.memory import MemorySecrets
+from orchestrator.testing.fakes import MemorySecrets
 from orchestrator.web.notices.slack_interactions import PATH, SlackDoor
 from orchestrator.web.people import Person, Role
 from orchestrator.web.web_app import create_app
