@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orchestrator.cli.asking import account_name, ask, confirmed, require_terminal
+from orchestrator.cli.notices_commands import notices
 from orchestrator.cli.options import new_app, read_money, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.core.errors import UsageError
@@ -337,3 +338,6 @@ def _decide(
         return await client.decide(sign(decision, digest))
 
     present(ask(send, notes_silence=True), render_waiting.receipt, as_json=as_json)
+
+
+app.command()(notices)

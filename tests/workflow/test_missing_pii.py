@@ -156,7 +156,7 @@ async def test_a_missing_field_is_asked_for_and_the_call_is_made_once_it_is_stor
 
     assert question.personal == ("phone", "traveler_id")
     assert question.fields == {}
-    assert all(f"orchestrator pii set {name}" in question.question for name in PERSONAL)
+    assert all(f"orchestrator pii {name}" in question.question for name in PERSONAL)
     assert asked_before == []
     assert result.status is MissionStatus.SUCCEEDED
     (sent,) = world.sent("book_flight")
@@ -271,7 +271,7 @@ async def test_a_missing_credential_is_asked_for_like_a_missing_field(
     await flight.handle.terminate()
 
     assert first.personal == ("phone",)
-    assert "orchestrator pii set phone" in first.question
+    assert "orchestrator pii phone" in first.question
     assert "set PAYMENTS" in first.question
     assert "set PAYMENTS" in second.question
     assert (cards, second.fields) == (None, {})

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from orchestrator.adapters.storage.files import create_file, private_folder
 from orchestrator.adapters.storage.schema import facts, personal_claims, personal_values
 from orchestrator.adapters.storage.store_database import StoreDatabase
-from orchestrator.core.errors import PiiMissing, UsageError, VaultLocked
+from orchestrator.core.errors import PiiMissing, StoreUnusable, UsageError
 from orchestrator.core.pii import VERSION_LENGTH, Handle, check_entry
 from orchestrator.core.record import Record
 
@@ -99,7 +99,7 @@ class VaultKey:
             Fernet(text.strip().encode())
         except ValueError:
             raise UsageError(
-                f"{self.name} is no key of a vault; make one with: orchestrator keys new vault FILE"
+                f"{self.name} is no key of a vault; make one with: orchestrator key vault FILE"
             ) from None
         return text.strip().encode()
 
@@ -142,8 +142,8 @@ class SqlVault:
     """Personal values by field and version, of an owner and of missions.
 
     Methods may be called from several threads and processes at once: writers take turns, so a field
-    has one current value at a time. Each raises VaultLocked if the key does not decrypt the vault,
-    and StoreUnavailable while the store is unavailable.
+    has one current value at a time. Each raises StoreUnusable if the key does not decrypt the
+    vault, and StoreUnavailable while the store is unavailable.
     """
 
     def __init__(
@@ -309,7 +309,7 @@ class SqlVault:
         """Verify that the key decrypts the stored values.
 
         Raises:
-            VaultLocked: it does not.
+            StoreUnusable: it does not.
         """
         with self._database.read() as connection:
             self._check_key(connection)
@@ -338,10 +338,11 @@ class SqlVault:
         if self._key is not None:
             return self._key.read()
         if not self._database.is_file:
-            raise VaultLocked(
+            raise StoreUnusable(
                 f"the store {self._database.place} serves many machines, and the key of its vault "
-                "has to be on each: orchestrator keys new vault FILE, and set "
-                "ORCHESTRATOR_PII_KEY_FILE to it"
+                "has to be on each: orchestrator key vault FILE, and set "
+                "ORCHESTRATOR_PII_KEY_FILE to it",
+                code="VaultLocked",
             )
         try:
             return self._key_file.read_bytes()
@@ -352,7 +353,7 @@ class SqlVault:
         """Return the fingerprint of the key that encrypts the values.
 
         Raises:
-            VaultLocked: there are values, and this key is a different one.
+            StoreUnusable: there are values, and this key is a different one.
         """
         query = sa.select(facts.c.value).where(facts.c.name == KEY_FACT)
         sealed_by: str | None = connection.execute(query).scalar()
@@ -364,11 +365,12 @@ class SqlVault:
     def _is_sealed(self, connection: sa.Connection) -> bool:
         return connection.execute(sa.select(_KEPT.number).limit(1)).first() is not None
 
-    def _wrong_key(self) -> VaultLocked:
+    def _wrong_key(self) -> StoreUnusable:
         named = str(self._key_file) if self._key is None else self._key.name
-        return VaultLocked(
+        return StoreUnusable(
             f"{named} does not open the vault in {self._database.place}; restore the key, or "
-            "forget and purge all that is kept to begin an empty vault"
+            "forget and purge all that is kept to begin an empty vault",
+            code="VaultLocked",
         )
 
 

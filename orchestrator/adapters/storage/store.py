@@ -119,7 +119,7 @@ class Store:
 
         Raises:
             StoreUnavailable, StoreRefused: the store cannot be used now, or at all.
-            StoreNewer: its tables are of a newer release.
+            StoreUnusable: its tables are of a newer release.
         """
         self._database.open()
 
@@ -127,8 +127,8 @@ class Store:
         """Run a query, and compare the key of the vault with the one that its values need.
 
         Raises:
-            StoreUnavailable, StoreRefused, StoreNewer: the query fails.
-            VaultLocked: there are personal values, and the key is a different one.
+            StoreUnavailable, StoreUnusable: the query fails.
+            StoreUnusable: there are personal values, and the key is a different one.
         """
         self.vault.check_key()
 

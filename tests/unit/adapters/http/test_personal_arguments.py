@@ -46,7 +46,7 @@ def test_what_cannot_be_sent_says_why() -> None:
     """Never stored, gone, or another mission's."""
     vault = MemoryPii()
     foreign = vault.brought("other", {"name": "Bob"})["name"]
-    with pytest.raises(PiiMissing, match="orchestrator pii set"):
+    with pytest.raises(PiiMissing, match="orchestrator pii NAME"):
         read_values("book", [Handle("name")], vault, mission_id="m")
     with pytest.raises(PiiGone, match="no longer holds"):
         read_values("book", [Handle("name", "0" * 32)], vault, mission_id="m")
