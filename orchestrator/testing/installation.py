@@ -10,10 +10,17 @@ import functools
 import json
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -45,14 +52,28 @@ from orchestrator.core.errors import (
     ServerUnreachable,
     ServiceUnavailable,
 )
+from orchestrator.core.limits import Limits
 from orchestrator.core.record import JsonObject
+from orchestrator.language.intent import IntentFrame
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.planning.models import StepDecision
+from orchestrator.planning.models import (
+    AgentProfile,
+    CallTool,
+    Finish,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import PlannedStep, Planner
 from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Band, RouteContext, Selection
 from orchestrator.runtime.devserver import Ports, end_process, temporal_binary
 from orchestrator.runtime.worker import build
+from orchestrator.saga.orders import Order
 from orchestrator.sandbox import (
     Playbook,
     RunningSandbox,
@@ -61,7 +82,6 @@ from orchestrator.sandbox import (
     running_sandbox,
 )
 from orchestrator.settings import Settings
-from orchestrator.testing.fakes import MadeUpSecrets, ScriptedPlanner, ScriptedRouter
 from orchestrator.testing.sample_arguments import make_up_person
 
 _START_S = 40.0
@@ -133,7 +153,7 @@ class Installation:
     sandbox: RunningSandbox
     catalog: Catalog
     settings: Settings
-    planner: ScriptedPlanner
+    planner: "ScriptedPlanner"
 
     @property
     def sandbox_url(self) -> str:
@@ -419,3 +439,116 @@ async def assert_nothing_left(sandbox: SandboxClient, mission: MissionHandle) ->
         f"{o.tool} is {o.state.value} in the mission's ledger: {o.note}" for o in ledger.live()
     ]
     assert not found, f"mission {mission.mission_id} left behind: " + "; ".join(found)
+
+
+def fake_selection(
+    *tools: str, catalog_size: int, band: Band = "crisp", reason: str = "scripted"
+) -> Selection:
+    """Return a selection of tools."""
+    return Selection(
+        tools=tools,
+        k=len(tools),
+        band=band,
+        reason=reason,
+        frame=IntentFrame(),
+        catalog_size=catalog_size,
+    )
+
+
+LEG = "1-script"
+"""Id of the only leg of a script."""
+
+
+_GOAL = "call: "
+
+
+Script = tuple[StepDecision, ...]
+"""Decisions of a mission's only leg, step by step; after the last decision the leg finishes."""
+
+
+class ScriptedPlanner:
+    """Plans missions by their script, and missions without a script by another planner."""
+
+    def __init__(self, usual: Planner) -> None:
+        """Create a planner; `usual` plans missions without a script."""
+        self._usual = usual
+        self._scripts: dict[str, Script] = {}
+
+    def write(self, mission_id: str, script: Script) -> None:
+        """Set the script of a mission before it is started."""
+        self._scripts[mission_id] = script
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """Return a plan with one leg, whose goal names the tools of the script."""
+        script = self._scripts.get(brief.mission_id)
+        if script is None:
+            return await self._usual.split_goal(brief, catalog, agents)
+        called = dict.fromkeys(step.tool for step in script if isinstance(step, CallTool))
+        goal = _GOAL + ", ".join(called)
+        # The leg finishes, and gets one more step if an order has no effect by then.
+        agent = AgentProfile(name="script", limits=Limits(steps=len(script) + 2))
+        effects = Counter(
+            step.tool
+            for step in script
+            if isinstance(step, CallTool) and catalog.tool(step.tool).is_side_effect
+        )
+        orders = tuple(Order(tools=(tool,), count=count) for tool, count in effects.items())
+        leg = LegPlan(leg_id=LEG, goal=goal, agent=agent, orders=orders)
+        return MissionPlan(legs=(leg,))
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision | PlannedStep:
+        """Return the script's decision for this step."""
+        script = self._scripts.get(context.mission_id)
+        if script is None:
+            return await self._usual.plan_step(context, selection, catalog)
+        if context.step > len(script):
+            return Finish(summary="the script is done")
+        return script[context.step - 1]
+
+
+class ScriptedRouter(Router):
+    """Forwards the tools that a script's leg names, and routes other legs by another router."""
+
+    def __init__(self, catalog: Catalog, usual: Callable[[Catalog], Router]) -> None:
+        """Create a router; `usual` makes the router of other legs when first needed."""
+        self._whole = catalog
+        self._usual = usual
+
+    def route(
+        self,
+        text: str,
+        context: RouteContext | None = None,
+        *,
+        now: datetime | None = None,
+        limit_s: float | None = None,
+    ) -> Selection:
+        """Return the tools for a request."""
+        if text.startswith(_GOAL):
+            names = text.removeprefix(_GOAL).split(", ")
+            tools = [name for name in names if name in self._whole.tools]
+            return fake_selection(
+                *tools, catalog_size=len(self._whole), reason="a script names them"
+            )
+        return self._usual(self._whole).route(text, context, now=now, limit_s=limit_s)
+
+    def without_deadline(self) -> Router:
+        """Return the usual router."""
+        return self._usual(self._whole).without_deadline()
+
+    def __getattr__(self, name: str) -> object:
+        """Return the attribute of the usual router."""
+        if name in ("_whole", "_usual"):
+            raise AttributeError(name)
+        return getattr(self._usual(self._whole), name)
+
+
+class MadeUpSecrets:
+    """Fictitious values for all credentials that documents declare."""
+
+    def get(self, name: str) -> str:
+        """Return a value that is equal for equal names."""
+        return f"made-up-{name}"

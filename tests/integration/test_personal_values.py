@@ -22,7 +22,8 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import LEAVING, RETURNING
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
-from orchestrator.testing import approve, eventually, run_to_end, states_of
+from orchestrator.testing import approve, eventually, run_to_end
+from tests.fakes import states_of
 from tests.refusals import raises_code
 
 if TYPE_CHECKING:

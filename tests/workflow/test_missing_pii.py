@@ -27,8 +27,9 @@ from orchestrator.messages.leg import AnswerInput, LegWaiting
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool
-from orchestrator.testing import FakeWorld, MemoryPii, fake_leg, fake_tool
 from orchestrator.workflows import ALL_WORKFLOWS
+from tests.fakes import MemoryPii, fake_leg, fake_tool
+from tests.world import FakeWorld
 
 BOOK = CallTool(
     tool="book_flight",

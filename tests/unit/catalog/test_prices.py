@@ -23,7 +23,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core import budget
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 SMALLEST = "Amount intended to be collected. A positive integer in the [smallest currency unit](x)"
 CODE = {"type": "string"}

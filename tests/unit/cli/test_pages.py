@@ -37,7 +37,7 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import FollowUp, ToolOutcome
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 from tests.unit.cards import open_card
 
 FOLDER: Final = Path(__file__).parent / "pages"

@@ -14,7 +14,7 @@ from orchestrator.client.mission_rollback import RollbackPreview
 from orchestrator.core.budget import Money
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import RollbackReport
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 S = MissionStatus
 HOTEL = fake_obligation(

@@ -31,7 +31,7 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import load_policy
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 DAY = timedelta(hours=24)
 

@@ -13,7 +13,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, IllegalTransition, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 S = ObligationState

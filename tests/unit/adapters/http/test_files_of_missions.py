@@ -24,7 +24,7 @@ from orchestrator.core.errors import ArgumentsInvalid, ObservationsUnkept
 from orchestrator.core.received_files import handle_of_bytes
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing.fakes import MemoryObservations, MemoryPii, MemorySecrets
+from tests.fakes import MemoryObservations, MemoryPii, MemorySecrets
 
 LABELS = Path(__file__).parents[3] / "documents" / "labels.yaml"
 PDF = b"%PDF-1.7\n\x00\xff\xfe label"

@@ -11,8 +11,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import ArgumentsInvalid, PiiGone, PiiMissing
 from orchestrator.core.pii import Handle
 from orchestrator.core.record import JsonObject
-from orchestrator.testing import MemoryPii
-from orchestrator.testing.fakes import fake_tool
+from tests.fakes import MemoryPii, fake_tool
 
 
 def test_a_later_value_is_not_sent_for_an_earlier_one() -> None:

@@ -13,8 +13,8 @@ import pytest
 from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey, new_key
 from orchestrator.adapters.storage.store import Store
 from orchestrator.core.errors import PiiMissing, StateMissing, StoreUnusable, UsageError
-from orchestrator.testing import MemoryPii
 from orchestrator.testing.postgres import PostgresServer
+from tests.fakes import MemoryPii
 
 
 @pytest.fixture
