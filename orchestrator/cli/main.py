@@ -45,6 +45,8 @@ COMMANDS: Final = {
 `NAME_app` of its module in `_HOMES`; `_` in place of `-`."""
 _HOMES: Final = {
     "demo": "dev",
+    "sandbox": "dev",
+    "mcp": "serve",
     "agents": "settings",
     "pii": "data",
     "key": "data",

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from orchestrator.sandbox.app import DocumentMemory, create_app, memories_of
-from orchestrator.sandbox.document_files import load_documents
+from orchestrator.sandbox.document_reading import load_documents
 from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import RULES, FaultPlan, FaultRule
 from orchestrator.sandbox.playbook import STANDARD, Playbook
