@@ -11,8 +11,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
 from orchestrator.catalog.tool import Tool
 from orchestrator.chaos.conductor import Conductor, OnEnd
-from orchestrator.chaos.crew import Crew
-from orchestrator.chaos.fault_injector import FaultInjector, Rewind, VaultChanges
+from orchestrator.chaos.crew import Crew, FaultInjector, Rewind, VaultChanges
 from orchestrator.chaos.model_faults import ModelledRun
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.scenarios.plan import LATEST_S, MissionScript, fault_of, schedule_strikes

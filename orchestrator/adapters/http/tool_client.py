@@ -50,8 +50,7 @@ from orchestrator.adapters.http.transport import (
     fault_of,
     transport_failure,
 )
-from orchestrator.adapters.mcp.elicitation import masked
-from orchestrator.adapters.mcp.mcp_transport import GIVEN, MOUNT, InputAsked, McpTransport
+from orchestrator.adapters.mcp.mcp_transport import GIVEN, MOUNT, InputAsked, McpTransport, masked
 from orchestrator.adapters.mcp.servers import McpServer
 from orchestrator.adapters.secrets import SecretStore, wire_logs_dropped
 from orchestrator.adapters.telemetry.instruments import (

@@ -10,13 +10,7 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from orchestrator.catalog.contract import PREFIXES, operation_keywords
-from orchestrator.catalog.lint import (
-    contract_rules,
-    document_rules,
-    mcp_rules,
-    rollback_rules,
-    shape_rules,
-)
+from orchestrator.catalog.lint import contract_rules, document_rules, rollback_rules, shape_rules
 from orchestrator.catalog.lint.finding import (
     CODES,
     Finding,
@@ -37,14 +31,7 @@ from orchestrator.core.shown_text import number_of, visible, visible_json
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import openapi_version
 
-_MODULES = (
-    contract_rules,
-    document_rules,
-    mcp_rules,
-    rollback_rules,
-    rollback_rules,
-    shape_rules,
-)
+_MODULES = (contract_rules, document_rules, rollback_rules, shape_rules)
 """Every rule defined in one of these modules is applied."""
 
 _NAMED = (found for module in _MODULES for found in vars(module).values())
@@ -92,7 +79,7 @@ def lint(
             raised += _tool_findings(subject)
             names.setdefault(subject.operation.operation_id or "", []).append(subject)
     raised += document_rules.repeated_names(names)
-    raised += mcp_rules.look_alikes(names)
+    raised += shape_rules.look_alikes(names)
     findings = merged(raised, uses, ignores, frozenset(ignored))
     findings += [document_rules.idle_finding(action) for action in idle]
     findings += [document_rules.unread_finding(file) for file in unread]
