@@ -45,7 +45,7 @@ def pii(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Store a personal value, list the fields that have one, or forget values.
+    """Store, list and forget personal values in the encrypted vault.
 
     The value is asked for, to keep it out of your shell's history; calls that are prepared already
     keep the value of their preparation. Without a name, the fields that have a value are listed,
@@ -127,7 +127,9 @@ def key(
         ),
     ] = "",
 ) -> None:
-    """Make a key, in a file for your eyes only.
+    """Make a key: of an approver, of payloads, or of the vault.
+
+    It is written to a file that only you can read.
 
     approval: a key pair for one person; the public key is printed, for the key set of workers.
     vault: the key of a vault that does not exist yet. payload: added after those in use, it
@@ -243,9 +245,9 @@ def token(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make an API token for `orchestrator serve`; it is printed this once.
+    """Make an API token for `orchestrator serve`.
 
-    The store keeps a digest of it; the HTTP API lists and revokes tokens. Who can run this command
+    It is printed this once. The store keeps a digest of it; the HTTP API lists and revokes tokens. Who can run this command
     with the store of the workers can give any right in any name.
 
     Example: orchestrator token --for ci@example.com --scope read --scope start --expires 30d

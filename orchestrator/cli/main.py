@@ -30,7 +30,7 @@ COMMANDS: Final = {
     "report": "See what guards would have caught of calls that were observed.",
     "route": "Route a request, measure the router, and calibrate it.",
     "chaos": "Rollback tests: real missions and workers under planned faults.",
-    "pii": "Personal fields in the encrypted vault: store, list, forget.",
+    "pii": "Store, list and forget personal values in the encrypted vault.",
     "key": "Make a key: of an approver, of payloads, or of the vault.",
     "token": "Make an API token for `orchestrator serve`.",
     "serve": "The HTTP API and the inbox, for people and programs.",
