@@ -247,8 +247,8 @@ def token(
 ) -> None:
     """Make an API token for `orchestrator serve`.
 
-    It is printed this once. The store keeps a digest of it; the HTTP API lists and revokes tokens. Who can run this command
-    with the store of the workers can give any right in any name.
+    It is printed this once. The store keeps a digest of it; the HTTP API lists and revokes tokens.
+    Who can run this command with the store of the workers can give any right in any name.
 
     Example: orchestrator token --for ci@example.com --scope read --scope start --expires 30d
     """
