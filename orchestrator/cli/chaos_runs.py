@@ -23,11 +23,16 @@ from rich.text import Text
 from orchestrator.adapters.storage.files import private_file, private_folder
 from orchestrator.adapters.storage.sql_vault import new_key
 from orchestrator.catalog.catalog import Catalog, load_documents, load_sources
-from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
+from orchestrator.chaos.chaos_run import (
+    WORKER_VARIABLES,
+    ModelledRun,
+    RunOptions,
+    modelled_run,
+    run_scripts,
+)
 from orchestrator.chaos.conductor import GOALS
 from orchestrator.chaos.crew import write_conditional_documents
 from orchestrator.chaos.exhaustive import EveryPoint
-from orchestrator.chaos.model_faults import ModelledRun, modelled_run
 from orchestrator.chaos.pairs import check_pairs
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.scenarios.plan import write_script

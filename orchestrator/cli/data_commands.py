@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestrator.cli.asking import ask
 from orchestrator.cli.options import new_app, read_duration
-from orchestrator.cli.output import AsJson, console, line, print_json, progress, write_new
+from orchestrator.cli.output import AsJson, ask, console, line, print_json, progress, write_new
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them

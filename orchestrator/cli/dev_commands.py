@@ -15,7 +15,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator.cli.asking import account_name
 from orchestrator.cli.clean_errors import print_error, show_log
 from orchestrator.cli.options import (
     Model,
@@ -28,6 +27,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.output import (
     AsJson,
+    account_name,
     colored,
     console,
     line,

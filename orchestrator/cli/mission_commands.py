@@ -11,19 +11,22 @@ import typer
 from rich.text import Text
 
 from orchestrator.cli.answering import answer, repair
-from orchestrator.cli.asking import account_name, ask, confirmed, require_terminal
 from orchestrator.cli.mission_requests import RequestMaker, takes_request
 from orchestrator.cli.options import MissionId, Specs, WholeMission, new_app, open_catalog
 from orchestrator.cli.output import (
     INTERRUPTED,
     AsJson,
     PrintOnce,
+    account_name,
+    ask,
+    confirmed,
     console,
     line,
     lines,
     present,
     print_json,
     progress,
+    require_terminal,
     run,
     write_new,
 )

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestrator.cli.asking import ask
 from orchestrator.cli.options import read_since
-from orchestrator.cli.output import AsJson, present, run
+from orchestrator.cli.output import AsJson, ask, present, run
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them

@@ -29,9 +29,8 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from orchestrator.activities import all_activities
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.begun_thoughts import FOLDER as THOUGHTS
-from orchestrator.adapters.storage.begun_thoughts import BegunThoughts
-from orchestrator.adapters.storage.files import private_folder
+from orchestrator.adapters.storage.files import FOLDER as THOUGHTS
+from orchestrator.adapters.storage.files import BegunThoughts, private_folder
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.overlay import unmarked
 from orchestrator.catalog.python_functions import FunctionTool

@@ -31,15 +31,6 @@ from orchestrator.sandbox.problems import (
 )
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.request_validation import RequestValidator, sent_path
-from orchestrator.sandbox.responses import (
-    BODILESS,
-    answer_response,
-    break_off,
-    broken_success,
-    drop,
-    gateway_page,
-    refusal_response,
-)
 from orchestrator.sandbox.served_operations import (
     OperationKind,
     Position,
@@ -48,6 +39,15 @@ from orchestrator.sandbox.served_operations import (
     is_key,
 )
 from orchestrator.sandbox.synthesis import UnsupportedSchema
+from orchestrator.sandbox.wire_values import (
+    BODILESS,
+    answer_response,
+    break_off,
+    broken_success,
+    drop,
+    gateway_page,
+    refusal_response,
+)
 
 _log = logging.getLogger(__name__)
 _BROKEN_OFF = frozenset({"truncate", "cut_chunk"})

@@ -20,8 +20,8 @@ from orchestrator.sandbox.document_reading import load_documents
 from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import RULES, FaultPlan, FaultRule
 from orchestrator.sandbox.playbook import STANDARD, Playbook
-from orchestrator.sandbox.responses import TRANSPORT
 from orchestrator.sandbox.served_schemas import JsonObject
+from orchestrator.sandbox.wire_values import TRANSPORT
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8700

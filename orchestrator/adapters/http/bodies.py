@@ -20,7 +20,7 @@ from orchestrator.adapters.http.parameter_styles import (
     query_parts,
     scalar_text,
 )
-from orchestrator.catalog.file_inputs import (
+from orchestrator.catalog.arguments import (
     FilePlace,
     file_places,
     size_problems,
