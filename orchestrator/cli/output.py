@@ -221,9 +221,9 @@ def lines(*rows: Text) -> Text:
     return Text("\n").join(rows)
 
 
-def block(text: str, style: str = "") -> Text:
+def block(text: str) -> Text:
     """Return text of several lines."""
-    return Text(visible_block(text), style)
+    return Text(visible_block(text))
 
 
 def indented(text: Text, by: int = 2) -> Padding:

@@ -185,7 +185,6 @@ async def installed(
     folder: Path,
     *,
     seed: int = 0,
-    playbook: Playbook | None = None,
     own_providers: bool = False,
 ) -> AsyncIterator[Installation]:
     """Run an installation in this event loop until the block ends.
@@ -194,7 +193,6 @@ async def installed(
         documents: OpenAPI documents by name, overlays applied.
         folder: stores catalogs and the PII vault.
         seed: seeds the sandbox's values and faults.
-        playbook: hand-written behaviour of the sandbox; none by default.
         own_providers: use the documents' own servers, which the test runs on this machine; the
             sandbox is not called.
 
@@ -207,7 +205,7 @@ async def installed(
             running_sandbox(
                 redirected(documents, f"http://{_LOOPBACK}"),
                 seed=seed,
-                playbook=playbook or Playbook(),
+                playbook=Playbook(),
                 is_stocked=True,
             )
         )
