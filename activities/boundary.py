@@ -17,10 +17,10 @@ from orchestrator.adapters.telemetry.instruments import Telemetry, model_span
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
+    NOT_IN_TIME,
     CatalogNotFound,
     ModelRefused,
     ModelUnavailable,
-    NotInTime,
     OrchestratorError,
     SlotsTaken,
     StateMissing,
@@ -101,7 +101,7 @@ def missing_state_error(
     """
     taken = error if isinstance(error, SlotsTaken) else None
     missing = MissingState(
-        error_type=type(error).__name__,
+        error_type=error.code,
         catalog=error.digest if isinstance(error, CatalogNotFound) else "",
         provider=taken.provider if taken else "",
         mission_id=taken.mission_id if taken else "",
@@ -110,7 +110,7 @@ def missing_state_error(
     return ApplicationError(
         str(error),
         missing,
-        type=type(error).__name__,
+        type=error.code,
         # Attempts are for the provider: waiting for a slot must not use one up.
         non_retryable=is_last or taken is not None,
         category=_BENIGN if taken else ApplicationErrorCategory.UNSPECIFIED,
@@ -144,10 +144,10 @@ class ServerTime:
         clock.
 
         Raises:
-            NotInTime: the difference exceeds `LARGEST_SKEW`.
+            StateMissing: the difference exceeds `LARGEST_SKEW`.
         """
         if self.skew > LARGEST_SKEW and (fault := skew_fault(self.skew)) is not None:
-            raise NotInTime(fault)
+            raise StateMissing(fault, code=NOT_IN_TIME)
 
     def now(self) -> datetime:
         """Return the server's time, which stays right if this process or its machine was paused."""

@@ -29,12 +29,13 @@ from orchestrator.adapters.telemetry.instruments import (
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
+    THOUGHT_CUT_OFF,
     DecisionInvalid,
     ModelRefused,
     ModelUnavailable,
     OutsideWall,
     PlanInvalid,
-    ThoughtCutOff,
+    ServiceUnavailable,
     ToolNotFound,
 )
 from orchestrator.core.limits import left_of_limits
@@ -591,7 +592,11 @@ class ThinkingActivities:
         count = await asyncio.to_thread(self._begun.begin, *thought)
         if count > _BEGUN_AT_MOST:
             with translated_errors():
-                raise ThoughtCutOff(*thought, times=count - 1)
+                raise ServiceUnavailable(
+                    f"step {context.step} of the leg {context.leg_id} was begun {count - 1} times "
+                    f"in a workflow task of {context.mission_id}, and its worker died each time",
+                    code=THOUGHT_CUT_OFF,
+                )
         try:
             yield
         finally:

@@ -245,7 +245,7 @@ def load_settings() -> Settings:
 def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
     """The agent profiles of a YAML or JSON file; none when there is no file.
 
-    What they name is not looked up: `orchestrator.runtime.agent_profiles` does that, with a
+    What they name is not looked up: `orchestrator.runtime.extensions` does that, with a
     catalog.
 
     Raises:

@@ -277,7 +277,7 @@ def _request_for(tool: str, prepared: PreparedCall) -> str:
     parts = []
     if prepared.missing_personal:
         names = prepared.missing_personal
-        commands = " and ".join(f"orchestrator pii set {name}" for name in names)
+        commands = " and ".join(f"orchestrator pii {name}" for name in names)
         parts.append(
             f"{tool} needs {', '.join(names)}, which the PII vault does not hold. Store it "
             f"({commands})"
@@ -329,7 +329,7 @@ def _personal_values(hold: Hold, values: JsonObject) -> list[str]:
         from orchestrator.core.personal_look import personal_look
     looks = {name: personal_look(changes[name]) for name in new}
     return [
-        f"{name}: its value looks like {look}; give a handle (orchestrator pii set {name})"
+        f"{name}: its value looks like {look}; give a handle (orchestrator pii {name})"
         for name, look in looks.items()
         if look is not None
     ]

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from orchestrator.cli.drawing import block, colored, indented, line, table_of
+from orchestrator.cli.output import block, colored, indented, line, table_of
 from orchestrator.core import command_lines
 from orchestrator.messages.observed import OBSERVED
 from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text, tool_text

@@ -261,7 +261,12 @@ class Connection:
             return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
         is_invalid = error.status is RPCStatusCode.INVALID_ARGUMENT
         if is_invalid and _ATTRIBUTE in error.message.lower():
-            return errors.NamespaceUnprepared(self.temporal.namespace)
+            return errors.ServiceUnavailable(
+                f"the namespace {self.temporal.namespace!r} has no search attributes of missions, "
+                "perhaps because its database is new; a worker adds them when it starts, and "
+                "within a minute while it runs: start one, and try again",
+                code="NamespaceUnprepared",
+            )
         if _is_about_size(error):
             return errors.UsageError(
                 f"the Temporal server does not take a message of that size: {error.message}"

@@ -13,7 +13,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.core import currencies
+from orchestrator.core import budget
 from orchestrator.core.record import Record
 from orchestrator.language.days import (
     ENGLISH,
@@ -248,7 +248,7 @@ def _amounts(text: str, now: datetime, language: str) -> Iterator[Found]:
     signed, plain = _number_patterns(language)
     for match in signed.finditer(text):
         code = match["code"] or match["before"] or _SIGNS[match["sign"] or match["behind"]]
-        if currencies.exists(code):
+        if budget.exists(code):
             number = _decimal(match["a"] or match["b"] or match["c"], language)
             thousand = match["ka"] or match["kb"] or match["kc"]
             yield Found("amount", *match.span(), money(number * (1000 if thousand else 1), code))
@@ -269,8 +269,8 @@ def _amounts(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 def money(amount: Decimal, currency: str) -> JsonValue:
     """Return an amount as JSON, with the decimals of its currency: "90.00"."""
-    places = Decimal(1).scaleb(-currencies.EXPONENTS.get(currency, 2))
-    exact = not currencies.has_too_many_decimals(amount, currency)
+    places = Decimal(1).scaleb(-budget.EXPONENTS.get(currency, 2))
+    exact = not budget.has_too_many_decimals(amount, currency)
     is_written_out = exact and amount.adjusted() < _DIGITS
     return {
         "amount": str(amount.quantize(places) if is_written_out else amount),
@@ -285,7 +285,7 @@ def currency_at(text: str, at: int, language: str) -> tuple[str, int] | None:
     while match and name:
         low, end = name.lower(), match.start(1) + len(name)
         code = name if name.isupper() else low.upper() if low.upper() in _KNOWN_CODES else ""
-        if len(name) == 3 and code and currencies.exists(code):
+        if len(name) == 3 and code and budget.exists(code):
             return code, end
         if (code := _MONEY_WORDS.get(low) or _currency_named(low, language)) is not None:
             return code, end
@@ -314,7 +314,7 @@ def _currency_names(language: str) -> dict[str, str]:
         return {}
     return {
         get_currency_name(code, count=count, locale=locale).lower(): code
-        for code in currencies.EXPONENTS
+        for code in budget.EXPONENTS
         for count in (1, 2)
     }
 
@@ -437,7 +437,7 @@ def _ids(text: str, now: datetime, language: str) -> Iterator[Found]:
             for match in pattern.finditer(text):
                 yield Found("id", *match.span(), match.group())
         for match in _CAPS_DIGITS.finditer(text):
-            if not currencies.exists(match.group()[:3]):
+            if not budget.exists(match.group()[:3]):
                 yield Found("id", *match.span(), match.group())
         for match in _NUMBERED.finditer(text):
             if _names_one(match, language):

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from orchestrator.confirmation.policy import ConfirmationPolicy
 from orchestrator.confirmation.same_again import SameAgainPolicy
+from orchestrator.core.budget import OnOvercharge
 from orchestrator.core.errors import PolicyWidened, UsageError
 from orchestrator.core.limits import Limits, Used
 from orchestrator.core.record import Record, shared_fields
-from orchestrator.core.spending_limit import OnOvercharge
 from orchestrator.planning.models import GoalBrief
 
 CALL_TIMEOUT: Final = timedelta(seconds=20)

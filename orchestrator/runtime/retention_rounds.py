@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from orchestrator.adapters.storage.begun_thoughts import FOLDER as THOUGHTS
-from orchestrator.adapters.storage.begun_thoughts import BegunThoughts
+from orchestrator.adapters.storage.files import FOLDER as THOUGHTS
+from orchestrator.adapters.storage.files import BegunThoughts
 from orchestrator.client.payloads import payload_drivers_of
 from orchestrator.client.retention import (
     remove_catalogs,

@@ -11,10 +11,9 @@ from itertools import chain
 
 import pytest
 
-from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.chaos_run import RunJudge, RunOptions, Seen
-from orchestrator.chaos.conductor import Conductor, Missions
-from orchestrator.chaos.fault_injector import VaultChanges
+from orchestrator.chaos.conductor import Approver, Conductor, Missions
+from orchestrator.chaos.crew import VaultChanges
 from orchestrator.chaos.scenarios.plan import Interruption, InterruptionMoment, MissionScript
 from orchestrator.chaos.verdicts.invariants import Account, Invariant
 from orchestrator.chaos.verdicts.report import ChaosReport

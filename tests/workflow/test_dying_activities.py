@@ -31,8 +31,9 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import SELECT_TOOLS, FakeWorld, fake_leg
+from tests.fakes import fake_leg
 from tests.workflow.replays import replays_at_every_task
+from tests.world import SELECT_TOOLS, FakeWorld
 
 if TYPE_CHECKING:
     from orchestrator.messages.tool_call import ToolCall

@@ -21,8 +21,9 @@ from orchestrator.planning.models import (
 )
 from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
+from tests.fakes import fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

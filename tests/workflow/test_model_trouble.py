@@ -20,8 +20,9 @@ from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AgentProfile, CallTool, Finish, StepContext, StepDecision
-from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg, states_of
+from tests.fakes import fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
+from tests.world import PLAN_STEP, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

@@ -39,9 +39,10 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg
+from tests.fakes import fake_leg
 from tests.workflow.charges import buy, charged, eur, overcharge_card
 from tests.workflow.replays import replays_at_every_task
+from tests.world import PLAN_STEP, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

@@ -19,9 +19,10 @@ from orchestrator.messages.rollback import RollbackReport
 from orchestrator.planning.models import CallTool, Finish, StepContext, StepDecision
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
+from tests.fakes import fake_leg, states_of
 from tests.workflow.conftest import OPERATORS, TOOLS
 from tests.workflow.replays import replays_at_every_task
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from temporalio.testing import WorkflowEnvironment

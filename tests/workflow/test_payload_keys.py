@@ -37,8 +37,10 @@ from orchestrator.planning.models import AskUser, CallTool, GiveUp
 from orchestrator.runtime.worker import workflow_runner
 from orchestrator.runtime.worker_state import LockedCalls
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import PLAN_STEP, FakeWorld, eventually, fake_leg, fake_tool
+from orchestrator.testing import eventually
 from orchestrator.workflows import ALL_WORKFLOWS
+from tests.fakes import fake_leg, fake_tool
+from tests.world import PLAN_STEP, FakeWorld
 
 OLD, NEW = new_payload_key(), new_payload_key()
 ONLY_OLD, ONLY_NEW, BOTH, OLD_FIRST = (

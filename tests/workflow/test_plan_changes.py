@@ -24,7 +24,8 @@ from orchestrator.planning.models import (
 )
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg
+from tests.fakes import fake_leg
+from tests.world import PLAN_STEP, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage

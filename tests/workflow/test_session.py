@@ -30,10 +30,12 @@ from orchestrator.messages.session import (
 )
 from orchestrator.runtime.worker import workflow_runner
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, eventually, states_of
+from orchestrator.testing import eventually
 from orchestrator.workflows import ALL_WORKFLOWS
 from orchestrator.workflows import session_workflow as code
+from tests.fakes import states_of
 from tests.workflow.replays import replays_at_every_task
+from tests.world import FakeWorld
 
 NO_ROOM = ToolOutcome(kind="rejected", status=409, reason="no room")
 LONG = 60

@@ -28,9 +28,10 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import PLAN_STEP, SELECT_TOOLS, FakeWorld, fake_leg
+from tests.fakes import fake_leg
 from tests.workflow.conftest import Mission, Stage
 from tests.workflow.replays import replays_at_every_task
+from tests.world import PLAN_STEP, SELECT_TOOLS, FakeWorld
 
 if TYPE_CHECKING:
     from orchestrator.messages.tool_call import ToolCall

@@ -11,7 +11,7 @@ from orchestrator.adapters.notices.notice_rules import (
     WebhookChannel,
     channel_kind,
 )
-from orchestrator.adapters.notices.webhook_payloads import payload
+from orchestrator.adapters.notices.webhooks import payload
 from orchestrator.adapters.telemetry import conventions
 from orchestrator.adapters.telemetry.instruments import Telemetry, default_telemetry
 from orchestrator.confirmation.models import ConfirmationCard
@@ -175,7 +175,7 @@ class NoticeDesk:
         if off is not None:
             why = (
                 f"it is disabled since {off.since:%Y-%m-%d %H:%M}: {off.why}; "
-                f"orchestrator notices test {name} enables it"
+                f"orchestrator confirm notices --test {name} enables it"
             )
             raise NoticeUndelivered(name, why, final=True)
 

@@ -8,15 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from orchestrator.adapters.storage.personal_values import VaultKey
 from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
 from orchestrator.adapters.storage.sql_grants import SqlGrants
 from orchestrator.adapters.storage.sql_notices import SqlNotices
-from orchestrator.adapters.storage.sql_observations import SqlObservations
+from orchestrator.adapters.storage.sql_payloads import SqlObservations
 from orchestrator.adapters.storage.sql_routing import PROXY, SqlTraces, SqlVectors
 from orchestrator.adapters.storage.sql_sign_in import SqlApiTokens, SqlSignOuts
-from orchestrator.adapters.storage.sql_vault import SqlVault
+from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey
 from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate, url_of
 from orchestrator.core.errors import ObservationMissing, PayloadLost
 from orchestrator.messages.names import may_be_saga
@@ -120,7 +119,7 @@ class Store:
 
         Raises:
             StoreUnavailable, StoreRefused: the store cannot be used now, or at all.
-            StoreNewer: its tables are of a newer release.
+            StoreUnusable: its tables are of a newer release.
         """
         self._database.open()
 
@@ -128,8 +127,8 @@ class Store:
         """Run a query, and compare the key of the vault with the one that its values need.
 
         Raises:
-            StoreUnavailable, StoreRefused, StoreNewer: the query fails.
-            VaultLocked: there are personal values, and the key is a different one.
+            StoreUnavailable, StoreUnusable: the query fails.
+            StoreUnusable: there are personal values, and the key is a different one.
         """
         self.vault.check_key()
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.arguments import answers_file
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.file_inputs import answers_file
 from orchestrator.catalog.tool import Effect, Tool, id_names, thing_with_id
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall

@@ -38,7 +38,7 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_selection
-from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
+from tests.fakes import MemoryCatalogs, MemoryTraces
 from tests.unit.activities.environments import of_mission
 from tests.unit.activities.planners import Careless, Metered, Scripted
 

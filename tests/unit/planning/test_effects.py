@@ -12,7 +12,7 @@ from orchestrator.planning.effects import (
     why_unordered,
 )
 from orchestrator.saga.orders import Effect, Order, left_to_do
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 PAY = fake_tool(
     "pay_invoice",

@@ -21,7 +21,7 @@ from orchestrator.saga.orders import (
     unserved,
     why_unserved,
 )
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 S = ObligationState
 NOW = datetime(2026, 12, 1, tzinfo=UTC)

@@ -79,14 +79,8 @@ from orchestrator.routing.selection import Selection
 from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.orders import MOST_EFFECTS, Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing.fakes import fake_selection
-from orchestrator.testing.memory import (
-    MemoryCatalogs,
-    MemoryGrants,
-    MemoryObservations,
-    MemoryPii,
-    MemorySecrets,
-)
+from orchestrator.testing.installation import fake_selection
+from tests.fakes import MemoryCatalogs, MemoryGrants, MemoryObservations, MemoryPii, MemorySecrets
 
 DecideStep = StepDecision | PlannedStep | Callable[[StepContext], StepDecision | PlannedStep]
 """A decision, or a function that makes one from the context of the step."""
