@@ -11,13 +11,13 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.messages.leg import LegResult, LegStatus
-    from orchestrator.messages.plan_changes import (
+    from orchestrator.messages.leg import (
         HandedOver,
         HandOverAsked,
         HandOverInput,
         HandOverPlan,
-        has_consequence,
+        LegResult,
+        LegStatus,
     )
     from orchestrator.planning.models import MissionPlan
     from orchestrator.workflows import calls
@@ -132,7 +132,13 @@ class HandOvers:
     def failed_harmlessly(self, result: LegResult) -> bool:
         """Return True if a handed-over leg failed without effects: the asking leg decides then."""
         is_handed = result.leg_id in self.legs.values()
-        return is_handed and result.status is LegStatus.FAILED and not has_consequence(result)
+        return is_handed and result.status is LegStatus.FAILED and not _has_consequence(result)
+
+
+def _has_consequence(result: LegResult) -> bool:
+    """Return True if a leg had, or may have had, an effect."""
+    ledger = result.ledger
+    return bool(ledger.obligations or ledger.cancels or any(f.side_effect for f in result.facts))
 
 
 def _refused(asked: HandOverAsked, why: str) -> HandedOver:

@@ -14,8 +14,14 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
-    from orchestrator.messages.leg import Acting, LegInput, LegResult, LegStatus
-    from orchestrator.messages.plan_changes import HandedOver, HandOverAsked
+    from orchestrator.messages.leg import (
+        Acting,
+        HandedOver,
+        HandOverAsked,
+        LegInput,
+        LegResult,
+        LegStatus,
+    )
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import (

@@ -89,7 +89,6 @@ class MissionDisplay:
             finished_at=mission.finished_at,
             stopped=mission.is_cancelled,
             plan_made_by=plan.made_by,
-            replanned=tuple(mission.replanned),
             plan_waits=self._own_wait,
             plan_answers=mission.talk.answers,
             plan_decisions=mission.talk.decisions,

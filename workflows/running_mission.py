@@ -9,7 +9,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import Used, out_of_time
     from orchestrator.core.record import JsonObject
-    from orchestrator.messages.leg import LegInput, LegResult, LegState
+    from orchestrator.messages.leg import HandedOver, HandOverAsked, LegInput, LegResult, LegState
     from orchestrator.messages.mission import (
         BegunPlan,
         CarriedMission,
@@ -17,7 +17,6 @@ with workflow.unsafe.imports_passed_through():
         MissionStatus,
     )
     from orchestrator.messages.mission_policy import CatalogPin
-    from orchestrator.messages.plan_changes import HandedOver, HandOverAsked, Replanned
     from orchestrator.planning.models import LegPlan
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import Order, covered_orders
@@ -54,7 +53,6 @@ class RunningMission:
         self.status = MissionStatus.PLANNING
         self.catalog = CatalogPin(digest="", size=0) if carried is None else carried.catalog
         self.plan = BegunPlan(legs=()) if carried is None else carried.plan
-        self.replanned: list[Replanned] = [] if carried is None else list(carried.replanned)
         self.deadline = carried.deadline if carried else None
         """As a person raised it."""
         self.ledger: Ledger | None = None
@@ -124,7 +122,6 @@ class RunningMission:
             said_at=self.talk.said_at,
             answers=self.talk.answers,
             decisions=self.talk.decisions,
-            replanned=tuple(self.replanned),
             planning=self.limits.shares.before,
             legs=legs,
             results=tuple(results.values()),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import date, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
@@ -400,3 +400,47 @@ class MissionProgress(Record):
     """The legs of a mission by leg id, in the order in which they started."""
 
     legs: dict[str, LegProgress] = Field(default_factory=dict)
+
+
+class HandOverAsked(Record):
+    """A leg's request to have another agent do a part of its goal."""
+
+    hand_over_id: str = Field(description="id of the asking step")
+    leg_id: str
+    agent: str = Field(max_length=200)
+    goal: str = Field(max_length=4000)
+    orders: tuple[Order, ...] = ()
+    """Orders of the leg that are not served yet."""
+    gives: JsonObject | None = None
+    """JSON Schema of the outputs, for the goal of a written workflow's step."""
+    inputs: JsonObject = Field(default_factory=dict)
+
+
+class HandedOver(Record):
+    """The outcome of a hand-over."""
+
+    hand_over_id: str
+    outcome: Literal["ended", "refused"]
+    leg_id: str = Field(default="", description="leg that did the work")
+    status: LegStatus | None = None
+    summary: str = ""
+    why: str = Field(default="", description="reason of a refusal or failure")
+    facts: tuple[Fact, ...] = ()
+    outputs: JsonObject = Field(default_factory=dict)
+
+
+class HandOverInput(Record):
+    """The input for planning a hand-over as a leg."""
+
+    mission_id: str
+    asked: HandOverAsked
+    asking: LegPlan
+    new_leg_id: str
+    catalog_digest: str
+
+
+class HandOverPlan(Record):
+    """The leg for a hand-over, or the reason for refusing it."""
+
+    leg: LegPlan | None = None
+    refusal: str = ""
