@@ -62,8 +62,6 @@ class SharedByLegs:
     budget: MissionBudget
     limits: MissionLimits
     hand_over: HandOverToMission
-    found: Callable[[str, Sequence[str]], None]
-    """Informs the other legs of tools that one leg's search found."""
     ledger: Callable[[], Ledger]
     """Returns the ledgers of all legs, merged."""
     changed: Callable[[], None]
@@ -149,7 +147,6 @@ class Leg:
     def suspend(self) -> LegInput:
         """Return the leg's state for a new run; cancelling the leg's task then ends nothing."""
         self._is_suspended = True
-        self.limits.give_back()
         self.progress.suspend()
         self.approvals.gate.suspend()
         return self.progress.leg
@@ -171,7 +168,7 @@ class Leg:
             self.progress.show(LegStatus.RUNNING)
         while self.progress.is_under_way:
             await self._between_steps()
-            await self.limits.check()
+            self.limits.check()
             self.progress.begin_step()
             await self._think_and_act()
 
@@ -283,7 +280,6 @@ class Leg:
             body=list(found),
         )
         self.progress.record(f"discover {query!r}", f"{len(found)} found")
-        self._shared.found(self.leg_id, found)
 
     async def _hand_over(self, wanted: HandOver) -> None:
         """Hand a part to another agent, and record its result for the next step."""

@@ -221,7 +221,7 @@ class MissionWorkflow:
             goal=goal,
             now=mission.talk.said_at,
             catalog_digest=mission.catalog.digest,
-            used=mission.limits.shares.total,
+            used=mission.limits.total,
         )
         asks = request.model is not None or request.planner not in (None, CHAINING)
         try:

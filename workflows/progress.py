@@ -19,7 +19,6 @@ with workflow.unsafe.imports_passed_through():
         CallMade,
         LegInput,
         LegProgress,
-        LegShare,
         LegState,
         LegStatus,
         LegWaiting,
@@ -336,10 +335,6 @@ class Progress:
     def begin(self, at: datetime) -> None:
         """Note when the leg began, in its first run."""
         self._update(began_at=self.state.began_at or at)
-
-    def share_limits(self, share: LegShare) -> None:
-        """Store the leg's share of the mission's limits."""
-        self._update(share=share)
 
     def reach(self, limit: LimitReached) -> None:
         """Store the limit that ends the leg."""

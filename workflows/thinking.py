@@ -84,8 +84,8 @@ class Thinking:
 
     async def _asked(self, *, here: bool) -> Thought:
         """Think once; the model usage is counted, whatever the outcome."""
-        context = step_context(self._progress.leg, self._progress.budget_left)
-        with self._limits.thinking():
+        async with self._limits.thinking() as allowance:
+            context = step_context(self._progress.leg, self._progress.budget_left, allowance)
             try:
                 thought = await calls.think(context, self._progress, here=here)
             except ActivityError as error:

@@ -11,7 +11,7 @@ from orchestrator.confirmation.asked_before import AskedCall
 from orchestrator.confirmation.models import Approval, ConfirmationCard, DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.call_ref import CallRef
-from orchestrator.core.limits import Allowance, LimitReached, Limits, Used
+from orchestrator.core.limits import LimitReached, Limits, Used
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.failure_details import ModelChange, ModelPause, ModelState
@@ -34,15 +34,6 @@ from orchestrator.saga.outcome import FollowUp, InputWanted, OutcomeKind
 
 if TYPE_CHECKING:
     from orchestrator.messages.question_field import QuestionField
-
-
-class LegShare(Record):
-    """The share of a leg, and what the leg had used when it was granted."""
-
-    allowance: Allowance | None = Field(
-        default=None, description="None: the leg has to ask before it thinks"
-    )
-    since: Used = Field(default_factory=Used)
 
 
 class LegStatus(StrEnum):
@@ -185,7 +176,7 @@ class LegAccount(Record):
     tool_calls: int = Field(default=0, description="number of calls sent")
     limit: LimitReached | None = Field(default=None, description="limit that ended the leg")
     decisions: tuple[DecisionRecord, ...] = ()
-    discovered: tuple[str, ...] = Field(default=(), description="tools that any leg's search found")
+    discovered: tuple[str, ...] = Field(default=(), description="tools that its searches found")
 
     @property
     def taken(self) -> Spend:
@@ -212,8 +203,6 @@ class LegState(LegAccount):
     began_at: datetime | None = Field(
         default=None, description="start of its first run; None before that"
     )
-    share: LegShare = Field(default_factory=LegShare)
-    """Its share of the mission's limits."""
     repeats: Repeats = Field(default_factory=Repeats)
     asked: tuple[AskedCall, ...] = ()
     """Questions and cards with their outcomes, the newest last."""
@@ -294,7 +283,6 @@ class LegInput(Record):
             "model": model,
             "error": None,
             "limit": None,
-            "share": LegShare(),
         }
         return self.model_copy(update={"state": state.model_copy(update={**again, **changes})})
 
@@ -419,7 +407,6 @@ class HandOverAsked(Record):
 class HandedOver(Record):
     """The outcome of a hand-over."""
 
-    hand_over_id: str
     outcome: Literal["ended", "refused"]
     leg_id: str = Field(default="", description="leg that did the work")
     status: LegStatus | None = None
