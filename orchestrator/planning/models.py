@@ -394,7 +394,7 @@ class StepContext(Record):
         default=(), description="outcomes of the leg's steps, the oldest first"
     )
     discovered: tuple[str, ...] = Field(
-        default=(), description="callable tools that searches of the mission found"
+        default=(), description="callable tools that searches of the leg found"
     )
     orders: tuple[Order, ...] = Field(
         default=(), description="effects without which the leg does not end"
