@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.pii import as_written
     from orchestrator.core.record import shared_fields
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegAccount, LegInput, LegResult, LegState, LegWaiting
+    from orchestrator.messages.leg import LegAccount, LegInput, LegResult
     from orchestrator.planning.models import AgentProfile, Fact, StepContext
     from orchestrator.saga.obligation import ObligationState
     from orchestrator.saga.orders import Effect, effects_of, unserved
@@ -56,12 +56,6 @@ def _asked_agent(leg: LegInput) -> AgentProfile:
     """Return the leg's agent, with the model that the leg continues with."""
     agent, name = leg.leg.agent.within(leg.limits), leg.state.model.name
     return agent if name is None else agent.model_copy(update={"model": name or None})
-
-
-def waiting_of(state: LegState) -> LegWaiting:
-    """Return the wait of a leg; at most one field is set."""
-    card = None if state.card is None else state.card.card  # as it stands
-    return LegWaiting(card=card, question=state.question, pause=state.pause, stalled=state.stalled)
 
 
 def leg_result(leg: LegInput) -> LegResult:

@@ -40,7 +40,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.orders import WhenRead
     from orchestrator.saga.outcome import FollowUp
     from orchestrator.workflows import logs
-    from orchestrator.workflows.leg_view import facts_of, waiting_of
+    from orchestrator.workflows.leg_view import facts_of
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.payload_refs import PayloadRefs
 
@@ -142,7 +142,13 @@ class Progress:
     @property
     def waiting(self) -> LegWaiting:
         """Return the leg's wait: for a person, a model provider, or missing state."""
-        return waiting_of(self.state)
+        state = self.state
+        return LegWaiting(
+            card=None if state.card is None else state.card.card,
+            question=state.question,
+            pause=state.pause,
+            stalled=state.stalled,
+        )
 
     @property
     def is_under_way(self) -> bool:
