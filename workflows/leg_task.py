@@ -83,7 +83,7 @@ class Leg:
         self.questions = Questions(self.progress)
         self.limits = LegLimits(self.progress, shared.limits)
         self.pauses = ModelPauses(self.progress)
-        self._thinking = Thinking(self.progress, self.limits, self.pauses, self.questions)
+        self._thinking = Thinking(self.progress, self.limits, self.pauses)
         self._caller = Caller(self.progress, self.limits, self.approvals, self.questions)
         self._is_between_steps = False
         self._is_handing_over = False

@@ -357,12 +357,6 @@ class Progress:
         model = self.state.model
         self._update(model=model.model_copy(update={"bad_answers": model.bad_answers + 1}))
 
-    def ask_about_model(self) -> int:
-        """Count another question about unusable answers; return its number."""
-        number = self.state.model.questions + 1
-        self._update(model=self.state.model.model_copy(update={"questions": number}))
-        return number
-
     def renew_model(self) -> None:
         """Let the leg's models be asked as if none had given an unusable answer."""
         renewed = {"bad_answers": 0, "passed_over": ()}
@@ -383,7 +377,6 @@ class Progress:
         changed = ModelState(
             name=name,
             passed_over=() if by else over,
-            questions=before.questions,
             changes=(*before.changes, change)[-_MOST_CHANGES:],
         )
         self._update(model=changed)

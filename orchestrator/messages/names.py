@@ -51,7 +51,6 @@ REVOKE_UPDATE: Final = "revoke_again"
 ANSWER_UPDATE: Final = "answer"
 RESOLVE_UPDATE: Final = "resolve"
 RESUME_UPDATE: Final = "resume"
-OPEN_UPDATE: Final = "open"
 BEGIN_UPDATE: Final = "begin"
 OUTCOME_UPDATE: Final = "outcome"
 END_UPDATE: Final = "end"
@@ -221,11 +220,6 @@ def input_id(call_id: str, asked: int) -> str:
 def model_pause_id(call_id: str) -> str:
     """Return the id of the pause of a leg whose model could not be asked in this step."""
     return f"{call_id}-model"
-
-
-def model_question_id(call_id: str, asked: int) -> str:
-    """Return the id of the nth question about a model with unusable answers."""
-    return confirmation_id(f"{call_id}-answers", asked)
 
 
 def leg_of(asked: str) -> str:
