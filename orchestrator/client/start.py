@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from temporalio.api.enums.v1 import EventType
 from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowFailureError,
@@ -56,7 +55,6 @@ _LONGEST_PLAN: Final = timedelta(minutes=10)
 
 _DIGEST_MEMO: Final = "request"
 """The memo key for the digest of the request, so that a comparison needs no worker."""
-_TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 
 
 def mission_start(request: MissionRequest) -> dict[str, Any]:
@@ -100,16 +98,12 @@ class Starter:
         return Started(_id_of(request), brought.undeclared, queued)
 
     async def _begin(self, request: MissionRequest) -> str:
-        """Start a mission; return why no worker has started it yet, or '' when one has.
-
-        The first completed task in its history shows that a worker has, which costs the mission
-        nothing.
-        """
+        """Start a mission; return why no worker has started it yet, or '' when one has."""
         if not await self._enqueue(request):
             return ""
         try:
             await self._connection.await_poller()
-            await self.taken_up(_id_of(request), within=PICK_UP)
+            await self._connection.taken_up(_id_of(request), within=PICK_UP)
         except errors.NoWorker as absence:
             return str(absence)
         return ""
@@ -154,24 +148,6 @@ class Starter:
         except errors.NoAnswer as late:  # no worker was involved, so the server is the cause
             host = self._connection.temporal.service_client.config.target_host
             raise errors.ServerUnreachable(host) from late
-
-    async def taken_up(self, workflow_id: str, *, within: timedelta) -> None:
-        """Wait until a worker has done the first task of a mission or of a plan.
-
-        Raises:
-            NoAnswer: no worker has, in that time.
-        """
-        handle = self._connection.temporal.get_workflow_handle(workflow_id)
-        events = handle.fetch_history_events(wait_new_event=True, skip_archival=True)
-        try:
-            with self._connection.explaining(workflow_id):
-                async with asyncio.timeout(within.total_seconds()):
-                    async for event in events:
-                        if event.event_type == _TASK_DONE:
-                            return
-        except TimeoutError:
-            queue = self._connection.task_queue
-            raise errors.NoAnswer(queue, within.total_seconds()) from None
 
     async def _check_same(self, request: MissionRequest) -> bool:
         """Refuse an id that belongs to another request; return True if the mission still runs."""
@@ -310,7 +286,7 @@ async def preview_plan(
             result_type=PlanPreview,
         )
         try:
-            await starter.taken_up(workflow_id, within=_PLAN_TAKEN_UP)
+            await connection.taken_up(workflow_id, within=_PLAN_TAKEN_UP)
             preview: PlanPreview = await running.result()
         except errors.NoAnswer:
             with contextlib.suppress(RPCError):
