@@ -44,9 +44,9 @@ from orchestrator.core.wall import Wall
 from orchestrator.language.intent import IntentFrame
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
+from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan
 from orchestrator.messages.mission_policy import BeginInput
-from orchestrator.messages.plan_changes import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.step import (
     DiscoverInput,
     DiscoverOutput,

@@ -45,10 +45,10 @@ from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
+from orchestrator.messages.leg import HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan
 from orchestrator.messages.mission_policy import BeginInput, CatalogPin, MissionPolicy
 from orchestrator.messages.observed import ObservedCall, ObserveInput
-from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
 from orchestrator.messages.plan_preview import PlanInput, PlanPreview, PlanReview, PlanReviewInput
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
 from orchestrator.messages.step import (

@@ -61,7 +61,7 @@ class Caller:
             await self._continue(wanted, acting.sent)
             return
         if not self._is_resumed:
-            await self._limits.check_call()
+            self._limits.check_call()
         if self._progress.leg.observe:
             await self._observe(wanted)
             return
@@ -84,7 +84,7 @@ class Caller:
         """
         acting = self._progress.state.acting
         if self._progress.leg.observe:
-            await self._limits.check_call()
+            self._limits.check_call()
             for part, call in enumerate(wanted):
                 if part not in self._done():
                     self._progress.begin_part(part)
@@ -104,7 +104,7 @@ class Caller:
 
     async def _read_first(self, wanted: Sequence[CallTool]) -> None:
         """Make the read-only calls, and store the remaining calls of the step."""
-        await self._limits.check_call()
+        self._limits.check_call()
         parts = {part: await self._first_look(part, one) for part, one in enumerate(wanted)}
         reads: dict[int, PreparedCall] = {}
         for part, one in parts.items():
@@ -140,7 +140,7 @@ class Caller:
 
     async def _has_call_left(self) -> bool:
         try:
-            await self._limits.check_call()
+            self._limits.check_call()
         except LimitSpent:
             return False
         return True

@@ -16,11 +16,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import MOST_WORKERS, ModelCheck
-    from orchestrator.messages.leg import LegInput
+    from orchestrator.messages.leg import HandOverInput, HandOverPlan, LegInput
     from orchestrator.messages.mission import BegunPlan
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
     from orchestrator.messages.observed import ObservedCall, ObserveInput
-    from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
     from orchestrator.messages.rollback import (
         CompensateInput,
     )

@@ -164,15 +164,9 @@ class Questions:
         Raises:
             LegLost: nobody answered in time.
         """
-        await self._required(self._asking(wanted, personal=personal))
-
-    async def ask_about(self, wanted: AskUser, *, question_id: str) -> AnswerInput:
-        """Wait for an answer about a call, which is no input of the leg.
-
-        Raises:
-            LegLost: nobody answered in time.
-        """
-        return await self._required(self._asking(wanted, question_id=question_id))
+        question = self._asking(wanted, personal=personal)
+        if await self._until_answered(question) is None:
+            raise LegLost(f"nobody answered in time: {question.question}")
 
     async def ask_for_server(self, wanted: InputWanted, tool: str) -> JsonObject | None:
         """Return the input for a server during a call; None: a person declined, or nobody answered.
@@ -220,12 +214,6 @@ class Questions:
         )
         self._desk.open(question)
         return question
-
-    async def _required(self, question: Question) -> AnswerInput:
-        answer = await self._until_answered(question)
-        if answer is None:
-            raise LegLost(f"nobody answered in time: {question.question}")
-        return answer
 
     async def _until_answered(self, question: Question) -> AnswerInput | None:
         self.resumed = None

@@ -146,8 +146,8 @@ async def once(
 async def _await_key(rounds: int, queue: str | None) -> None:
     """Wait until some worker can read this worker's payloads, without growing the history.
 
-    The probe is small, and does not prove that a payload store is available: repeated waits in vain
-    are spaced out, and add few events to the history.
+    The probe does not prove that a worker reads the payload itself: repeated waits in vain are
+    spaced out, and add few events to the history.
     """
     if rounds:
         await pause_between(rounds)

@@ -168,8 +168,6 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(line(f"requested by {result.requester}"))
     if result.plan_made_by.model:
         console.print(line((result.plan_made_by.sentence, "dim")), soft_wrap=True)
-    for replanned in result.replanned:
-        console.print(line((replanned.sentence, "yellow")), soft_wrap=True)
     for one in result.plan_answers:
         by = f" by {one.by}" if one.by else ""
         note = f"about its plan: {one.outcome}{by}, {one.at:%Y-%m-%d %H:%M:%S}"

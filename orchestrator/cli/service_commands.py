@@ -208,7 +208,7 @@ def codec_server(
     Example: orchestrator codec-server --ui https://temporal.example.com
     """
     from orchestrator.adapters.temporal.payload_codec import EncryptionCodec
-    from orchestrator.client.payloads import external_storage_of, payload_keys_of
+    from orchestrator.client.payloads import payload_keys_of
     from orchestrator.codec_server.codec_app import create_codec_app
     from orchestrator.core.errors import KEYS_VARIABLE, PayloadKeysInvalid
     from orchestrator.proxy.server import read_address, serve_app
@@ -225,7 +225,6 @@ def codec_server(
         EncryptionCodec(keys),
         _callers(origins, jwks, audience, issuer),
         origins=origins,
-        storage=external_storage_of(settings),
         is_tls=tls_cert is not None,
     )
     log_lines(settings.log_format, settings.log_level)

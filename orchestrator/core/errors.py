@@ -11,7 +11,7 @@ OrchestratorError
   SessionError        a session is not used as it can be
   ServiceUnavailable  a required service does not answer; retryable
     NoWorker            no worker polls a task queue with waiting tasks
-    PayloadUnread       a payload cannot be read here and now
+    PayloadLocked       a payload cannot be read here and now
     StateMissing        a mission's state outside its history is not available here
       StoreUnusable       the settings, the key or the release do not fit the store
 
@@ -457,26 +457,15 @@ class WorkflowStuck(ServiceUnavailable, Worded):
         )
 
 
-class PayloadUnread(ServiceUnavailable):
+class PayloadLocked(ServiceUnavailable, Worded):
     """A payload cannot be read here and now; its reader waits, and loses nothing."""
 
-
-class PayloadLocked(PayloadUnread, Worded):
     UNKNOWN_HERE: ClassVar[str] = "a payload is encrypted with the key"
     template = (
         f"{UNKNOWN_HERE} {{key_id!r}}, and {{reason}}; give this process that key in "
         f"{KEYS_VARIABLE} or {KEYS_VARIABLE}_FILE"
     )
     key_id: str
-    reason: str
-
-
-class PayloadLost(PayloadUnread, Worded):
-    template = (
-        "a large payload is not available in {place}: {reason}; give this process the "
-        "ORCHESTRATOR_PAYLOAD_STORE that all others have"
-    )
-    place: str
     reason: str
 
 

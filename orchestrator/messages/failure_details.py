@@ -108,7 +108,6 @@ class ModelState(Record):
     """Steps spent on unusable answers of this model."""
     passed_over: tuple[str, ...] = ()
     """Models that gave too many unusable answers."""
-    questions: int = Field(default=0, description="number of times that a person was asked")
     changes: tuple[ModelChange, ...] = ()
 
 

@@ -116,10 +116,6 @@ class PlanInput(Record):
     )
 
 
-class PlanTaken(Record):
-    """The acceptance of a plan request by a worker."""
-
-
 class PlanReviewInput(Record):
     """The input for reviewing a mission's plan before or after its approval."""
 

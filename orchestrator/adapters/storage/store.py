@@ -4,7 +4,6 @@ Importing this module imports a database library, which is slow: import it where
 """
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -17,13 +16,11 @@ from orchestrator.adapters.storage.sql_routing import PROXY, SqlTraces, SqlVecto
 from orchestrator.adapters.storage.sql_sign_in import SqlApiTokens, SqlSignOuts
 from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey
 from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate, url_of
-from orchestrator.core.errors import ObservationMissing, PayloadLost
+from orchestrator.core.errors import ObservationMissing
 from orchestrator.messages.names import may_be_saga
 
 if TYPE_CHECKING:  # imports Temporal's SDK, which a store does not need
-    from temporalio.api.common.v1 import Payload
-
-    from orchestrator.adapters.storage.sql_payloads import SqlPayloads
+    pass
 
 FILE_NAME: Final = "store.db"
 VAULT_FOLDER: Final = "pii"
@@ -103,16 +100,6 @@ class Store:
             after = page[-1]
             found |= {self.workflow_of(one) for one in page if may_be_saga(one)}
         return frozenset(found - {""})
-
-    def payloads(self, *, marked: "Callable[[PayloadLost], Payload]") -> "SqlPayloads":
-        """Return the driver of large payloads for Temporal's SDK.
-
-        Args:
-            marked: returns the mark of a payload that cannot be read.
-        """
-        from orchestrator.adapters.storage.sql_payloads import SqlPayloads
-
-        return SqlPayloads(self._database, marked=marked)
 
     def open(self) -> None:
         """Connect and prepare the tables now.

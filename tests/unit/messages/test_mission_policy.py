@@ -164,7 +164,6 @@ def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
         "model",
         "allowance",
         "model_away",
-        "failed_before",
         "read_only",
         "call",
         "workflow",
