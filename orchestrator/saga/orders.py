@@ -26,6 +26,9 @@ class Order(Record):
         description="list of the goal, in its words, whose items get one effect each; "
         "empty: `count` effects",
     )
+    at_most: bool = Field(
+        default=False, description="True if fewer effects than `count` serve it, one at least"
+    )
     when: str = Field(
         default="",
         description="condition, in the words of the goal; the planner says whether it "
@@ -220,7 +223,7 @@ def covered_orders(
 
 
 def _needs(order: Order) -> int:
-    return 1 if order.each else order.count
+    return 1 if order.each or order.at_most else order.count
 
 
 def _is_excused(order: Order, orders: Sequence[Order], read: Sequence[WhenRead]) -> bool:

@@ -53,6 +53,14 @@ orders = st.lists(
 effects = st.lists(st.sampled_from(TOOLS), max_size=4)
 
 
+def test_some_of_at_most_three_effects_serve_an_order() -> None:
+    often = order("a", count=3, at_most=True)
+
+    assert unserved([often], []) == [often]
+    assert unserved([often], [effect("a")]) == []
+    assert not has_room([often], [effect("a", number) for number in range(3)], "a")
+
+
 @given(orders, effects)
 def test_as_many_effects_serve_as_can(ordered: list[Order], tools: list[str]) -> None:
     """Each serves one order, none more than it takes; no other assignment serves more."""
