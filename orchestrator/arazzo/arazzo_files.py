@@ -48,17 +48,23 @@ def load_contents(path: str | Path) -> tuple[JsonObject, dict[str, JsonObject]]:
     file = Path(path)
     content = content_of(file.name, _read(file))
     linked: dict[str, JsonObject] = {}
+    files: dict[str, Path] = {}
     waiting = [(file, content)]
     while waiting:
         at, holder = waiting.pop()
         for source in parse_document(at.name, holder).sources:
             is_local = not urlsplit(source.url).scheme
-            if source.type != "arazzo" or not is_local or source.url in linked:
+            if source.type != "arazzo" or not is_local:
+                continue
+            other = (at.parent / unquote(urlsplit(source.url).path)).resolve()
+            if files.setdefault(source.url, other) != other:
+                reason = f"{source.url} is another file here than in a document that refers to it"
+                raise DocumentUnreadable(str(at), reason)
+            if source.url in linked:
                 continue
             if len(linked) == _MOST_LINKED:
                 reason = f"with it, more than {_MOST_LINKED} documents refer to each other"
                 raise DocumentUnreadable(str(at), reason)
-            other = at.parent / unquote(urlsplit(source.url).path)
             linked[source.url] = content_of(other.name, _read(other))
             waiting.append((other, linked[source.url]))
     return content, linked

@@ -251,7 +251,10 @@ def as_filling(template: JsonValue) -> JsonValue:
 def call_shape(tool: Tool) -> CallShape:
     """Return where the arguments of a tool stand in its request."""
     places = {one.name: f"{one.location}:{one.field}" for one in tool.bindings}
-    return CallShape(method=tool.method, url=f"{tool.server}{tool.path}", places=places)
+    server = tool.server
+    for name, value in tool.server_variables.items():
+        server = server.replace(f"{{{name}}}", value)
+    return CallShape(method=tool.method, url=f"{server}{tool.path}", places=places)
 
 
 def reads_request(step: WrittenStep, written: DocumentStep) -> bool:
