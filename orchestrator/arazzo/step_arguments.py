@@ -18,7 +18,7 @@ from orchestrator.arazzo.runtime_expressions import (
     is_expression,
     parse_runtime_expression,
 )
-from orchestrator.arazzo.written import Action, CallShape, WrittenStep
+from orchestrator.arazzo.written import CallShape, WrittenStep
 from orchestrator.catalog.arguments import by_text
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.contract import is_credential
@@ -259,8 +259,7 @@ def call_shape(tool: Tool) -> CallShape:
 
 def reads_request(step: WrittenStep, written: DocumentStep) -> bool:
     """Return True if an expression of a step reads its request."""
-    actions: list[Action] = [*step.on_success, *step.on_failure]
-    criteria = [*step.criteria, *(one for action in actions for one in action.criteria)]
+    criteria = [*step.criteria, *(one for action in step.actions for one in action.criteria)]
     found: list[RuntimeExpression] = [
         *expressions_in(dict(step.outputs)),
         *(expression for one in criteria for expression in expressions_of(one)),

@@ -100,7 +100,7 @@ def _with_called(
 ) -> Iterator[tuple[WrittenWorkflow, bool]]:
     yield workflow, is_called
     for step in workflow.steps:
-        called = (step.workflow, *(action.workflow for action in workflow.actions_of(step)))
+        called = (step.workflow, *(action.workflow for action in step.actions))
         for one in called:
             if one is not None:
                 yield from _with_called(one, True)
@@ -219,10 +219,10 @@ class _Checker:
         """Return the steps that may follow each step."""
         edges: list[set[int]] = [set() for _ in self.workflow.steps]
         for index, step in enumerate(self.workflow.steps):
-            succeeding = self.workflow.success_actions(step)
+            succeeding = step.on_success
             if all(action.criteria for action in succeeding):
                 edges[index] |= {index + 1} & set(range(len(edges)))
-            for action in self.workflow.actions_of(step):
+            for action in step.actions:
                 target = self._places.get(action.step_id)
                 if target is not None:
                     edges[index].add(target)
@@ -240,7 +240,7 @@ class _Checker:
     def _check_flow(self, index: int, step: WrittenStep) -> Iterator[Finding]:
         if index and index not in self._after[0]:
             yield self._finding("ARZ014", step.pointer, f"nothing leads to step {step.step_id!r}")
-        for action in self.workflow.actions_of(step):
+        for action in step.actions:
             if action.retry_after_s > LONGEST_WAIT_S:
                 reason = f"{action.name!r} waits for {LONGEST_WAIT_S:,.0f} seconds at most"
                 yield self._finding("ARZ018", step.pointer, reason)
@@ -261,7 +261,7 @@ class _Checker:
                 reason = f"no declared tool cancels {tool.name}, which step {step.step_id!r} calls"
                 yield self._finding("ARZ010", step.pointer, reason)
         # A failed call leaves no effect that a second pass would repeat.
-        begins = self._targets(self.workflow.success_actions(step))
+        begins = self._targets(step.on_success)
         begins |= {index + 1} & self._edges[index]
         if step.repeats == 1 and index in _reached(self._edges, begins):
             reason = f"step {step.step_id!r} is in a loop, and its effect is made once only"
@@ -339,7 +339,7 @@ def _of_step(
         yield from expressions_in(dict(step.outputs))
         yield from _of_criteria(step)
     else:
-        for action in workflow.actions_of(step):
+        for action in step.actions:
             yield from _of_criteria(action)
             yield from expressions_in(dict(action.arguments))
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.arazzo.arazzo_document import ArazzoDocument, parse_document
-from orchestrator.arazzo.arazzo_files import LARGEST_BYTES, load_document, read_text_document
+from orchestrator.arazzo.arazzo_files import LARGEST_BYTES, load_document
+from orchestrator.arazzo.arazzo_files import content_of as read_content
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
 from tests.unit.arazzo.conftest import content_of
 
@@ -231,4 +232,4 @@ def test_a_file_brings_the_documents_that_it_refers_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "a: [", "{", "{" * 5_000, "x" * (LARGEST_BYTES + 1)])
 def test_what_is_no_document_is_unreadable(text: str) -> None:
     with pytest.raises(DocumentUnreadable):
-        read_text_document("t.yaml", text)
+        read_content("t.yaml", text)
