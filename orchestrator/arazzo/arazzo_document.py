@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeVar, cast
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from jsonschema.exceptions import SchemaError
 from pydantic import Field, JsonValue
@@ -481,7 +481,8 @@ def _each_of_query(place: DocumentNode, given: GivenParameter) -> Iterable[Given
         return [given]
     value = given.value
     if isinstance(value, str) and not is_expression(value):
-        value = dict(parse_qsl(value.removeprefix("?"), keep_blank_values=True))
+        listed = parse_qs(value.removeprefix("?"), keep_blank_values=True)
+        value = {name: [*held] if len(held) > 1 else held[0] for name, held in listed.items()}
     if not isinstance(value, dict) or value.keys() & {SELECT, REPLACE}:
         raise place.invalid("a whole query is an object, or a text such as a=1&b=2")
     if len(value) > _MOST_ELEMENTS:

@@ -272,6 +272,20 @@ async def test_a_retry_repeats_what_was_refused(client: MissionClient, sandbox: 
     ]
 
 
+async def test_another_step_of_the_same_tool_takes_the_place_of_a_refused_one(
+    client: MissionClient, sandbox: Witness
+) -> None:
+    """The example: the best table is gone, the second is reserved, and nothing is missing."""
+    gone = FaultRule(operation_id="dining_reserve_table", kind="status_before", status=409, times=1)
+    await sandbox.set_faults([gone])
+    content, _ = load_contents(WRITTEN / "dinner.arazzo.yaml")
+    mission = await client.start(request(content))
+    result = await run_to_end(mission)
+
+    assert result.status is MissionStatus.SUCCEEDED, (result.error, result.summary)
+    assert steps_of(result)[-2:] == [("reserve", "rejected"), ("reserveSecond", "succeeded")]
+
+
 async def test_a_loop_may_end_before_its_last_effect(
     client: MissionClient, sandbox: Witness
 ) -> None:

@@ -153,6 +153,18 @@ def test_what_was_done_though_its_condition_fails_is_found() -> None:
     assert not done_though_unmet([order("a", when="if dry")], [], [wet])
 
 
+def test_an_effect_serves_an_order_whose_condition_holds_before_one_whose_does_not() -> None:
+    """Two orders of one tool: what is not done is the one that was excused."""
+    first, second = order("a", when="the first is free"), order("a", when="else")
+    gone = WhenRead(when="the first is free", holds=False, read="409")
+
+    assert not unserved([first, second], [effect("a")], [gone])
+    assert not done_though_unmet([first, second], [effect("a")], [gone])
+    assert unserved([first, second], [], [gone]) == [second]
+    two = [effect("a", 1), effect("a", 2)]
+    assert done_though_unmet([first, second], two, [gone]) == [(first, gone)]
+
+
 def test_a_request_lists_as_many_orders_as_it_says() -> None:
     """Of two legs that order the same, one is covered by one that is listed."""
     legs = {"x": [order("a")], "y": [order("a"), order("b")], "z": [order("a", each="all")]}
