@@ -481,14 +481,19 @@ def _each_of_query(place: DocumentNode, given: GivenParameter) -> Iterable[Given
         return [given]
     value = given.value
     if isinstance(value, str) and not is_expression(value):
-        listed = parse_qs(value.removeprefix("?"), keep_blank_values=True)
-        value = {name: [*held] if len(held) > 1 else held[0] for name, held in listed.items()}
+        value = fields_of(value.removeprefix("?"))
     if not isinstance(value, dict) or value.keys() & {SELECT, REPLACE}:
         raise place.invalid("a whole query is an object, or a text such as a=1&b=2")
     if len(value) > _MOST_ELEMENTS:
         raise place.invalid(f"it has more than {_MOST_ELEMENTS} parameters")
     own = {"place": "query"}
     return [given.model_copy(update={**own, "name": k, "value": v}) for k, v in value.items()]
+
+
+def fields_of(text: str) -> JsonObject:
+    """Return the fields of a query string or a form; a repeated one is a list."""
+    listed = parse_qs(text, keep_blank_values=True)
+    return {name: [*held] if len(held) > 1 else held[0] for name, held in listed.items()}
 
 
 def _check_no_secret(node: DocumentNode, value: DocumentNode) -> None:

@@ -3,11 +3,15 @@
 import json
 import re
 from typing import Final, cast
-from urllib.parse import parse_qsl
 
 from pydantic import JsonValue
 
-from orchestrator.arazzo.arazzo_document import DocumentStep, GivenBody, GivenParameter
+from orchestrator.arazzo.arazzo_document import (
+    DocumentStep,
+    GivenBody,
+    GivenParameter,
+    fields_of,
+)
 from orchestrator.arazzo.criteria import expressions_of
 from orchestrator.arazzo.json_paths import EMBEDDED, ValueMissing, replaced
 from orchestrator.arazzo.runtime_expressions import (
@@ -180,7 +184,7 @@ class StepArguments:
                 reason = f"the payload is no JSON: {error}"
                 raise self._invalid(f"{body.pointer}/payload", reason) from None
         if "x-www-form-urlencoded" in (body.content_type or sent):
-            return dict(parse_qsl(payload.strip(), keep_blank_values=True))
+            return fields_of(payload.strip())
         return payload
 
     def check(self, pointer: str) -> None:

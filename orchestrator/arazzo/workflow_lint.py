@@ -1,6 +1,7 @@
 """Checks of bound workflows: what can never run, will surprise, or cannot be cancelled."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple, cast
@@ -282,6 +283,7 @@ class _Checker:
         optional -= {n for n, s in properties_of(self.workflow.inputs).items() if "default" in s}
         for name, template in step.arguments.items():
             if not isinstance(template, str) or not is_expression(template):
+                yield from self._check_embedded(name, template, optional, step.pointer)
                 continue
             read = parse_runtime_expression(template)
             if read.root == "inputs" and read.name in optional and name in required:
@@ -296,6 +298,16 @@ class _Checker:
             if given and taken and not _fits(given, taken):
                 kinds = f"{_listed(given)}, and {name!r} is {_listed(taken)}"
                 yield self._finding("ARZ011", step.pointer, f"{template} is {kinds}")
+
+    def _check_embedded(
+        self, name: str, template: JsonValue, optional: Set[str], pointer: str
+    ) -> Iterator[Finding]:
+        """Find optional inputs within texts: without a value such a text is not left out."""
+        texts = json.dumps(template, ensure_ascii=False)
+        for one in expressions_in(template):
+            if one.root == "inputs" and one.name in optional and f"{{{one.text}}}" in texts:
+                reason = f"{name!r} has {one.text} in its text, and it may be missing"
+                yield self._finding("ARZ017", pointer, reason)
 
     def _types_read(self, expression: RuntimeExpression) -> frozenset[str]:
         found = self._schema_read(expression)
