@@ -10,8 +10,8 @@ import pytest
 from orchestrator.arazzo.arazzo_document import (
     STEP_EXTENSIONS,
     WORKFLOW_EXTENSIONS,
-    fields_of,
     ArazzoDocument,
+    fields_of,
     parse_document,
 )
 from orchestrator.arazzo.binding import bind
