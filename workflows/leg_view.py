@@ -111,10 +111,10 @@ def effects_elsewhere(ledger: Ledger, leg: LegInput, tool: str) -> tuple[Effect,
 def is_served(leg: LegInput) -> bool:
     """Return True if each order of a leg surely has its effects, and no call is in doubt.
 
-    An order for each thing of a list states no number of effects, so it is never served here.
+    An order that states no number of effects is never served here.
     """
     orders, ledger = leg.leg.orders, leg.state.ledger
-    if not orders or any(order.each for order in orders):
+    if not orders or any(order.each or order.at_most for order in orders):
         return False
     clear = all(o.state is ObligationState.COMMITTED for o in ledger.live())
     clear = clear and all(cancel.outcome != "unknown" for cancel in ledger.cancels)
