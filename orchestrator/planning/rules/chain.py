@@ -129,8 +129,7 @@ def link(
         found.sort(key=lambda one: len(one.unsaid))
         if found:
             chain.feeders[leaf.path] = found
-            is_one = draft.several is None or draft.several[0] != leaf.path
-            if said is not None and looks_up and is_one and said.span in draft.used:
+            if said is not None and looks_up and said.span in draft.used:
                 draft.used.remove(said.span)  # the given words choose from the list
     return chain
 

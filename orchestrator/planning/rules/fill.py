@@ -52,8 +52,6 @@ class Draft:
     found: dict[tuple[str | int, ...], JsonValue] = field(default_factory=dict)
     used: list[Span] = field(default_factory=list)
     said: dict[tuple[str | int, ...], Candidate] = field(default_factory=dict)
-    several: tuple[tuple[str | int, ...], list[Candidate]] | None = None
-    """An input with several given values, which need a call each."""
     unsure: list[tuple[Leaf, Candidate]] = field(default_factory=list)
     """Inputs with ambiguous words, which do not determine the value."""
 
@@ -454,22 +452,17 @@ class _Reader:
                 self.draft.used += spans
 
     def _several(self, blocked: list[Span]) -> None:
-        """Read further values that are joined to one: all in a list, else one call each."""
-        leaves = {leaf.path: leaf.parameter for leaf in self.draft.leaves}
+        """Add the values that are joined to the first one of a list."""
+        elements = {leaf.path: leaf.parameter.element for leaf in self.draft.leaves}
         for path, first in [*self.draft.said.items()]:
-            parameter, value = leaves[path], self.draft.found[path]
-            is_list = parameter.kind is Kind.LIST
-            if first.kind == "number" or not (is_list or parameter.kind in _SEVERAL):
+            element, value = elements[path], self.draft.found[path]
+            if element is None or first.kind == "number":
                 continue
-            more, element = self._joined_to(first, blocked), parameter.element or parameter
+            more = self._joined_to(first, blocked)
             made = [element.first_accepted(*converted(element, c, self.clause)) for c in more]
-            if not more or None in made:
-                continue
-            self.draft.used += [(c.start, c.end) for c in more]
-            if is_list:
+            if more and None not in made:
+                self.draft.used += [(c.start, c.end) for c in more]
                 self.draft.found[path] = [*(value if isinstance(value, list) else [value]), *made]
-            elif self.draft.several is None:
-                self.draft.several = (path, [first, *more])
 
     def _joined_to(self, first: Candidate, blocked: list[Span]) -> list[Candidate]:
         found = [first]
@@ -480,7 +473,6 @@ class _Reader:
         return found[1:]
 
 
-_SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER, Kind.OTHER})
 _UNTELLING: Final = frozenset({"id", "date", "time", "number", "type", "status", "code"})
 _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should", "enabled"})
 _SHAPING: Final = frozenset(

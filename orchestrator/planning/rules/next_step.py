@@ -125,8 +125,8 @@ class Leg:
     @property
     def _is_done_once(self) -> bool:
         """True if the one ordered effect stands, whatever was chosen for it."""
-        account, draft = self.reading.account, self.reading.chain.draft
-        is_one = not account.is_all and (account.count or 1) == 1 and draft.several is None
+        account = self.reading.account
+        is_one = not account.is_all and (account.count or 1) == 1
         return is_one and self.target.is_side_effect and bool(self._done())
 
     def _changed_by_people(self, calls: Sequence[tuple[JsonObject, str]]) -> int:
@@ -148,16 +148,15 @@ class Leg:
     def _calls(self) -> list[tuple[JsonObject, str]]:
         """Return the requested calls of the target, once all their values are known."""
         calls: list[tuple[JsonObject, str]] = []
-        for chain in _expanded(self.reading.chain):
-            for one in self._supplied(chain):
-                filled = _with(chain.draft, one.values)
-                listed = self._listed_spending(filled)
-                missing = [leaf for leaf in filled.missing if leaf.name not in listed]
-                if missing:
-                    raise _Unsaid(*((chain.tool, leaf) for leaf in missing))
-                if self.target.is_side_effect:
-                    self._compare(one, filled)
-                calls.append(({**filled.arguments, **listed}, one.note))
+        for one in self._supplied(self.reading.chain):
+            filled = _with(self.reading.chain.draft, one.values)
+            listed = self._listed_spending(filled)
+            missing = [leaf for leaf in filled.missing if leaf.name not in listed]
+            if missing:
+                raise _Unsaid(*((self.target, leaf) for leaf in missing))
+            if self.target.is_side_effect:
+                self._compare(one, filled)
+            calls.append(({**filled.arguments, **listed}, one.note))
         return calls
 
     def _listed_spending(self, draft: Draft) -> JsonObject:
@@ -524,29 +523,6 @@ class Leg:
             is_call = seen.tool == tool.name and seen.outcome != "discovered"
             if is_call and _essential(tool, seen.arguments) == wanted:
                 yield seen
-
-
-def _expanded(chain: Chain) -> list[Chain]:
-    """Return a chain for each of several values of an input, looked up separately."""
-    path, values = chain.draft.several or ((), [])
-    return [_saying(chain, [path], values, one) for one in values] or [chain]
-
-
-def _saying(
-    chain: Chain,
-    paths: Sequence[tuple[str | int, ...]],
-    values: Sequence[Candidate],
-    one: Candidate,
-) -> Chain:
-    """Return a chain in which one of several values replaces all of them."""
-    draft = _with(chain.draft, dict.fromkeys(paths, one.value))
-    draft.said.update(dict.fromkeys(paths, one))
-    feeders = {**chain.feeders}
-    for path in paths:
-        for feeder in feeders.pop(path, ()):
-            taken = [where for where, said in feeder.draft.said.items() if said in values]
-            feeders.setdefault(path, []).append(_saying(feeder, taken, values, one))
-    return Chain(draft, feeders)
 
 
 def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Draft:

@@ -404,10 +404,9 @@ def _order_of(reading: Reading, catalog: Catalog) -> Order | None:
     """Return the order of a clause that changes something."""
     if not reading.target.is_side_effect:
         return None
-    several = reading.chain.draft.several
     return Order(
         tools=(reading.target.name, *other_versions(catalog, reading.target)),
-        count=len(several[1]) if several else max(1, reading.account.count or 1),
+        count=max(1, reading.account.count or 1),
         each=reading.account.is_all,
         clause=reading.clause.text,
     )
