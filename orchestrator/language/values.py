@@ -197,7 +197,7 @@ def _number_patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
             rf"|(?<![\w.,-])(?P<b>{number})(?P<kb>[kK])?\s?(?P<behind>{sign})"
         ),
         re.compile(
-            rf"(?<![\w.,:/#-])(?P<minus>-)?(?P<n>{number})(?![\d:]|[.,/-]\d)"
+            rf"(?<![\w.,:/#-])(?P<minus>-)?(?P<n>{number})(?![\d:年月日号時]|[.,/-]\d)"
             r"(?:\s(?P<scale>hundred|thousand|million|billion)\b)?"
             r"(?P<pct>\s?(?:%|percent\b))?(?:(?P<glued>[a-zA-Z]{1,3})\b|°\s?[CcFf]?)?"
         ),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -34,7 +34,6 @@ from orchestrator.planning.rules.suits import (
     codes_of,
     converted,
     days_of,
-    duration_value,
     why_not_taken,
 )
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, own_words, plain_words
@@ -206,7 +205,6 @@ class _Reader:
         self._lone_name(blocked)
         self._currencies()
         self._stretch()
-        self._length()
         self._flags()
         self._several(blocked)
         self._defaults()
@@ -424,21 +422,6 @@ class _Reader:
                 counted = self.clause.after(one.end) if one.kind == "number" else None
                 self.draft.used.append((one.start, counted.end if counted else one.end))
                 return
-
-    def _length(self) -> None:
-        """Compute a duration from a start and an end: "from 14:00 to 15:00"."""
-        for first, last in pairwise(self.clause.of_kind("time")):
-            is_open = first.overlaps(self.draft.used) and not last.overlaps(self.draft.used)
-            if not (is_open and first.value and last.value and self.suits.role(last) == "end"):
-                continue
-            start, end = (datetime.fromisoformat(f"2000-01-01T{c.value}") for c in (first, last))
-            minutes = (end - start) // timedelta(minutes=1)
-            length = replace(last, kind="duration", value={"minutes": minutes})
-            for leaf in self._open(Kind.COUNT, Kind.DURATION) if minutes > 0 else ():
-                value = duration_value(leaf.parameter, length)
-                if value is not None and leaf.parameter.accepts(value):
-                    self.draft.give(leaf, value, last)
-                    break
 
     def _flags(self) -> None:
         """Set a flag whose words are all in the clause."""

@@ -49,7 +49,8 @@ from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
 )
-from orchestrator.planning.rules.split import Reading, refers_back
+from orchestrator.planning.rules.split import Reading
+from orchestrator.planning.rules.target import refers_back
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
 
 _MAX_PAGES: Final = 10

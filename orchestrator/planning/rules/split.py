@@ -18,7 +18,6 @@ from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.triggers import find_triggers
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
@@ -28,14 +27,13 @@ from orchestrator.language.words import (
     is_verb,
 )
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
-from orchestrator.planning.rules.account import Account, Run, account_of
+from orchestrator.planning.rules.account import Account, account_of
 from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import ARTICLES, Clause, read_clause
 from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
-from orchestrator.planning.rules.suits import why_not_taken
-from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
+from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target, refers_back
 from orchestrator.planning.rules.tool_words import is_in_path, nouns_of, own_words, verb_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.router import Router
@@ -443,11 +441,6 @@ def _days_said(clause: Clause) -> str:
             return ""
 
 
-def refers_back(clause: Clause) -> bool:
-    """Return True if a clause refers to an earlier thing: "inform them of it"."""
-    return any(one.kind == "back_reference" for one in find_triggers(clause.text))
-
-
 def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     """Return the parts of a clause that are not carried out, are left over or are implausible."""
     clause, account = reading.clause, reading.account
@@ -461,7 +454,7 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     left = [run for run in account.left_over if not any(s <= run.span[0] for s in starts)]
     for run in left:
         without = f"going on does {reading.target.title!r} without it"
-        why = f"{_why_unused(run, reading)}; {without}"
+        why = f"nothing uses {run.text!r}; {without}"
         doubts.append(Doubt(kind="left_over", about=run.text, why=why))
     if _changes_nothing(reading):
         doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
@@ -479,17 +472,6 @@ def _changes_nothing(reading: Reading) -> bool:
 def _not_carried_out(text: str) -> Doubt:
     about = text.strip()[:_LONGEST_ABOUT]
     return Doubt(kind="not_carried_out", about=about, why=f"I do not carry out {about!r}. {_MODEL}")
-
-
-def _why_unused(run: Run, reading: Reading) -> str:
-    if run.value is not None and run.value.kind == "amount":
-        for draft in reading.chain.drafts:
-            unfilled = (leaf for leaf in draft.leaves if leaf.path not in draft.found)
-            money = (one for one in unfilled if one.parameter.kind in MONEY)
-            for why in (why_not_taken(leaf.parameter, run.value) for leaf in money):
-                if why:
-                    return why
-    return f"nothing uses {run.text!r}"
 
 
 def _of_limits(reading: Reading) -> list[Doubt]:
@@ -511,13 +493,6 @@ def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
         start, end = days.get("start"), days.get("end")
         if start and end and end < start:
             yield Doubt(kind="impossible", about=text, why=f"it ends on {end}, before {start}")
-        places = [
-            str(draft.found[leaf.path]).casefold()
-            for leaf in draft.leaves
-            if leaf.parameter.kind is Kind.PLACE and leaf.parameter.side and leaf.path in draft.said
-        ]
-        if len(places) == 2 and places[0] == places[1]:
-            yield Doubt(kind="impossible", about=text, why="it starts where it ends")
 
 
 def _agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:

@@ -109,12 +109,15 @@ def vocabulary(tools: Iterable[Tool]) -> frozenset[str]:
     return frozenset().union(*(unvalued_words(tool) for tool in tools))
 
 
-def verbs_meant(word: str, tool: Tool) -> bool:
+def verbs_meant(word: str, tool: Tool, following: str = "") -> bool:
     """Return True if a verb requests a tool's action: its own verb, or a plain one of its class.
 
     To disable is not to enable, nor to forward to send: such verbs match only their own tools.
+    `following` is the next word: "set an alarm" creates one.
     """
-    action = action_of_stem(stem(word))
+    action = action_of(word, following)
+    if action is Action.UNKNOWN:
+        action = action_of_stem(stem(word))
     _, own = verb_of(tool)
     if stem(word) in verbs_of(tool) or not verbs_of(tool).isdisjoint(equals_of(stem(word))):
         return True

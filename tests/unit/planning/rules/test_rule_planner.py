@@ -167,6 +167,7 @@ _PATHS: JsonObject = {
         "update", "Update a task", "/tasks", task_id=_TEXT, name=_OPTIONAL, notes=_OPTIONAL
     ),
     **_operation("refill", "Order a refill", "/refills", patient_id=_TEXT, medicine=_TEXT),
+    **_operation("makeAlarm", "Create an alarm", "/alarms", time=_TIME),
     **_operation("makeRoom", "Create a room", "/rooms", name=_TEXT, seats={"default": 4}),
 }
 
@@ -188,6 +189,7 @@ _PATHS: JsonObject = {
             {"title": "Blue", "artist": "Joni Mitchell"},
         ),
         ("Open the hatch at 10:00", "openHatch", {"start": "10:00:00Z"}),
+        ("Set an alarm for 6:30", "makeAlarm", {"time": "06:30:00Z"}),
         ("Create a room called Attic", "makeRoom", {"name": "Attic", "seats": 4}),
         ('Rename task t_12 to "Final"', "update", {"task_id": "t_12", "name": "Final"}),
     ],
@@ -292,6 +294,7 @@ async def test_a_question_never_reaches_a_consequence(
         "Compose a symphony in D minor",
         "do not pay the invoice",
         "Mute the event evt_1 in my calendar",
+        "list them",
     ],
 )
 async def test_what_nothing_does_is_refused_before_anything_is_done(
@@ -656,6 +659,30 @@ async def _of_networks(goal: str) -> Run:
     catalog = Catalog.from_documents({"things": document})
     provider = Provider(script=lambda tool, arguments: {"id": "n-1"})
     return await Mission(catalog, Router(catalog), provider=provider).run(goal)
+
+
+@pytest.mark.parametrize(
+    ("goal", "tool"),
+    [("Switch on the lamp l_12", "lightLamp"), ("Turn lamp l_12 off", "darkenLamp")],
+)
+async def test_what_is_turned_on_is_not_turned_off(goal: str, tool: str) -> None:
+    """The particle of a verb tells its tool from the opposite; without one, none is called."""
+    paths: JsonObject = {
+        **_operation("lightLamp", "Turn on a lamp", "/lights", lamp_id=_TEXT),
+        **_operation("darkenLamp", "Turn off a lamp", "/darkness", lamp_id=_TEXT),
+    }
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
+    catalog = Catalog.from_documents({"things": document})
+    provider = Provider(script=lambda tool, arguments: {"id": "l_12"})
+    mission = Mission(catalog, Router(catalog), provider=provider)
+
+    run = await mission.run(goal)
+    with raises_code("NothingFits"):
+        await mission.run("Switch the lamp l_12")
+
+    assert not run.plan.doubts
+    assert [call.tool for call in run.calls(run.plan.legs[0].leg_id)] == [tool]
 
 
 @pytest.mark.parametrize("deprecated", [False, True])
