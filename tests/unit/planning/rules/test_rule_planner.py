@@ -101,7 +101,7 @@ async def test_an_order_gets_its_search_by_schema(
             {"recipient_email": "kim@example.com", "subject": "Plan", "text": "See you"},
         ),
         (
-            "Create an event called Budget review from 14:00 to 15:30 on 4 December",
+            "Create an event called Budget review at 14:00 on 4 December for 90 minutes",
             "calendar_create_event",
             {
                 "title": "Budget review",
@@ -218,12 +218,13 @@ def _read(goal: str, tool: str) -> Reading:
         ("Ban user u_12 for 7 days", "ban", {"user_id": "u_12"}, ["7 days"]),
         ('Update task t_12 with "Final"', "update", {"task_id": "t_12"}, ["Final"]),
         ("Order a refill of insulin for Rex", "refill", {"medicine": "insulin"}, ["Rex"]),
+        ("Open the hatch from 10:00 to 11:00", "openHatch", {"start": "10:00:00Z"}, ["11:00"]),
     ],
 )
 def test_a_value_goes_to_no_input_that_the_goal_does_not_mean(
     goal: str, tool: str, arguments: JsonObject, left: list[str]
 ) -> None:
-    """Durations of something else, one of several texts, and whose a thing is, are left over."""
+    """Durations of something else, one of several texts, owners and ends are left over."""
     read = _read(goal, tool)
 
     assert read.chain.draft.arguments == arguments
