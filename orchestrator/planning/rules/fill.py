@@ -36,7 +36,13 @@ from orchestrator.planning.rules.suits import (
     days_of,
     why_not_taken,
 )
-from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, own_words, plain_words
+from orchestrator.planning.rules.tool_words import (
+    id_nouns,
+    is_in_path,
+    nouns_of,
+    own_words,
+    verbs_of,
+)
 
 Span = tuple[int, int]
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
@@ -169,11 +175,11 @@ class _Reader:
 
     def _bare(self, candidate: Candidate) -> Candidate:
         """Return an object or phrase without the tool's own words at its start."""
-        if candidate.kind not in ("object", "wide"):
+        if candidate.kind != "object":
             return candidate
         start, end = candidate.start, candidate.end
         words = [w for w in self.clause.words if start <= w.start and w.end <= end]
-        own = plain_words(self.tool)
+        own = nouns_of(self.tool) | verbs_of(self.tool)
         while len(words) > 1 and words[0].stem in own | {"of"}:
             if words[1].lower in LEADS - {"of"}:
                 # Words that only name the tool's own thing are no text, title or name to pass on.
@@ -352,8 +358,9 @@ class _Reader:
 
     def _texts_again(self) -> None:
         """Set a required text to the phrase that describes its purpose, listed values included."""
-        own, said = plain_words(self.tool), [one.span for one in self.draft.said.values()]
-        phrases = [c for c in self.clause.of_kind("wide", "phrase") if c.cue in ("for", "about")]
+        own = nouns_of(self.tool) | verbs_of(self.tool)
+        said = [one.span for one in self.draft.said.values()]
+        phrases = [c for c in self.clause.of_kind("phrase") if c.cue in ("for", "about")]
         free = [c for c in phrases if not c.overlaps(said) and {*content_stems(c.text)} - own]
         for leaf in self._open(*TEXTS) if self.clause.verb not in TELLING else ():
             fitting = [c for c in free if leaf.required and leaf.parameter.accepts(c.text)]

@@ -16,7 +16,6 @@ from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
-from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -32,9 +31,9 @@ from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, 
 from orchestrator.planning.rules.clause import ARTICLES, Clause, read_clause
 from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
-from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
-from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target, refers_back
-from orchestrator.planning.rules.tool_words import is_in_path, nouns_of, own_words, verb_of
+from orchestrator.planning.rules.parameters import DAYS, MONEY, Kind
+from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
+from orchestrator.planning.rules.tool_words import is_in_path, own_words, verb_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -165,21 +164,11 @@ def _unused(reading: Reading) -> float:
     value, word = (1.2, 0.5) if reads else (0.6, 0.1)
     kept = sum(value if run.is_value else word for run in account.filters)
     unsaid = (0.2 if reads else 0.4) * len(reading.chain.unsaid)
-    many = 2.5 if reads and _asks_for_many(reading) else 0.0
     # Nothing in the clause distinguishes the results of a preceding look-up: a person would be
     # asked.
     is_stated = reading.is_identified or account.superlative or account.filters
     looked_up = 0.3 if reads and reading.chain.feeders and not is_stated else 0.0
-    return left + kept + many + unsaid + looked_up
-
-
-def _asks_for_many(reading: Reading) -> bool:
-    """Return True if a clause names several items that its tool reads only one at a time."""
-    if is_listing(reading.target) or not reading.chain.feeders or reading.is_identified:
-        return False
-    nouns = nouns_of(reading.target)
-    named = [word.lower for word in reading.clause.words if word.stem in nouns]
-    return any(singular(word) != word for word in named)
+    return left + kept + unsaid + looked_up
 
 
 def split(
@@ -328,9 +317,6 @@ class _Goal:
             part.resolved.add("back_reference")
             part.days = _days_said(dated[-1].reading.clause)
         made = [p.leg_id for p in self.parts if p.reading.target.is_side_effect]
-        if len(made) == 1 and _unsaid(reading, TEXTS) and refers_back(reading.clause):
-            part.depends_on += made
-            part.resolved.add("back_reference")
         if any(
             0 in leaf.path and leaf.parameter.kind in MONEY for leaf in reading.chain.draft.missing
         ):

@@ -13,7 +13,6 @@ from orchestrator.core.wall import Wall
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.triggers import find_triggers
-from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     QUESTION_WORDS,
     STOP_WORDS,
@@ -41,8 +40,6 @@ from orchestrator.planning.rules.tool_words import (
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
-_LISTS: Final = WordLists("rules")
-_ASKING: Final = _LISTS.word_set("asking")
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
 _LEAVE: Final = frozenset({"may", "might", "should", "must", "shall"})
 _FEW: Final = 2
@@ -110,7 +107,7 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     asks_leave = first in _COURTESY | _LEAVE and second in ("i", "we", "my", "our", "it", "there")
     is_asked = (
         asks_leave
-        or first in _ASKING | QUESTION_WORDS
+        or first in QUESTION_WORDS | {"any"}
         or (clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first))
     )
     verb = clause.verb

@@ -96,14 +96,6 @@ def _stems(tool: Tool, text: str) -> frozenset[str]:
     return _with_equals(set(stems) - verbs_of(tool)) | frozenset(stems)
 
 
-@read_once
-def plain_words(tool: Tool) -> frozenset[str]:
-    """Return the stems of a tool's name, summary and path, without synonyms."""
-    return frozenset(content_stems(f"{tool.name} {tool.summary} {tool.path} {tool.domain}")) | {
-        stem(singular(word)) for word in tokens(f"{tool.name} {tool.path}")
-    }
-
-
 def vocabulary(tools: Iterable[Tool]) -> frozenset[str]:
     """Return the words of several tools, without those of their inputs' values."""
     return frozenset().union(*(unvalued_words(tool) for tool in tools))

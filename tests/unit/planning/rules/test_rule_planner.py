@@ -544,6 +544,15 @@ def test_pages_that_are_not_read_are_said() -> None:
     assert end.reason.endswith("(cottages_find lists more, of which only its first page was read)")
 
 
+def test_all_of_a_list_that_was_not_read_whole_is_not_begun() -> None:
+    """A part done would be reported as the whole."""
+    page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), has_more=True))
+    end = _step(_cottages(), "Book all cottages", page)
+
+    assert isinstance(end, GiveUp)
+    assert "cannot be done whole" in end.reason
+
+
 async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
     """Only the number is asked for, with the reason."""
     unit: JsonObject = {
