@@ -351,8 +351,7 @@ class _Copies:
         if names_currency(name):
             is_code = isinstance(value, str) and budget.exists(value.upper())
             return value.upper() if is_code and isinstance(value, str) else value
-        nearby = _declared_currency(stated.price, holder) or currency
-        if nearby and stated.is_amount:
+        if stated.is_amount and (nearby := _declared_currency(stated.price, holder) or currency):
             return plain_amount(name, value, nearby, *stated.own, *held_by)
         return value
 

@@ -54,22 +54,12 @@ def hint_at(text: str, start: int) -> str:
 
 _ISO_DAY: Final = re.compile(r"(?<![\w-])(\d{4})[-/](\d{2})[-/](\d{2})(?!\d|-\d)")
 _NUMERIC: Final = re.compile(r"(?<![\w./-])(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?![\w-]|\.\d)")
-_EAST_ASIAN: Final = re.compile(r"(?:\d{4}年)?\d{1,2}月\d{1,2}[日号]")
 _NTH: Final = re.compile(
     r"\b(?:(?:on|by|until|till|from|since|before|after)\s+(?:the\s+)?|the\s+(?=\S+\s*(?:$|[,;.?!])))"
     r"(?P<day>\d{1,2})(?:st|nd|rd|th)\b(?!\s+(?:floor|row|place|time|one|of)\b)"
 )
 _JUST_PASSED: Final = timedelta(days=60)
 _PAST: Final = frozenset({"since", "last", "past", "seit", "desde", "depuis"})
-
-
-def _east_asian(text: str, now: datetime) -> str | None:
-    """Read "2026年12月3日", or "12月3日" of this year or the next."""
-    numbers = [int(number) for number in re.findall(r"\d+", text)]
-    if len(numbers) == 3:
-        return _day(*numbers)
-    this_year = _day(now.year, *numbers)
-    return this_year and _in_year(this_year, now.date(), is_past=False)
 
 
 class Vocabulary(NamedTuple):
@@ -88,7 +78,6 @@ _MONTHS: Final = (
 )
 _WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _PLACEHOLDER: Final = re.compile(r"\(\\d\+\+\[\.,\]\?\\d\*\+\)")
-_UNSPACED: Final = frozenset({"ja", "zh", "th"})
 
 
 def _any_of(words: set[str] | list[str]) -> str:
@@ -142,8 +131,6 @@ def vocabulary(language: str) -> Vocabulary:
     )
     month_alone = rf"(?:in\s+)?(?:{month})\s+\d{{4}}|in\s+(?:{month})"
     periods = rf"\b(?:{_any_of(_LISTS.lines('periods'))}|{month_alone})\b"
-    if language in _UNSPACED:
-        days = rf"(?P<relative>{_any_of(relative)})|(?P<dated>(?!))|(?P<week>(?!))"
     return Vocabulary(
         days=re.compile(days),
         periods=re.compile(periods if is_english else r"(?!)"),
@@ -175,9 +162,6 @@ def find_days(text: str, now: datetime, language: str) -> Iterator[Found]:
     """Yield the days of a text; without a value if the words are ambiguous or name no one day."""
     for match in _ISO_DAY.finditer(text):
         yield Found("date", *match.span(), _day(int(match[1]), int(match[2]), int(match[3])))
-    if "月" in text:
-        for match in _EAST_ASIAN.finditer(text):
-            yield Found("date", *match.span(), _east_asian(match.group(), now))
     low = lowered(text)
     if not _may_hold_day(low, language):
         return
@@ -319,7 +303,7 @@ _BEHIND: Final = (
     r"|(?:on|in|tomorrow|today|tonight|and|for|with|to|until|please|sharp)\b))"
 )
 _TIME: Final = re.compile(
-    r"(?<![\w.,:/$€£])(?<![A-LN-Za-ln-z]-)(?P<h>[01]?\d|2[0-3])(?:[:.](?P<m>[0-5]\d))?"
+    r"(?<![\w.,:/$€£])(?<![A-LN-Za-ln-z]-)(?<!\d[-\u2013])(?P<h>[01]?\d|2[0-3])(?:[:.](?P<m>[0-5]\d))?"
     + _HALF.format("ap")
     + r"|(?:(?<![\w.,:/])(?<![A-LN-Za-ln-z]-)|(?<=\dt))(?P<h24>[01]?\d|2[0-3]):(?P<m24>[0-5]\d)"
     r"(?::[0-5]\d)?(?!\d|:\d|\.\d)|\b(?P<named>noon|midday|midnight)\b"
@@ -328,12 +312,8 @@ _TIME: Final = re.compile(
     rf"(?P<of>{_HOUR_WORD}|1[0-2]|[1-9])\b(?!:)" + _HALF.format("ap3") + "?"
     rf"|\b(?:at|by|until|before|after)\s+(?P<bare>(?:[01]?\d|2[0-3]|{_HOUR_WORD})(?!\w)){_BEHIND}"
 )
-_TIME_RANGE: Final = re.compile(
-    r"(?<![\w.,:/$€£-])(?P<one>1[0-2]|0?[1-9])(?::(?P<m1>[0-5]\d))?\s*(?:-|\u2013|to|and|until)\s*"
-    r"(?P<two>1[0-2]|0?[1-9])(?::(?P<m2>[0-5]\d))?\s?(?P<half>[ap])\.?m\b\.?"
-)
 _FOREIGN_HOUR: Final = re.compile(
-    r"(?<![\d.,:/-])(?P<h>[01]?\d|2[0-3])\s?(?:uhr|h|時)(?:\s?(?P<m>[0-5]\d)\b|(?![^\W_]))"
+    r"(?<![\d.,:/-])(?P<h>[01]?\d|2[0-3])\s?(?:uhr|h)(?:\s?(?P<m>[0-5]\d)\b|(?![^\W_]))"
 )
 _NAMED_TIMES: Final = {"noon": "12:00", "midday": "12:00"}
 _PART: Final = re.compile(rf"\b(?:{'|'.join(_HALVES)})\b")
@@ -345,22 +325,10 @@ def find_times(text: str, now: datetime, language: str) -> Iterator[Found]:
     if language != ENGLISH:
         for match in _FOREIGN_HOUR.finditer(low):
             yield Found("time", *match.span(), f"{int(match['h']):02}:{match['m'] or '00'}")
-    for match in _TIME_RANGE.finditer(low):
-        yield from _two_times(match)
     for match in _TIME.finditer(low):
         start = match.start("bare") if match["bare"] else match.start()
         value, readings = _clock(match, low)
         yield Found("time", start, match.end(), value, readings=readings)
-
-
-def _two_times(match: re.Match[str]) -> Iterator[Found]:
-    """Yield both ends of "2 to 4 pm": the first is the last such time before the second."""
-    end = 60 * (int(match["two"]) % 12) + int(match["m2"] or 0) + 720 * (match["half"] == "p")
-    start = 60 * (int(match["one"]) % 12) + int(match["m1"] or 0)
-    start += 720 * (start + 720 < end)
-    first = match.end("m1") if match["m1"] else match.end("one")
-    yield Found("time", match.start(), first, _shown(start))
-    yield Found("time", match.start("two"), match.end(), _shown(end))
 
 
 def _clock(match: re.Match[str], low: str) -> tuple[str | None, tuple[str, ...]]:

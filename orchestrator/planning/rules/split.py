@@ -16,9 +16,7 @@ from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
-from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.triggers import find_triggers
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
@@ -28,15 +26,14 @@ from orchestrator.language.words import (
     is_verb,
 )
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
-from orchestrator.planning.rules.account import Account, Run, account_of
+from orchestrator.planning.rules.account import Account, account_of
 from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import ARTICLES, Clause, read_clause
 from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
-from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
-from orchestrator.planning.rules.suits import why_not_taken
+from orchestrator.planning.rules.parameters import DAYS, MONEY, Kind
 from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
-from orchestrator.planning.rules.tool_words import is_in_path, nouns_of, own_words, verb_of
+from orchestrator.planning.rules.tool_words import is_in_path, own_words, verb_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -167,21 +164,11 @@ def _unused(reading: Reading) -> float:
     value, word = (1.2, 0.5) if reads else (0.6, 0.1)
     kept = sum(value if run.is_value else word for run in account.filters)
     unsaid = (0.2 if reads else 0.4) * len(reading.chain.unsaid)
-    many = 2.5 if reads and _asks_for_many(reading) else 0.0
     # Nothing in the clause distinguishes the results of a preceding look-up: a person would be
     # asked.
     is_stated = reading.is_identified or account.superlative or account.filters
     looked_up = 0.3 if reads and reading.chain.feeders and not is_stated else 0.0
-    return left + kept + many + unsaid + looked_up
-
-
-def _asks_for_many(reading: Reading) -> bool:
-    """Return True if a clause names several items that its tool reads only one at a time."""
-    if is_listing(reading.target) or not reading.chain.feeders or reading.is_identified:
-        return False
-    nouns = nouns_of(reading.target)
-    named = [word.lower for word in reading.clause.words if word.stem in nouns]
-    return any(singular(word) != word for word in named)
+    return left + kept + unsaid + looked_up
 
 
 def split(
@@ -330,9 +317,6 @@ class _Goal:
             part.resolved.add("back_reference")
             part.days = _days_said(dated[-1].reading.clause)
         made = [p.leg_id for p in self.parts if p.reading.target.is_side_effect]
-        if len(made) == 1 and _unsaid(reading, TEXTS) and refers_back(reading.clause):
-            part.depends_on += made
-            part.resolved.add("back_reference")
         if any(
             0 in leaf.path and leaf.parameter.kind in MONEY for leaf in reading.chain.draft.missing
         ):
@@ -404,10 +388,9 @@ def _order_of(reading: Reading, catalog: Catalog) -> Order | None:
     """Return the order of a clause that changes something."""
     if not reading.target.is_side_effect:
         return None
-    several = reading.chain.draft.several
     return Order(
         tools=(reading.target.name, *other_versions(catalog, reading.target)),
-        count=len(several[1]) if several else max(1, reading.account.count or 1),
+        count=max(1, reading.account.count or 1),
         each=reading.account.is_all,
         clause=reading.clause.text,
     )
@@ -444,11 +427,6 @@ def _days_said(clause: Clause) -> str:
             return ""
 
 
-def refers_back(clause: Clause) -> bool:
-    """Return True if a clause refers to an earlier thing: "inform them of it"."""
-    return any(one.kind == "back_reference" for one in find_triggers(clause.text))
-
-
 def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     """Return the parts of a clause that are not carried out, are left over or are implausible."""
     clause, account = reading.clause, reading.account
@@ -462,7 +440,7 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     left = [run for run in account.left_over if not any(s <= run.span[0] for s in starts)]
     for run in left:
         without = f"going on does {reading.target.title!r} without it"
-        why = f"{_why_unused(run, reading)}; {without}"
+        why = f"nothing uses {run.text!r}; {without}"
         doubts.append(Doubt(kind="left_over", about=run.text, why=why))
     if _changes_nothing(reading):
         doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
@@ -480,17 +458,6 @@ def _changes_nothing(reading: Reading) -> bool:
 def _not_carried_out(text: str) -> Doubt:
     about = text.strip()[:_LONGEST_ABOUT]
     return Doubt(kind="not_carried_out", about=about, why=f"I do not carry out {about!r}. {_MODEL}")
-
-
-def _why_unused(run: Run, reading: Reading) -> str:
-    if run.value is not None and run.value.kind == "amount":
-        for draft in reading.chain.drafts:
-            unfilled = (leaf for leaf in draft.leaves if leaf.path not in draft.found)
-            money = (one for one in unfilled if one.parameter.kind in MONEY)
-            for why in (why_not_taken(leaf.parameter, run.value) for leaf in money):
-                if why:
-                    return why
-    return f"nothing uses {run.text!r}"
 
 
 def _of_limits(reading: Reading) -> list[Doubt]:
@@ -512,13 +479,6 @@ def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
         start, end = days.get("start"), days.get("end")
         if start and end and end < start:
             yield Doubt(kind="impossible", about=text, why=f"it ends on {end}, before {start}")
-        places = [
-            str(draft.found[leaf.path]).casefold()
-            for leaf in draft.leaves
-            if leaf.parameter.kind is Kind.PLACE and leaf.parameter.side and leaf.path in draft.said
-        ]
-        if len(places) == 2 and places[0] == places[1]:
-            yield Doubt(kind="impossible", about=text, why="it starts where it ends")
 
 
 def _agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:

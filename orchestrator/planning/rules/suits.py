@@ -278,7 +278,7 @@ class Suits:
             return 7.0 + required if leaf.required else 0.0
         if self.clause.verb in TELLING or not (leaf.required and self.is_new(candidate)):
             return 0.0
-        if candidate.kind in ("wide", "phrase") and candidate.cue in ("for", "about"):
+        if candidate.kind == "phrase" and candidate.cue in ("for", "about"):
             return 2.5 + len(candidate.text) / 1000
         return 1.0 + len(candidate.text) / 1000 if candidate.kind == "object" else 0.0
 

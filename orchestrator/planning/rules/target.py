@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,13 +12,12 @@ from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import meanings_of
-from orchestrator.language.word_lists import WordLists
+from orchestrator.language.triggers import find_triggers
 from orchestrator.language.words import (
     QUESTION_WORDS,
     STOP_WORDS,
     WARY_VERBS,
     action_of,
-    content_stems,
     is_verb,
     stem,
     tokens,
@@ -41,16 +40,12 @@ from orchestrator.planning.rules.tool_words import (
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
-_LISTS: Final = WordLists("rules")
-_ASKING: Final = _LISTS.word_set("asking")
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
 _LEAVE: Final = frozenset({"may", "might", "should", "must", "shall"})
 _FEW: Final = 2
 _PARTICLES: Final = frozenset({"on", "off", "in", "out", "up", "down"})
 _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
-_ALIKE: Final = 5
-_OWN: Final = frozenset({"my", "our", "mine", "ours"})
 _WANTED: Final = re.compile(
     r"(?:please )?(?:(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? "
     r"(?:need|want|like|love) "
@@ -91,8 +86,6 @@ class _Said:
     """The words of a clause, parsed once for all tools."""
 
     stems: frozenset[str]
-    meanings: frozenset[str]
-    """The stems of all words and of their synonyms."""
     telling: Mapping[str, frozenset[str]]
     """The stems of the words that may name the subject, each with its synonyms."""
 
@@ -100,9 +93,8 @@ class _Said:
 @read_once
 def _said(clause: Clause) -> _Said:
     stems = frozenset(word.stem for word in clause.words)
-    meant = {w.stem: frozenset((w.stem, *meanings_of(w.lower))) for w in clause.words}
-    meanings = {word.stem: meant[word.stem] for word in _telling(clause)}
-    return _Said(stems, stems.union(*meant.values()), meanings)
+    telling = {w.stem: frozenset((w.stem, *meanings_of(w.lower))) for w in _telling(clause)}
+    return _Said(stems, telling)
 
 
 def aim_of(clause: Clause, catalog: Catalog) -> Aim:
@@ -115,7 +107,7 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     asks_leave = first in _COURTESY | _LEAVE and second in ("i", "we", "my", "our", "it", "there")
     is_asked = (
         asks_leave
-        or first in _ASKING | QUESTION_WORDS
+        or first in QUESTION_WORDS | {"any"}
         or (clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first))
     )
     verb = clause.verb
@@ -135,28 +127,24 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
 
 
+def refers_back(clause: Clause) -> bool:
+    """Return True if a clause refers to an earlier thing: "inform them of it"."""
+    return any(one.kind == "back_reference" for one in find_triggers(clause.text))
+
+
 def _commanded(verb: str, catalog: Catalog) -> bool:
     """Return True if a tool that changes something is named by this verb."""
-    return stem(verb) in _changes_of(catalog).by_verb
-
-
-@dataclass(frozen=True)
-class _Changes:
-    """The tools of a catalog that change something, by verb, and the things they create."""
-
-    by_verb: Mapping[str, Sequence[Tool]]
-    things: frozenset[str]
+    return stem(verb) in _changes_of(catalog)
 
 
 @read_once
-def _changes_of(catalog: Catalog) -> _Changes:
+def _changes_of(catalog: Catalog) -> Mapping[str, Sequence[Tool]]:
+    """Return the tools of a catalog that change something, by verb."""
     by_verb: defaultdict[str, list[Tool]] = defaultdict(list)
-    changing = [tool for tool in catalog.tools.values() if tool.is_side_effect]
-    for tool in changing:
-        for verb in verbs_of(tool):
+    for tool in catalog.tools.values():
+        for verb in verbs_of(tool) if tool.is_side_effect else ():
             by_verb[verb].append(tool)
-    things = frozenset(one for tool in changing for one in thing_words(tool))
-    return _Changes(dict(by_verb), things)
+    return dict(by_verb)
 
 
 def find_target(
@@ -180,8 +168,7 @@ def _fitting(
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
     verb = stem(aim.verb)
-    changes = _changes_of(catalog)
-    named_by = changes.by_verb.get(verb, ())
+    named_by = _changes_of(catalog).get(verb, ())
     frame_orders = selection.frame.side_effect_allowed
     found: list[Fit] = []
     for name in names:
@@ -195,8 +182,6 @@ def _fitting(
         score, nouns = _score(tool, clause, aim)
         if aim.is_order and named_by and verb not in verbs_of(tool):
             score -= 1.5
-        if not tool.is_side_effect and _is_of_records(tool, clause, changes.things):
-            score -= 2.5
         if tool.deprecated:
             if any(not catalog.tools[one].deprecated for one in other_versions(catalog, tool)):
                 continue
@@ -204,7 +189,10 @@ def _fitting(
         own = verb in verbs_of(tool) and len(named_by) <= _FEW
         found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
     found.sort(key=lambda fit: -fit.score)
-    return [fit for fit in found if fit.nouns > 0 or (selection.fits and fit.is_own_verb)]
+    # "List them" names nothing to be listed.
+    names_thing = aim.is_order or not refers_back(clause)
+    may_be_bare = selection.fits and names_thing
+    return [fit for fit in found if fit.nouns > 0 or (may_be_bare and fit.is_own_verb)]
 
 
 def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
@@ -224,12 +212,14 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
 
 
 def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
-    """Return True if a tool's verb has another particle: "turn off" for "turn on"."""
+    """Return True if a tool's verb has another particle than the clause: "turn off", "turn on"."""
     own = _particles_of(tool)
-    if not own or stem(aim.verb) not in verbs_of(tool):
+    if not own or not verbs_meant(aim.verb, tool):
         return False
-    said = {w.lower for w in clause.words} & _PARTICLES
-    return bool(said) and said.isdisjoint(own)
+    words = [word.lower for word in clause.words]
+    ends = (*words[clause.verb_index + 1 :][:1], words[-1])
+    said = next((word for word in ends if word in _PARTICLES), None)
+    return own.isdisjoint(words if said is None else (said,))
 
 
 @read_once
@@ -255,20 +245,6 @@ def _does_all(tool: Tool, clause: Clause) -> bool:
 @read_once
 def _says_all(tool: Tool) -> bool:
     return not _ALL.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
-
-
-def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
-    """Return True if a tool reads records that people made, such as bookings, and is not asked to.
-
-    "Booked", "reserved" and the like ask for records too: words with the same beginning.
-    """
-    things = thing_words(tool)
-    if things.isdisjoint(made) or not _OWN.isdisjoint(word.lower for word in clause.words):
-        return False
-    nouns = things | (named_nouns(tool) - {*content_stems(tool.domain)})
-    said = _said(clause).meanings
-    begins = {noun[:_ALIKE] for noun in nouns if len(noun) >= _ALIKE}
-    return nouns.isdisjoint(said) and begins.isdisjoint(one[:_ALIKE] for one in said)
 
 
 def _is_probe(tool: Tool, catalog: Catalog) -> bool:
