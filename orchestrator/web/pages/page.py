@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -36,7 +36,6 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
 _MOST_FIELDS: Final = 500
 _LARGEST_FORM: Final = 256_000
 """In bytes; a goal and the arguments of a call fit several times."""
-_FETCHED_BY_OURSELVES: Final = frozenset({"same-origin", "none"})
 RETRY_S: Final = 3
 """Seconds after which the page of an unavailable service loads again."""
 
@@ -124,8 +123,6 @@ async def _answered(service: Service, request: Request, handler: Handler, right:
     person: Person | None = None
     headers: Mapping[str, str] = {}
     try:
-        if is_form:
-            refuse_other_sites(request, own_url=service.url)
         person = await service.identify(request)
         if person is None:
             return _signed_out(request)
@@ -207,27 +204,3 @@ async def _form_of(request: Request) -> FormData:
         return message
 
     return await Request(request.scope, receive).form(max_files=0, max_fields=_MOST_FIELDS)
-
-
-def refuse_other_sites(request: Request, *, own_url: str = "") -> None:
-    """Refuse a form that a page of another site sends.
-
-    Args:
-        request: the form.
-        own_url: the address by which browsers reach the service; empty: that of the request.
-
-    Raises:
-        ProblemError: the browser names another site as its origin.
-    """
-    fetched = request.headers.get("sec-fetch-site")
-    origin = request.headers.get("origin")
-    is_ours = fetched is None or fetched in _FETCHED_BY_OURSELVES
-    if origin == "null":  # of a page that sends no referrer
-        is_ours = fetched == "same-origin"
-    elif origin is not None and is_ours:
-        own = {request.headers.get("host", ""), urlsplit(own_url).netloc} - {""}
-        is_ours = urlsplit(origin).netloc in own
-    if not is_ours:
-        raise ProblemError(
-            HTTPStatus.FORBIDDEN, "The form came from a page of another site, so nothing was done."
-        )
