@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, Generic, TypeVar, get_args, get_type_hints
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -25,8 +24,6 @@ from orchestrator.web.web_service import Service
 Body = TypeVar("Body", bound=BaseModel | None)
 Query = TypeVar("Query", bound=BaseModel | None)
 JSON: Final = "application/json"
-_SAFE: Final = frozenset({"GET", "HEAD"})
-_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _READ_S: Final = 60.0
 
 
@@ -213,7 +210,7 @@ async def identified(request: Request, service: Service, gate: Gate) -> Person:
     """Return who sends a request.
 
     Raises:
-        ProblemError: nothing proves it, it came from a page of another site, or too often.
+        ProblemError: nothing proves it, or it came too often.
     """
     person = await service.identify(request)
     if person is None:
@@ -226,8 +223,6 @@ async def identified(request: Request, service: Service, gate: Gate) -> Person:
             headers={"WWW-Authenticate": "Bearer"},
         )
     _check_rate(gate.people.take(person.subject))
-    if person.proved_by in ("cookie", "loopback"):
-        check_origin(request, service, person)
     return person
 
 
@@ -239,32 +234,6 @@ def _check_rate(wait_s: float) -> None:
             code="TooManyRequests",
             headers={"Retry-After": str(math.ceil(wait_s))},
         )
-
-
-def check_origin(request: Request, service: Service, person: Person) -> None:
-    """Refuse what a page of another site makes a browser send, which adds cookies by itself.
-
-    Raises:
-        ProblemError: the request may be such.
-    """
-    own = urlsplit(service.url or str(request.base_url))
-    # A stranger's name may lead to this machine: without sign-in, only its own names count.
-    names = _LOOPBACK | ({own.hostname} if service.url else set())
-    if person.proved_by == "loopback" and request.url.hostname not in names:
-        raise _foreign(f"the host {request.url.hostname} is not this service")
-    if request.method in _SAFE:
-        return
-    origin = request.headers.get("origin")
-    if origin is not None:
-        given = urlsplit(origin)
-        if (given.scheme, given.netloc) != (own.scheme, own.netloc):
-            raise _foreign("the request comes from a page of another site")
-    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        raise _foreign("the request comes from a page of another site")
-
-
-def _foreign(why: str) -> ProblemError:
-    return ProblemError(HTTPStatus.FORBIDDEN, why, code="ForeignOrigin")
 
 
 # -- what a request holds -------------------------------------------------------------------------

@@ -26,6 +26,8 @@ _FORMS: Final = frozenset(
     {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
 )
 """Content types that a page of another site may send without asking this service first."""
+_BY_BROWSERS: Final = ("sec-fetch-site", "origin")
+"""Headers by which a browser states where a request comes from; no page can change them."""
 _MOST_BYTES: Final = 2_000_000
 """The largest form."""
 _MOST_FIELDS: Final = 1_000
@@ -93,10 +95,9 @@ class CsrfProtection:
             ProblemError: it may be forged.
         """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        is_of_browser = any(name in request.headers for name in ("origin", "sec-fetch-site"))
-        if is_of_browser or session != LOOPBACK:
-            self._check_origin(request)
+        check_origin(request, self._origin, is_stated=session != LOOPBACK)
         # Another site needs this service's consent to send JSON, or other methods than POST.
+        is_of_browser = any(name in request.headers for name in _BY_BROWSERS)
         is_simple = kind in _FORMS or (not kind and is_of_browser and request.method == "POST")
         if not is_simple:
             return request.receive
@@ -113,20 +114,33 @@ class CsrfProtection:
             )
         return receive
 
-    def _check_origin(self, request: Request) -> None:
-        site, origin = (request.headers.get(name) for name in ("sec-fetch-site", "origin"))
-        own = self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"
-        if origin in (None, "null"):  # null: of a page that sends no referrer, or of a sandbox
-            is_ours = site == "same-origin"
-        else:
-            is_ours = origin == own and site in (None, "same-origin", "none")
-        if not is_ours:
-            raise ProblemError(
-                HTTPStatus.FORBIDDEN,
-                "the request comes from another site: use the pages of this service, or send an "
-                "API token",
-                code="ForeignOrigin",
-            )
+
+def check_origin(request: Request, own: str, *, is_stated: bool = False) -> None:
+    """Refuse what a page of another site makes a browser send.
+
+    Args:
+        request: the request.
+        own: origin of this service's pages; '' for that of the request, whose host was checked.
+        is_stated: True if a request that states no origin is refused too.
+
+    Raises:
+        ProblemError: it comes from another site, or may do so.
+    """
+    site, origin = (request.headers.get(name) for name in _BY_BROWSERS)
+    if site is None and origin is None and not is_stated:
+        return
+    own = own or f"{request.url.scheme}://{request.headers.get('host', '')}"
+    if origin in (None, "null"):  # null: of a page that sends no referrer, or of a sandbox
+        is_ours = site == "same-origin"
+    else:
+        is_ours = origin == own and site in (None, "same-origin", "none")
+    if not is_ours:
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN,
+            "the request comes from another site: use the pages of this service, or send an API "
+            "token",
+            code="ForeignOrigin",
+        )
 
 
 def has_bearer(connection: HTTPConnection) -> bool:
