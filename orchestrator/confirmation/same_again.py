@@ -22,7 +22,7 @@ MOST_RULES: Final = 20
 """The maximum number of rules of one mission, whose state carries them."""
 _MOST_NAMED: Final = 100
 _SKEW: Final = timedelta(minutes=1)
-"""Difference that is allowed between the clocks of the person who states an end and of the server."""
+"""Allowed lead of the clock by which a person states the end of a rule."""
 InputPath = tuple[str, ...]
 """The steps to a value among the arguments of a call."""
 
