@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError, invalid_body
-from orchestrator.web.request_limits import Clock, TokenBuckets, body_problem
+from orchestrator.web.request_limits import Clock, TokenBuckets, body_problem, read_body
 from orchestrator.web.web_service import Service
 
 Body = TypeVar("Body", bound=BaseModel | None)
@@ -250,39 +250,9 @@ async def _body_of(operation: Operation, request: Request, service: Service) -> 
             code="RequestInvalid",
             headers={"Accept-Post": JSON},
         )
-    try:
-        async with asyncio.timeout(service.limits.body_s):
-            content = await _read(request, service.limits.body_bytes)
-    except TimeoutError:
-        raise ProblemError(
-            HTTPStatus.REQUEST_TIMEOUT,
-            "the body took too long to arrive",
-            code="RequestInvalid",
-            headers={"Connection": "close"},
-        ) from None
-    return _parsed(operation, content, service.limits.body_depth)
-
-
-async def _read(request: Request, most: int) -> bytes:
-    """Return the body of a request; no more than the limit is read of a larger one."""
-    stated = request.headers.get("content-length", "")
-    if stated.isdecimal() and int(stated[:20]) > most:
-        raise _too_large(most)
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > most:
-            raise _too_large(most)
-    return bytes(content)
-
-
-def _too_large(most: int) -> ProblemError:
-    return ProblemError(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        f"a body has at most {most:,} bytes",
-        code="RequestTooLarge",
-        headers={"Connection": "close"},
-    )
+    limits = service.limits
+    content = await read_body(request, most=limits.body_bytes, within_s=limits.body_s)
+    return _parsed(operation, content, limits.body_depth)
 
 
 def _parsed(operation: Operation, content: bytes, depth: int) -> Any:

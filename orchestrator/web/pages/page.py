@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import Message
 
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.web.pages.rendering import render
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError, status_of
+from orchestrator.web.request_limits import read_body, received_again
 from orchestrator.web.web_service import Service
 
 _log: Final = logging.getLogger(__name__)
@@ -128,9 +128,9 @@ async def _answered(service: Service, request: Request, handler: Handler, right:
             return _signed_out(request)
         if not person.may(right):
             raise ProblemError(HTTPStatus.FORBIDDEN, "None of your roles lets you see this page.")
-        return await handler(
-            Visit(service, person, request, await _form_of(request) if is_form else FormData())
-        )
+        within_s = service.limits.body_s
+        form = await _form_of(request, within_s=within_s) if is_form else FormData()
+        return await handler(Visit(service, person, request, form))
     except ProblemError as error:
         status, detail, headers = HTTPStatus(error.problem.status), str(error), error.headers
     except OrchestratorError as error:
@@ -185,22 +185,12 @@ def _signed_out(request: Request) -> Response:
     return to("sign-in", next=wanted)
 
 
-async def _form_of(request: Request) -> FormData:
+async def _form_of(request: Request, *, within_s: float) -> FormData:
     """Return the fields of a form.
 
     Raises:
-        ProblemError: it is too large, or no form.
+        ProblemError: it is too large, or takes too long to arrive.
     """
-    size = 0
-
-    async def receive() -> Message:
-        nonlocal size
-        message = await request.receive()
-        size += len(message.get("body", b""))
-        if size > _LARGEST_FORM:
-            raise ProblemError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The form is too large; shorten its texts."
-            )
-        return message
-
+    body = await read_body(request, most=_LARGEST_FORM, within_s=within_s)
+    receive = received_again(body)
     return await Request(request.scope, receive).form(max_files=0, max_fields=_MOST_FIELDS)

@@ -11,9 +11,10 @@ from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.request_limits import read_body, received_again
 from orchestrator.web.sign_in.notice_page import TOKEN_FIELD, refusal_response
 
 TOKEN_HEADER: Final = "X-CSRF-Token"
@@ -150,33 +151,12 @@ def has_bearer(connection: HTTPConnection) -> bool:
 
 async def _token_in_form(request: Request) -> tuple[str, Receive]:
     """Return the token in the body of a form, and how the app receives this body."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MOST_BYTES:
-            raise ProblemError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"a form may have {_MOST_BYTES} bytes at most",
-                code="RequestTooLarge",
-            )
+    body = await read_body(request, most=_MOST_BYTES)
     try:
-        form = await Request(request.scope, _receives(body)).form(
+        form = await Request(request.scope, received_again(body)).form(
             max_files=0, max_fields=_MOST_FIELDS, max_part_size=_MOST_BYTES
         )
     except HTTPException as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "the form cannot be read") from error
     found = form.get(TOKEN_FIELD)
-    return found if isinstance(found, str) else "", _receives(body, then=request.receive)
-
-
-def _receives(body: bytes, then: Receive | None = None) -> Receive:
-    is_read = False
-
-    async def receive() -> Message:
-        nonlocal is_read
-        if not is_read or then is None:
-            is_read = True
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await then()
-
-    return receive
+    return found if isinstance(found, str) else "", received_again(body, then=request.receive)
