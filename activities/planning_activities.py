@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from inspect import isawaitable
 from typing import Any, Final, Protocol, TypeVar
 
@@ -11,7 +11,6 @@ from temporalio import activity
 from orchestrator.activities.authority import Authority, WallGuard
 from orchestrator.activities.boundary import (
     catalog_of,
-    heartbeats,
     metered,
     spent_on,
     translated_errors,
@@ -162,7 +161,7 @@ class PlanningActivities:
             yield
 
     async def _split(self, mission: BeginInput) -> MissionPlan:
-        async with metered(self._telemetry) as meter:
+        async with self.metered() as meter:
             with translated_errors():
                 self._authority.check_begin(mission)
                 left = left_of_limits(self._authority.limits(mission.policy), mission.used)
@@ -234,9 +233,13 @@ class PlanningActivities:
         selection = _with_discovered(selection, context, catalog, walls)
         return await self._kept.keep(wanted, selection)
 
+    def metered(self) -> AbstractAsyncContextManager[Meter]:
+        """Heartbeat while the body runs, and meter its model usage."""
+        return metered(self._telemetry)
+
     async def plan_step(self, step: PlanStepInput) -> PlanStepOutput:
         """Return the next decision, checked against the forwarded tools."""
-        async with metered(self._telemetry) as meter:
+        async with self.metered() as meter:
             with translated_errors(), translated_troubles():
                 catalog = await catalog_of(self._catalogs, step.context.catalog_digest)
                 walls = self._guard.walls
@@ -555,7 +558,7 @@ class ThinkingActivities:
     @activity.defn(name=names.THINK)
     async def think(self, wanted: ThinkInput) -> Thought:
         """Select tools, plan the step, and prepare the call that it decides on."""
-        async with heartbeats():
+        async with self._planning.metered():
             with translated_errors():
                 context = await self._kept.context(wanted.step)
             agent = context.agent

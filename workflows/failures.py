@@ -69,7 +69,8 @@ def is_final(error: ActivityError) -> bool:
 def usage_of(error: ActivityError) -> Usage | None:
     """Return the model usage of a failed activity; None: no usage is known."""
     cause = error.cause
-    return UsageSoFar.found_in(cause.details) if isinstance(cause, ApplicationError) else None
+    found = UsageSoFar.found_in(cause.details) if isinstance(cause, ApplicationError) else None
+    return None if found is None else found.usage_so_far
 
 
 def trouble_of(error: ActivityError) -> ModelTrouble | None:
