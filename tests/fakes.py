@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from orchestrator.adapters.storage.schema import metadata
 from orchestrator.adapters.storage.sql_grants import SqlGrants
-from orchestrator.adapters.storage.sql_payloads import SqlObservations
+from orchestrator.adapters.storage.sql_observations import SqlObservations
 from orchestrator.adapters.storage.sql_routing import SqlTraces
 from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey, new_key
 from orchestrator.adapters.storage.store_database import StoreDatabase, url_of

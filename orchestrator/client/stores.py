@@ -77,7 +77,7 @@ async def mission_file(settings: Settings, mission_id: str, handle: str) -> Kept
         UsageError: the mission has received no such file, or the file is no longer stored.
         StateMissing: the store is unavailable.
     """
-    from orchestrator.adapters.storage.sql_payloads import MissionFiles
+    from orchestrator.adapters.storage.sql_observations import MissionFiles
 
     async with store_of(settings) as store:
         found = await asyncio.to_thread(MissionFiles(store.observations).read, mission_id, handle)

@@ -11,7 +11,7 @@ from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.adapters.storage.protocols import ObservationStore
-from orchestrator.adapters.storage.sql_payloads import MissionFiles
+from orchestrator.adapters.storage.sql_observations import MissionFiles
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError

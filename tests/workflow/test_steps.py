@@ -34,6 +34,7 @@ from tests.workflow.replays import replays_at_every_task
 from tests.world import PLAN_STEP, SELECT_TOOLS, FakeWorld
 
 if TYPE_CHECKING:
+    from orchestrator.core.record import JsonObject
     from orchestrator.messages.tool_call import ToolCall
     from tests.workflow.conftest import Stage
 
@@ -304,7 +305,7 @@ async def test_what_is_left_out_of_a_call_is_shown_to_people_only(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The call was made: a note on it reads to a small model like a failure."""
-    copied = {"class": "business"}
+    copied: JsonObject = {"class": "business"}
     left_out = Dropped(tool="find_flights", arguments=copied, why="an example", is_left_out=True)
 
     result = await stage.run_leg(

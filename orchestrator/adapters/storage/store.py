@@ -11,7 +11,7 @@ from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
 from orchestrator.adapters.storage.sql_grants import SqlGrants
 from orchestrator.adapters.storage.sql_notices import SqlNotices
-from orchestrator.adapters.storage.sql_payloads import SqlObservations
+from orchestrator.adapters.storage.sql_observations import SqlObservations
 from orchestrator.adapters.storage.sql_routing import PROXY, SqlTraces, SqlVectors
 from orchestrator.adapters.storage.sql_sign_in import SqlApiTokens, SqlSignOuts
 from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey

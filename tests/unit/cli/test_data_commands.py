@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.adapters.storage.sql_payloads import MissionFiles
+from orchestrator.adapters.storage.sql_observations import MissionFiles
 from orchestrator.adapters.storage.store import Store
 from orchestrator.client.payloads import payload_keys_of
 from orchestrator.core.errors import KEYS_VARIABLE

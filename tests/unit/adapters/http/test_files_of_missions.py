@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.protocols import ObservationStore
-from orchestrator.adapters.storage.sql_payloads import MissionFiles, SqlObservations
+from orchestrator.adapters.storage.sql_observations import MissionFiles, SqlObservations
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
