@@ -94,7 +94,6 @@ class Progress:
         self.budget = budget
         self.mission_ledger = ledger
         self._changed = changed
-        self._selection: Selection | None = None
         self._selected: SelectedTools | None = None
         self._seen = sum(len(one.model_dump_json()) for one in leg.state.observations)
         """Characters of the observations that are not in the store."""
@@ -169,7 +168,6 @@ class Progress:
 
     def forward(self, selection: Selection) -> None:
         """Note the tools that this step may use; a growing tool list keeps them available."""
-        self._selection = selection
         self._selected = SelectedTools(
             step=self.state.step,
             tools=selection.tools,
@@ -296,7 +294,7 @@ class Progress:
         self, did: str, outcome: str, error: str | None = None, *, at: datetime | None = None
     ) -> None:
         """Store a record of the step's action, for people to read."""
-        selected, written = self._selection, self.written_call
+        selected, written = self._selected, self.written_call
         record = StepRecord(
             step=self.state.step,
             step_id=written.step_id if written is not None else "",
