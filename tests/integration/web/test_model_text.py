@@ -119,7 +119,7 @@ async def test_text_of_a_model_is_streamed_and_survives_its_worker(
                 httpx.AsyncClient(base_url=f"{url}/api/v1", timeout=60)
             )
             mission_id = await started(ann, goal=READS)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(180):
                 before = await texts(ann, mission_id)
                 await workers.kill()
                 workers.start()
