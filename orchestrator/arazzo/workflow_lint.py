@@ -158,8 +158,7 @@ class _Checker:
             for name, after in (("", False), ("/outputs", False), ("/actions", True)):
                 place = f"{step.pointer}/outputs" if name == "/outputs" else step.pointer
                 found += [
-                    _Reading(expression, place, index, after)
-                    for expression in _of_step(step, name, self.workflow)
+                    _Reading(expression, place, index, after) for expression in _of_step(step, name)
                 ]
         outputs = expressions_in(dict(self.workflow.outputs))
         return found + [_Reading(one, f"{self.workflow.pointer}/outputs") for one in outputs]
@@ -341,9 +340,7 @@ class _Checker:
         return (self.catalog.tools[step.tool].output_schema or {}) if step.tool else step.gives
 
 
-def _of_step(
-    step: WrittenStep, part: str, workflow: WrittenWorkflow
-) -> Iterator[RuntimeExpression]:
+def _of_step(step: WrittenStep, part: str) -> Iterator[RuntimeExpression]:
     if part == "":
         cancel = step.cancel.arguments if step.cancel is not None else {}
         yield from expressions_in([dict(step.arguments), step.spread, step.card_text, dict(cancel)])
