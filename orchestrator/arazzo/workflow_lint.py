@@ -63,7 +63,7 @@ CODES: Final[Mapping[str, LintCode]] = {
         "warning", "a place that the answer's schema does not have", "correct the pointer"
     ),
     "ARZ017": LintCode(
-        "warning", "a required argument from an optional input", "list the input under required"
+        "warning", "an optional input that a step needs", "list the input under required"
     ),
     "ARZ018": LintCode("warning", "a wait that is cut", "wait for seven days at most"),
     "ARZ020": LintCode("note", "a part without effect", "take it out, or leave it"),
