@@ -98,7 +98,7 @@ def bind_leniently(
 
 class _Binder:
     def __init__(self, catalog: Catalog, sources: Sources) -> None:
-        self._catalog = catalog
+        self.catalog = catalog
         self._sources = sources
         self.bound: dict[str, WrittenWorkflow] = {}
         self.called: dict[str, WrittenWorkflow | None] = {}
@@ -137,13 +137,8 @@ class _Binder:
     @cached_property
     def documents(self) -> frozenset[str]:
         """Names of the catalog's documents, and of those of functions."""
-        of_tools = {tool.document for tool in self._catalog.tools.values()}
-        return frozenset(of_tools.union(self._catalog.documents))
-
-    @property
-    def catalog(self) -> Catalog:
-        """The catalog with the tools."""
-        return self._catalog
+        of_tools = {tool.document for tool in self.catalog.tools.values()}
+        return frozenset(of_tools.union(self.catalog.documents))
 
 
 class _Place:

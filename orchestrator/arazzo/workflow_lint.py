@@ -63,7 +63,7 @@ CODES: Final[Mapping[str, LintCode]] = {
         "warning", "a place that the answer's schema does not have", "correct the pointer"
     ),
     "ARZ017": LintCode(
-        "warning", "a required argument from an optional input", "list the input under required"
+        "warning", "an optional input that a step needs", "list the input under required"
     ),
     "ARZ018": LintCode("warning", "a wait that is cut", "wait for seven days at most"),
     "ARZ020": LintCode("note", "a part without effect", "take it out, or leave it"),
@@ -158,8 +158,7 @@ class _Checker:
             for name, after in (("", False), ("/outputs", False), ("/actions", True)):
                 place = f"{step.pointer}/outputs" if name == "/outputs" else step.pointer
                 found += [
-                    _Reading(expression, place, index, after)
-                    for expression in _of_step(step, name, self.workflow)
+                    _Reading(expression, place, index, after) for expression in _of_step(step, name)
                 ]
         outputs = expressions_in(dict(self.workflow.outputs))
         return found + [_Reading(one, f"{self.workflow.pointer}/outputs") for one in outputs]
@@ -341,9 +340,7 @@ class _Checker:
         return (self.catalog.tools[step.tool].output_schema or {}) if step.tool else step.gives
 
 
-def _of_step(
-    step: WrittenStep, part: str, workflow: WrittenWorkflow
-) -> Iterator[RuntimeExpression]:
+def _of_step(step: WrittenStep, part: str) -> Iterator[RuntimeExpression]:
     if part == "":
         cancel = step.cancel.arguments if step.cancel is not None else {}
         yield from expressions_in([dict(step.arguments), step.spread, step.card_text, dict(cancel)])
