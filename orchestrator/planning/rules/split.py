@@ -444,7 +444,19 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         doubts.append(Doubt(kind="left_over", about=run.text, why=why))
     if _changes_nothing(reading):
         doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
-    return [*doubts, *_impossible(reading, now)]
+    return [*doubts, *_joined_moments(reading), *_impossible(reading, now)]
+
+
+def _joined_moments(reading: Reading) -> Iterable[Doubt]:
+    """Yield a doubt for a second moment that "and" joins to an unquoted text."""
+    clause, said = reading.clause, [*reading.chain.draft.said.values()]
+    for text in [one for one in said if one.kind in ("text", "trimmed")]:
+        taken = {one.kind for one in said if not one.overlaps([text.span])}
+        for one in clause.of_kind("date", "time"):
+            before = clause.before(one.span[0])
+            is_inside = text.start < one.start and one.end <= text.end
+            if is_inside and one.kind in taken and before is not None and before.lower == "and":
+                yield Doubt(kind="ambiguous", about=clause.text[before.start :], why=_IN_TEXT)
 
 
 def _changes_nothing(reading: Reading) -> bool:
@@ -479,6 +491,13 @@ def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
         start, end = days.get("start"), days.get("end")
         if start and end and end < start:
             yield Doubt(kind="impossible", about=text, why=f"it ends on {end}, before {start}")
+        places = [
+            str(draft.found[leaf.path]).casefold()
+            for leaf in draft.leaves
+            if leaf.parameter.kind is Kind.PLACE and leaf.parameter.side and leaf.path in draft.said
+        ]
+        if len(places) == 2 and places[0] == places[1]:
+            yield Doubt(kind="impossible", about=text, why="it starts where it ends")
 
 
 def _agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:
