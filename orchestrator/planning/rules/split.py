@@ -72,6 +72,7 @@ _NOTHING_CHANGED: Final = "nothing says what is to be changed"
 _NO_TOOL: Final = "no tool does it; going on does the rest without it"
 _LONGEST_ABOUT: Final = 120
 _NEAR: Final = 4.0
+_TIE: Final = 0.4
 _MOST_READ: Final = 5
 _MOST_READINGS: Final = 256
 
@@ -85,6 +86,8 @@ class Reading:
     target: Tool
     chain: Chain
     account: Account
+    rivals: tuple[Tool, ...] = ()
+    """Consequences of other domains that fit as well."""
 
     @property
     def is_identified(self) -> bool:
@@ -146,9 +149,14 @@ class Reader:
     def best(self, text: str, fits: Sequence[Fit]) -> Reading | None:
         """Return the reading whose tool matches the clause and uses most of it."""
         near = [fit for fit in fits if fit.score >= fits[0].score - _NEAR][:_MOST_READ]
-        scored = [(fit.score, self.read(text, fit.tool)) for fit in near]
-        best = max(scored, key=lambda pair: pair[0] - _unused(pair[1]), default=None)
-        return best[1] if best else None
+        read = [self.read(text, fit.tool) for fit in near]
+        scores = [fit.score - _unused(one) for fit, one in zip(near, read, strict=True)]
+        if not read:
+            return None
+        best = read[scores.index(max(scores))]
+        alike = (one.target for one, s in zip(read, scores, strict=True) if s > max(scores) - _TIE)
+        rivals = (tool for tool in alike if tool.is_side_effect)
+        return replace(best, rivals=tuple(t for t in rivals if t.domain != best.target.domain))
 
 
 @read_once
@@ -436,6 +444,10 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         doubts.append(_not_carried_out(clause.dependent))
     if not reading.target.is_side_effect:
         return doubts
+    if reading.rivals:
+        others = " or ".join(repr(tool.title) for tool in reading.rivals)
+        why = f"{others} fits as well; going on does {reading.target.title!r}"
+        doubts.append(Doubt(kind="ambiguous", about=clause.text, why=why))
     # The doubt about a trigger word already covers the words after it.
     left = [run for run in account.left_over if not any(s <= run.span[0] for s in starts)]
     for run in left:
