@@ -32,6 +32,7 @@ from orchestrator.planning.rules.tool_words import (
     noun_before,
     nouns_of,
     own_words,
+    thing_words,
     verb_of,
     verbs_meant,
     verbs_of,
@@ -275,6 +276,11 @@ def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
         summed |= wide & _MESSAGES
         score += 1.5
     score += _shape(tool, clause, aim)
+    # The last word of the verb's object is the subject of the clause.
+    objects = clause.of_kind("object")
+    head = clause.before(objects[-1].end) if objects else None
+    if head is not None and head.stem in thing_words(tool) | own:
+        score += 1.0
     return score, len(named | summed)
 
 
@@ -300,6 +306,10 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
     for kind, value in ((Kind.EMAIL, "email"), (Kind.DATE, "date"), (Kind.TIME, "time")):
         if kind in kinds:
             score += 0.6 if value in said else -0.3
+    takes = {p.kind for p in tool_parameters(tool)}
+    for kind, value in ((Kind.EMAIL, "email"), (Kind.DATE, "date"), (Kind.AMOUNT, "amount")):
+        if value in said and kind in takes and kind not in kinds:
+            score += 0.3
     return score
 
 
