@@ -72,6 +72,7 @@ _NOTHING_CHANGED: Final = "nothing says what is to be changed"
 _NO_TOOL: Final = "no tool does it; going on does the rest without it"
 _LONGEST_ABOUT: Final = 120
 _NEAR: Final = 4.0
+_TIE: Final = 0.4
 _MOST_READ: Final = 5
 _MOST_READINGS: Final = 256
 
@@ -85,6 +86,8 @@ class Reading:
     target: Tool
     chain: Chain
     account: Account
+    rivals: tuple[Tool, ...] = ()
+    """Consequences of other domains that fit as well."""
 
     @property
     def is_identified(self) -> bool:
@@ -146,9 +149,14 @@ class Reader:
     def best(self, text: str, fits: Sequence[Fit]) -> Reading | None:
         """Return the reading whose tool matches the clause and uses most of it."""
         near = [fit for fit in fits if fit.score >= fits[0].score - _NEAR][:_MOST_READ]
-        scored = [(fit.score, self.read(text, fit.tool)) for fit in near]
-        best = max(scored, key=lambda pair: pair[0] - _unused(pair[1]), default=None)
-        return best[1] if best else None
+        read = [self.read(text, fit.tool) for fit in near]
+        scores = [fit.score - _unused(one) for fit, one in zip(near, read, strict=True)]
+        if not read:
+            return None
+        best = read[scores.index(max(scores))]
+        alike = (one.target for one, s in zip(read, scores, strict=True) if s > max(scores) - _TIE)
+        rivals = (tool for tool in alike if tool.is_side_effect)
+        return replace(best, rivals=tuple(t for t in rivals if t.domain != best.target.domain))
 
 
 @read_once
@@ -436,6 +444,10 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         doubts.append(_not_carried_out(clause.dependent))
     if not reading.target.is_side_effect:
         return doubts
+    if reading.rivals:
+        others = " or ".join(repr(tool.title) for tool in reading.rivals)
+        why = f"{others} fits as well; going on does {reading.target.title!r}"
+        doubts.append(Doubt(kind="ambiguous", about=clause.text, why=why))
     # The doubt about a trigger word already covers the words after it.
     left = [run for run in account.left_over if not any(s <= run.span[0] for s in starts)]
     for run in left:
@@ -444,7 +456,19 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         doubts.append(Doubt(kind="left_over", about=run.text, why=why))
     if _changes_nothing(reading):
         doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
-    return [*doubts, *_impossible(reading, now)]
+    return [*doubts, *_joined_moments(reading), *_impossible(reading, now)]
+
+
+def _joined_moments(reading: Reading) -> Iterable[Doubt]:
+    """Yield a doubt for a second moment that "and" joins to an unquoted text."""
+    clause, said = reading.clause, [*reading.chain.draft.said.values()]
+    for text in [one for one in said if one.kind in ("text", "trimmed")]:
+        taken = {one.kind for one in said if not one.overlaps([text.span])}
+        for one in clause.of_kind("date", "time"):
+            before = clause.before(one.span[0])
+            is_inside = text.start < one.start and one.end <= text.end
+            if is_inside and one.kind in taken and before is not None and before.lower == "and":
+                yield Doubt(kind="ambiguous", about=clause.text[before.start :], why=_IN_TEXT)
 
 
 def _changes_nothing(reading: Reading) -> bool:
@@ -479,6 +503,13 @@ def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
         start, end = days.get("start"), days.get("end")
         if start and end and end < start:
             yield Doubt(kind="impossible", about=text, why=f"it ends on {end}, before {start}")
+        places = [
+            str(draft.found[leaf.path]).casefold()
+            for leaf in draft.leaves
+            if leaf.parameter.kind is Kind.PLACE and leaf.parameter.side and leaf.path in draft.said
+        ]
+        if len(places) == 2 and places[0] == places[1]:
+            yield Doubt(kind="impossible", about=text, why="it starts where it ends")
 
 
 def _agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:

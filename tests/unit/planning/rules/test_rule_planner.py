@@ -313,6 +313,24 @@ async def test_an_order_after_an_unquoted_text_is_asked_about(mission: Mission) 
     assert "ambiguous" in {doubt.kind for doubt in plan.doubts}
 
 
+@pytest.mark.parametrize("goal", ["Cancel all my bookings", "Cancel my booking"])
+async def test_an_order_that_several_services_could_carry_out_is_asked_about(
+    mission: Mission, goal: str
+) -> None:
+    """Nobody guesses whether the hotel, the flight or the car is meant."""
+    plan = (await mission.run(goal)).plan
+
+    assert [doubt.kind for doubt in plan.doubts] == ["ambiguous"]
+
+
+async def test_a_second_moment_after_an_unquoted_text_is_asked_about(mission: Mission) -> None:
+    """It may be another order rather than the end of the text."""
+    goal = "Remind me tomorrow at 8am to call the bank and at 9am to pay the rent"
+    plan = (await mission.run(goal)).plan
+
+    assert [doubt.kind for doubt in plan.doubts] == ["ambiguous"]
+
+
 async def test_another_language_is_refused(mission: Mission) -> None:
     """The rules read English alone."""
     with raises_code("LanguageUnread"):
