@@ -30,7 +30,7 @@ from orchestrator.core.shown_text import visible, visible_block
 from orchestrator.language.words import tokens
 from orchestrator.saga.outcome import InputGiven, InputWanted
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra
     from orchestrator.adapters.mcp.mcp_sessions import McpSession
 
 
