@@ -1,7 +1,9 @@
 """Calls of MCP tools as a transport of httpx: a call's result becomes an answer over HTTP.
 
 `ToolClient` sends a request of a derived document (`mcp_documents`) here, and judges the answer by
-that document, so that masking, limits, contract and outcomes are those of every other call.
+that document, so that masking, limits, contract and outcomes are those of every other call. The MCP library has an HTTP
+client of its own: its requests pass through `CheckedTransport`, so that addresses, the only hosts
+and the proxy are those of all calls.
 """
 
 import asyncio
@@ -58,7 +60,10 @@ class _Refused(Exception):
 
 
 def read_input(server: str, result: Mapping[str, Any], mask: Mask) -> InputWanted:
-    """Return the input that a result of type `input_required` asks for.
+    """Return the input that a result of type `input_required` asks for, as a person's question.
+
+    It is the server's own text: escaped, bounded, and kept in histories. So nothing is asked that
+    no history may hold.
 
     Args:
         server: its name in the settings.
