@@ -1,9 +1,9 @@
 """Calls of MCP tools as a transport of httpx: a call's result becomes an answer over HTTP.
 
 `ToolClient` sends a request of a derived document (`mcp_documents`) here, and judges the answer by
-that document, so that masking, limits, contract and outcomes are those of every other call. The MCP library has an HTTP
-client of its own: its requests pass through `CheckedTransport`, so that addresses, the only hosts
-and the proxy are those of all calls.
+that document, so that masking, limits, contract and outcomes are those of every other call. The MCP
+library has an HTTP client of its own: its requests pass through `CheckedTransport`, so that
+addresses, the only hosts and the proxy are those of all calls.
 """
 
 import asyncio
