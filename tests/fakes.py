@@ -1,4 +1,7 @@
-"""Fake tools, legs and obligations, and stores in memory."""
+"""Fake tools, legs and obligations, and stores in memory.
+
+All stores but secrets and catalogs are those of workers, over a database in memory.
+"""
 
 import contextlib
 import threading

@@ -41,7 +41,7 @@ from orchestrator.cli.service_commands import note_doubtful_settings
 from orchestrator.core.errors import SkippedWarning, UsageError
 from orchestrator.core.shown_text import number_of
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # help does without them
     from orchestrator.core.record import JsonObject
     from orchestrator.runtime.demo import DemoMission, DemoReport
     from orchestrator.runtime.devserver import Ports, Stack

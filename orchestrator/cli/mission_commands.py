@@ -33,7 +33,7 @@ from orchestrator.cli.output import (
 from orchestrator.core.errors import EventsUnreadable, MissionNotFound, PlanRefused, UsageError
 from orchestrator.core.shown_text import visible_block, visible_json
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # help does without them, and a command imports the module that draws its result
     from orchestrator.client.mission_client import MissionClient
     from orchestrator.client.mission_handle import MissionHandle
     from orchestrator.client.mission_list import KnownMission, MissionSummary

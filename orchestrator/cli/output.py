@@ -23,7 +23,7 @@ from rich.text import Text
 from orchestrator.core.errors import UsageError
 from orchestrator.core.shown_text import visible, visible_block, visible_json
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # each takes a tenth of a second to import, and help needs none
     from pydantic import BaseModel
     from rich.status import Status
 

@@ -11,7 +11,7 @@ from orchestrator.cli.output import progress, run
 from orchestrator.cli.service_commands import note_doubtful_settings
 from orchestrator.core.errors import UsageError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # help does without them
     from orchestrator.adapters.storage.store import Store
     from orchestrator.settings import Settings
     from orchestrator.web.config import ServeConfig

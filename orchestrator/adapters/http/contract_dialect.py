@@ -1,4 +1,8 @@
-"""The dialect of a contract's schemas, and the deviations of values from them."""
+"""The dialect of a contract's schemas, and the deviations of values from them.
+
+A booking that stands must not be lost to a date without an offset in a field that nobody reads. An
+id, a price or a state that a condition names stays strict, because a wrong value would be acted on.
+"""
 
 import logging
 import re

@@ -11,7 +11,7 @@ from orchestrator.adapters.notices.notice_rules import (
     WebhookChannel,
     channel_kind,
 )
-from orchestrator.adapters.notices.webhooks import payload
+from orchestrator.adapters.notices.webhook_payloads import payload
 from orchestrator.adapters.telemetry import conventions
 from orchestrator.adapters.telemetry.instruments import Telemetry, default_telemetry
 from orchestrator.confirmation.models import ConfirmationCard

@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.adapters.notices.webhooks import masked
+from orchestrator.adapters.notices.webhook_payloads import masked
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.shown_text import number_of

@@ -1,4 +1,9 @@
-"""The vault of personal fields in a database: values are encrypted, names and versions are not."""
+"""The vault of personal fields in a database: values are encrypted, names and versions are not.
+
+Nothing is overwritten. A value is stored under its version, a keyed commitment to the field, the
+value and the mission that it belongs to. The owner's values belong to no mission, and one of each
+field is the current one.
+"""
 
 import hashlib
 import hmac

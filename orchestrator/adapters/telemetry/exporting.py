@@ -1,6 +1,8 @@
 """The providers of traces and measurements of a process, and their exporters.
 
-Each exporter, reader and sampler reads its own `OTEL_*` variables.
+Each exporter, reader and sampler reads its own `OTEL_*` variables. The SDK's own exporter
+(`temporalio.contrib.opentelemetry.MetricsExporter`) identifies the attributes of a measurement by
+the address of an object that may be freed by then; here they are identified by their content.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from orchestrator.adapters.notices.webhooks import MASKED, masked, payload
+from orchestrator.adapters.notices.webhook_payloads import MASKED, masked, payload
 from orchestrator.messages.events import DecisionEvent, QuestionEvent
 from orchestrator.messages.hold import Hold
 from orchestrator.messages.notice import announced, failure_of
