@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,7 @@ from orchestrator.language.words import (
     STOP_WORDS,
     WARY_VERBS,
     action_of,
+    content_stems,
     is_verb,
     stem,
     tokens,
@@ -46,6 +47,8 @@ _FEW: Final = 2
 _PARTICLES: Final = frozenset({"on", "off", "in", "out", "up", "down"})
 _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
+_ALIKE: Final = 5
+_OWN: Final = frozenset({"my", "our", "mine", "ours"})
 _WANTED: Final = re.compile(
     r"(?:please )?(?:(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? "
     r"(?:need|want|like|love) "
@@ -86,6 +89,8 @@ class _Said:
     """The words of a clause, parsed once for all tools."""
 
     stems: frozenset[str]
+    meanings: frozenset[str]
+    """The stems of all words and of their synonyms."""
     telling: Mapping[str, frozenset[str]]
     """The stems of the words that may name the subject, each with its synonyms."""
 
@@ -93,8 +98,9 @@ class _Said:
 @read_once
 def _said(clause: Clause) -> _Said:
     stems = frozenset(word.stem for word in clause.words)
-    telling = {w.stem: frozenset((w.stem, *meanings_of(w.lower))) for w in _telling(clause)}
-    return _Said(stems, telling)
+    meant = {w.stem: frozenset((w.stem, *meanings_of(w.lower))) for w in clause.words}
+    meanings = {word.stem: meant[word.stem] for word in _telling(clause)}
+    return _Said(stems, stems.union(*meant.values()), meanings)
 
 
 def aim_of(clause: Clause, catalog: Catalog) -> Aim:
@@ -134,17 +140,26 @@ def refers_back(clause: Clause) -> bool:
 
 def _commanded(verb: str, catalog: Catalog) -> bool:
     """Return True if a tool that changes something is named by this verb."""
-    return stem(verb) in _changes_of(catalog)
+    return stem(verb) in _changes_of(catalog).by_verb
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """The tools of a catalog that change something, by verb, and the things they create."""
+
+    by_verb: Mapping[str, Sequence[Tool]]
+    things: frozenset[str]
 
 
 @read_once
-def _changes_of(catalog: Catalog) -> Mapping[str, Sequence[Tool]]:
-    """Return the tools of a catalog that change something, by verb."""
+def _changes_of(catalog: Catalog) -> _Changes:
     by_verb: defaultdict[str, list[Tool]] = defaultdict(list)
-    for tool in catalog.tools.values():
-        for verb in verbs_of(tool) if tool.is_side_effect else ():
+    changing = [tool for tool in catalog.tools.values() if tool.is_side_effect]
+    for tool in changing:
+        for verb in verbs_of(tool):
             by_verb[verb].append(tool)
-    return dict(by_verb)
+    things = frozenset(one for tool in changing for one in thing_words(tool))
+    return _Changes(dict(by_verb), things)
 
 
 def find_target(
@@ -168,7 +183,8 @@ def _fitting(
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
     verb = stem(aim.verb)
-    named_by = _changes_of(catalog).get(verb, ())
+    changes = _changes_of(catalog)
+    named_by = changes.by_verb.get(verb, ())
     frame_orders = selection.frame.side_effect_allowed
     found: list[Fit] = []
     for name in names:
@@ -182,6 +198,8 @@ def _fitting(
         score, nouns = _score(tool, clause, aim)
         if aim.is_order and named_by and verb not in verbs_of(tool):
             score -= 1.5
+        if not tool.is_side_effect and _is_of_records(tool, clause, changes.things):
+            score -= 2.5
         if tool.deprecated:
             if any(not catalog.tools[one].deprecated for one in other_versions(catalog, tool)):
                 continue
@@ -245,6 +263,20 @@ def _does_all(tool: Tool, clause: Clause) -> bool:
 @read_once
 def _says_all(tool: Tool) -> bool:
     return not _ALL.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
+
+
+def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
+    """Return True if a tool reads records that people made, such as bookings, and is not asked to.
+
+    "Booked", "reserved" and the like ask for records too: words with the same beginning.
+    """
+    things = thing_words(tool)
+    if things.isdisjoint(made) or not _OWN.isdisjoint(word.lower for word in clause.words):
+        return False
+    nouns = things | (named_nouns(tool) - {*content_stems(tool.domain)})
+    said = _said(clause).meanings
+    begins = {noun[:_ALIKE] for noun in nouns if len(noun) >= _ALIKE}
+    return nouns.isdisjoint(said) and begins.isdisjoint(one[:_ALIKE] for one in said)
 
 
 def _is_probe(tool: Tool, catalog: Catalog) -> bool:
