@@ -44,8 +44,9 @@ from orchestrator.planning.rules.endings import (
 )
 from orchestrator.planning.rules.fill import Draft
 from orchestrator.planning.rules.items import Item, goes_on, next_page, read_items, turning_inputs
-from orchestrator.planning.rules.parameters import Kind, Leaf, as_typed, tool_parameters
+from orchestrator.planning.rules.parameters import TEXTS, Kind, Leaf, as_typed, tool_parameters
 from orchestrator.planning.rules.result_text import (
+    details,
     done_phrase,
 )
 from orchestrator.planning.rules.split import Reading
@@ -221,6 +222,8 @@ class Leg:
         """Return the values for one input: from answers, from facts, or already known."""
         if leaf.path in chain.feeders:
             return self._from_answers(leaf, chain)
+        if (text := self._text_of_facts(leaf, chain.draft)) is not None:
+            return [Supplied({leaf.path: text})]
         if leaf.path in chain.draft.found:
             return [Supplied({})]
         if facts := self._items_of_facts(leaf):
@@ -471,6 +474,17 @@ class Leg:
             for one in self.context.facts
             if one.side_effect and one.tool in tools
         ]
+
+    def _text_of_facts(self, leaf: Leaf, draft: Draft) -> JsonValue:
+        """Return the single consequence of earlier legs as text: its title, or also its details."""
+        made, kind = self._made(), leaf.parameter.kind
+        is_open = leaf.path not in draft.found and kind in TEXTS
+        if len(made) != 1 or not is_open or not refers_back(self.reading.clause):
+            return None
+        ((tool, fact),) = made
+        title = done_phrase(tool)
+        whole = f"{title}: {', '.join(details(fact.body))}."
+        return leaf.parameter.first_accepted(*([] if kind is Kind.TITLE else [whole]), title)
 
     # -- steps ------------------------------------------------------------------------------------
 

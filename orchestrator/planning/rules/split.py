@@ -31,8 +31,8 @@ from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, 
 from orchestrator.planning.rules.clause import ARTICLES, Clause, read_clause
 from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
-from orchestrator.planning.rules.parameters import DAYS, MONEY, Kind
-from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
+from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
+from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target, refers_back
 from orchestrator.planning.rules.tool_words import is_in_path, own_words, verb_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.router import Router
@@ -325,6 +325,9 @@ class _Goal:
             part.resolved.add("back_reference")
             part.days = _days_said(dated[-1].reading.clause)
         made = [p.leg_id for p in self.parts if p.reading.target.is_side_effect]
+        if len(made) == 1 and _unsaid(reading, TEXTS) and refers_back(reading.clause):
+            part.depends_on += made
+            part.resolved.add("back_reference")
         if any(
             0 in leaf.path and leaf.parameter.kind in MONEY for leaf in reading.chain.draft.missing
         ):
