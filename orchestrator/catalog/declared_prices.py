@@ -98,7 +98,7 @@ def check_currency(node: DocumentNode) -> None:
     Raises:
         DocumentInvalid: ISO 4217 does not list the code.
     """
-    if not budget.exists(node.text()):
+    if not budget.is_currency(node.text()):
         raise node.invalid(f"{node.text()!r} is no currency of ISO 4217")
 
 
@@ -108,7 +108,7 @@ def minor_units_in(value: JsonValue) -> MinorUnits | None:
         return cast("bool | int", value)
     if not isinstance(value, dict) or not value:
         return None
-    are_known = all(name == "default" or budget.exists(name) for name in value)
+    are_known = all(name == "default" or budget.is_currency(name) for name in value)
     are_decimals = all(inner == "iso" or _is_decimals(inner) for inner in value.values())
     return cast("MinorUnits", value) if are_known and are_decimals else None
 

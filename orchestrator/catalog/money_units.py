@@ -213,7 +213,7 @@ def differs_from_iso(schema: JsonObject) -> bool:
 
 def _is_unlike_iso(text: str) -> bool:
     """Return True if a text states other decimals for some currency than ISO 4217."""
-    codes = (code for code in _CODE.findall(text) if budget.exists(code))
+    codes = (code for code in _CODE.findall(text) if budget.is_currency(code))
     if _EXCEPTED.search(text) is not None and ("4217" in text or any(codes)):
         return True
     stated = ((m[1], int(m[2])) for m in _DECIMALS_OF.finditer(text))
@@ -349,7 +349,7 @@ class _Copies:
         if isinstance(value, dict | list):
             return self._of(value, stated.own, currency, level + 1)
         if names_currency(name):
-            is_code = isinstance(value, str) and budget.exists(value.upper())
+            is_code = isinstance(value, str) and budget.is_currency(value.upper())
             return value.upper() if is_code and isinstance(value, str) else value
         if stated.is_amount and (nearby := _declared_currency(stated.price, holder) or currency):
             return plain_amount(name, value, nearby, *stated.own, *held_by)

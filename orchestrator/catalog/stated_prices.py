@@ -169,7 +169,7 @@ def _number(amount: JsonValue, currency: str) -> Prices:
     if isinstance(amount, str) and amount.endswith(UNCLEAR):
         return _IN_DOUBT
     number = as_decimal(amount)
-    if number is None or number < 0 or not budget.exists(currency):
+    if number is None or number < 0 or not budget.is_currency(currency):
         return _NO_PRICES
     return frozenset({Money(amount=number, currency=currency)})
 
@@ -210,7 +210,7 @@ def written_number(text: str) -> WrittenNumber | None:
     if found is None:
         return None
     before, unit = (found[name] or "" for name in ("before", "unit"))
-    codes = [code.upper() for code in (before, unit) if budget.exists(code.upper())]
+    codes = [code.upper() for code in (before, unit) if budget.is_currency(code.upper())]
     is_apart = found["space"] or not unit or unit.upper() in codes
     if (before and before.upper() not in codes) or not is_apart or len(symbols) > 1:
         return None
@@ -307,7 +307,7 @@ def _currencies_in(value: JsonValue) -> Iterator[str]:
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _currencies_in(inner)
-    if isinstance(value, dict) and budget.exists(own := currency_of(value)):
+    if isinstance(value, dict) and budget.is_currency(own := currency_of(value)):
         yield own
 
 
@@ -345,7 +345,7 @@ def _money_like(value: JsonValue, above: str, sibling: str, *, is_alone: bool) -
         code = written.currency or (above if is_text or is_alone else sibling)
         cents = _CENTS.search(str(value))
         has_cents = cents is not None and len(cents[1]) <= budget.EXPONENTS.get(code, 0)
-        if budget.exists(code) and (
+        if budget.is_currency(code) and (
             written.currency or has_cents or (is_alone and sibling == code)
         ):
             yield Money(amount=written.number, currency=code)
@@ -412,7 +412,7 @@ def _readings_of(unclear: str) -> tuple[Money, ...]:
     """Return both amounts that a number in unclear units may be; none if it is not ours."""
     number, code = (*unclear.split(maxsplit=2), "", "")[:2]
     amount, currency = as_decimal(number), code.rstrip(",")
-    if amount is None or amount < 0 or not budget.exists(currency):
+    if amount is None or amount < 0 or not budget.is_currency(currency):
         return ()
     small = amount.scaleb(-budget.EXPONENTS.get(currency, 0))
     return Money(amount=amount, currency=currency), Money(amount=small, currency=currency)

@@ -18,7 +18,7 @@ EXPONENTS: Final[Mapping[str, int]] = {
 tests and for no currency are omitted, as no price is stated in them."""
 
 
-def exists(code: str) -> bool:
+def is_currency(code: str) -> bool:
     """Return True if a code, in capitals, is of a currency in which prices are stated."""
     return code in EXPONENTS
 
@@ -73,7 +73,7 @@ def check_currencies(value: object) -> None:
     Raises:
         UsageError: an amount is.
     """
-    if isinstance(value, Money) and not exists(value.currency):
+    if isinstance(value, Money) and not is_currency(value.currency):
         raise UsageError(
             f"{value.currency!r} is no currency of ISO 4217, so nothing can be paid in it; "
             "write a code such as EUR, USD or JPY"

@@ -54,12 +54,22 @@ def hint_at(text: str, start: int) -> str:
 
 _ISO_DAY: Final = re.compile(r"(?<![\w-])(\d{4})[-/](\d{2})[-/](\d{2})(?!\d|-\d)")
 _NUMERIC: Final = re.compile(r"(?<![\w./-])(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?![\w-]|\.\d)")
+_EAST_ASIAN: Final = re.compile(r"(?:\d{4}年)?\d{1,2}月\d{1,2}[日号]")
 _NTH: Final = re.compile(
     r"\b(?:(?:on|by|until|till|from|since|before|after)\s+(?:the\s+)?|the\s+(?=\S+\s*(?:$|[,;.?!])))"
     r"(?P<day>\d{1,2})(?:st|nd|rd|th)\b(?!\s+(?:floor|row|place|time|one|of)\b)"
 )
 _JUST_PASSED: Final = timedelta(days=60)
 _PAST: Final = frozenset({"since", "last", "past", "seit", "desde", "depuis"})
+
+
+def _east_asian(text: str, now: datetime) -> str | None:
+    """Read "2026年12月3日", or "12月3日" of this year or the next."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if len(numbers) == 3:
+        return _day(*numbers)
+    this_year = _day(now.year, *numbers)
+    return this_year and _in_year(this_year, now.date(), is_past=False)
 
 
 class Vocabulary(NamedTuple):
@@ -78,6 +88,7 @@ _MONTHS: Final = (
 )
 _WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _PLACEHOLDER: Final = re.compile(r"\(\\d\+\+\[\.,\]\?\\d\*\+\)")
+_UNSPACED: Final = frozenset({"ja", "zh", "th"})
 
 
 def _any_of(words: set[str] | list[str]) -> str:
@@ -131,6 +142,8 @@ def vocabulary(language: str) -> Vocabulary:
     )
     month_alone = rf"(?:in\s+)?(?:{month})\s+\d{{4}}|in\s+(?:{month})"
     periods = rf"\b(?:{_any_of(_LISTS.lines('periods'))}|{month_alone})\b"
+    if language in _UNSPACED:
+        days = rf"(?P<relative>{_any_of(relative)})|(?P<dated>(?!))|(?P<week>(?!))"
     return Vocabulary(
         days=re.compile(days),
         periods=re.compile(periods if is_english else r"(?!)"),
@@ -162,6 +175,9 @@ def find_days(text: str, now: datetime, language: str) -> Iterator[Found]:
     """Yield the days of a text; without a value if the words are ambiguous or name no one day."""
     for match in _ISO_DAY.finditer(text):
         yield Found("date", *match.span(), _day(int(match[1]), int(match[2]), int(match[3])))
+    if "月" in text:
+        for match in _EAST_ASIAN.finditer(text):
+            yield Found("date", *match.span(), _east_asian(match.group(), now))
     low = lowered(text)
     if not _may_hold_day(low, language):
         return
@@ -313,7 +329,7 @@ _TIME: Final = re.compile(
     rf"|\b(?:at|by|until|before|after)\s+(?P<bare>(?:[01]?\d|2[0-3]|{_HOUR_WORD})(?!\w)){_BEHIND}"
 )
 _FOREIGN_HOUR: Final = re.compile(
-    r"(?<![\d.,:/-])(?P<h>[01]?\d|2[0-3])\s?(?:uhr|h)(?:\s?(?P<m>[0-5]\d)\b|(?![^\W_]))"
+    r"(?<![\d.,:/-])(?P<h>[01]?\d|2[0-3])\s?(?:uhr|h|時)(?:\s?(?P<m>[0-5]\d)\b|(?![^\W_]))"
 )
 _NAMED_TIMES: Final = {"noon": "12:00", "midday": "12:00"}
 _PART: Final = re.compile(rf"\b(?:{'|'.join(_HALVES)})\b")

@@ -197,7 +197,7 @@ def _number_patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
             rf"|(?<![\w.,-])(?P<b>{number})(?P<kb>[kK])?\s?(?P<behind>{sign})"
         ),
         re.compile(
-            rf"(?<![\w.,:/#-])(?P<minus>-)?(?P<n>{number})(?![\d:年月日号時]|[.,/-]\d)"
+            rf"(?<![\w.,:/#-])(?P<minus>-)?(?P<n>{number})(?![\d:]|[.,/-]\d)"
             r"(?:\s(?P<scale>hundred|thousand|million|billion)\b)?"
             r"(?P<pct>\s?(?:%|percent\b))?(?:(?P<glued>[a-zA-Z]{1,3})\b|°\s?[CcFf]?)?"
         ),
@@ -247,7 +247,7 @@ def _amounts(text: str, now: datetime, language: str) -> Iterator[Found]:
     signed, plain = _number_patterns(language)
     for match in signed.finditer(text):
         code = match["code"] or match["before"] or _SIGNS[match["sign"] or match["behind"]]
-        if budget.exists(code):
+        if budget.is_currency(code):
             number = _decimal(match["a"] or match["b"] or match["c"], language)
             thousand = match["ka"] or match["kb"] or match["kc"]
             yield Found("amount", *match.span(), money(number * (1000 if thousand else 1), code))
@@ -284,7 +284,7 @@ def currency_at(text: str, at: int, language: str) -> tuple[str, int] | None:
     while match and name:
         low, end = name.lower(), match.start(1) + len(name)
         code = name if name.isupper() else low.upper() if low.upper() in _KNOWN_CODES else ""
-        if len(name) == 3 and code and budget.exists(code):
+        if len(name) == 3 and code and budget.is_currency(code):
             return code, end
         if (code := _MONEY_WORDS.get(low)) is not None:
             return code, end
@@ -388,7 +388,7 @@ def _ids(text: str, now: datetime, language: str) -> Iterator[Found]:
             for match in pattern.finditer(text):
                 yield Found("id", *match.span(), match.group())
         for match in _CAPS_DIGITS.finditer(text):
-            if not budget.exists(match.group()[:3]):
+            if not budget.is_currency(match.group()[:3]):
                 yield Found("id", *match.span(), match.group())
         for match in _NUMBERED.finditer(text):
             if _names_one(match, language):

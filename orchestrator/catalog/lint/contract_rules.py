@@ -430,7 +430,7 @@ def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[tuple[str, P
         places += listed.raw_elements()
     for found in places:
         value = found.value if found is not None else None
-        if found is None or not isinstance(value, str) or budget.exists(value.upper()):
+        if found is None or not isinstance(value, str) or budget.is_currency(value.upper()):
             continue
         if value.upper() in get_global("all_currencies"):
             yield (

@@ -445,7 +445,8 @@ def _is_own(read: Expression, tool: Tool) -> bool:
     """Return True if an expression reads a value that identifies only this call."""
     if read.message == "response" or read.source == "header":
         return True
-    return is_own_reference(read.path[-1]) or input_read(read, tool) in tool.reference_inputs
+    is_reference = bool(read.path) and is_own_reference(read.path[-1])
+    return is_reference or input_read(read, tool) in tool.reference_inputs
 
 
 def _properties(

@@ -277,6 +277,7 @@ def test_plain_words_are_no_values(text: str) -> None:
         ),
         ("de", "morgen", [("date", "2026-11-24")]),
         ("fr", "le 5 décembre 2026", [("date", "2026-12-05")]),
+        ("ja", "2026年12月5日の20時", [("date", "2026-12-05"), ("time", "20:00")]),
     ],
 )
 def test_other_languages_write_days_and_amounts_their_way(
@@ -327,3 +328,14 @@ def test_long_texts_take_little_time(part: str) -> None:
     split_goal(text)
 
     assert time.perf_counter() - begin < 4
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [("12月3日に", "2026-12-03"), ("2027年1月5日", "2027-01-05"), ("1月5日", "2027-01-05")],
+)
+def test_a_day_in_east_asian_script_is_read_without_a_year(text: str, day: str) -> None:
+    """The next such day, as in other languages."""
+    now = datetime(2026, 11, 29, tzinfo=UTC)
+
+    assert [v.value for v in find_values(text, now=now, language="ja")] == [day]
