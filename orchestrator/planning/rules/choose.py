@@ -72,7 +72,10 @@ def choose(
     within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
     if not within:
         limits = ", ".join(limit.text for limit in account.limits)
-        return Choice(why=f"none of the {len(kept)} found is known to be {limits!r}")
+        if unknown := [one for one in kept if not _states_limits(one, account.limits)]:
+            why = f"{len(unknown)} of the {len(kept)} found tell no price for {limits!r}"
+            return Choice(asks=tuple(unknown), why=why)
+        return Choice(why=f"none of the {len(kept)} found is {limits!r}")
     if account.is_all:
         if len(within) > most:
             return Choice(why=f"{len(within)} things are meant, and at most {most} are done")
@@ -229,6 +232,14 @@ def _moments(item: Item, field: str) -> Iterable[str]:
             continue
         if isinstance(value, str) and (_DAY.match(value) or _CLOCK.match(value)):
             yield value
+
+
+def _states_limits(item: Item, limits: Iterable[Limit]) -> bool:
+    """Return True if an item has a price in the currency of each price limit."""
+    said = [one.value for one in limits if one.kind == "price" and isinstance(one.value, dict)]
+    codes = [str(value.get("currency") or "") for value in said]
+    price = item.price
+    return not codes or (price is not None and all(c in ("", price.currency) for c in codes))
 
 
 def _best(items: Sequence[Item], wanted: Superlative) -> Choice:

@@ -32,6 +32,8 @@ _MAX_ITEMS: Final = 200
 ASIDE: Final = _LISTS.word_set("aside")
 """Names of lists next to an answer that do not belong to it."""
 _MAX_DEPTH: Final = 3
+_ATTRIBUTES: Final = "attributes"
+"""The property in which JSON:API stores an object's fields."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,7 @@ def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterat
         for member in node:
             yield from _walk(member, around, label, depth + 1)
     elif isinstance(node, dict):
+        node = _opened(node)
         wrapped = _wrapped(node) if depth < _MAX_DEPTH else ""
         if wrapped:
             yield from _walk(node[wrapped], around, wrapped, depth + 1)
@@ -196,6 +199,14 @@ def _wrapped(node: JsonObject) -> str:
 
 def _lists_things(value: JsonValue) -> bool:
     return isinstance(value, list) and any(isinstance(one, dict) for one in value)
+
+
+def _opened(thing: JsonObject) -> JsonObject:
+    """Return an item with its attributes merged: {"id", "type", "attributes": {...}}."""
+    said = thing.get(_ATTRIBUTES)
+    if not isinstance(said, dict) or "id" not in thing:
+        return thing
+    return {**said, **{name: value for name, value in thing.items() if name != _ATTRIBUTES}}
 
 
 def _without_lists(fields: JsonObject) -> JsonObject:

@@ -16,6 +16,7 @@ from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -26,14 +27,15 @@ from orchestrator.language.words import (
     is_verb,
 )
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
-from orchestrator.planning.rules.account import Account, account_of
+from orchestrator.planning.rules.account import Account, Run, account_of
 from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import ARTICLES, Clause, read_clause
 from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
+from orchestrator.planning.rules.suits import why_not_taken
 from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target, refers_back
-from orchestrator.planning.rules.tool_words import is_in_path, own_words, verb_of
+from orchestrator.planning.rules.tool_words import is_in_path, nouns_of, own_words, verb_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -175,8 +177,18 @@ def _unused(reading: Reading) -> float:
     # Nothing in the clause distinguishes the results of a preceding look-up: a person would be
     # asked.
     is_stated = reading.is_identified or account.superlative or account.filters
+    many = 2.5 if reads and _asks_for_many(reading) else 0.0
     looked_up = 0.3 if reads and reading.chain.feeders and not is_stated else 0.0
-    return left + kept + unsaid + looked_up
+    return left + kept + many + unsaid + looked_up
+
+
+def _asks_for_many(reading: Reading) -> bool:
+    """Return True if a clause names several items that its tool reads only one at a time."""
+    if is_listing(reading.target) or not reading.chain.feeders or reading.is_identified:
+        return False
+    nouns = nouns_of(reading.target)
+    named = [word.lower for word in reading.clause.words if word.stem in nouns]
+    return any(singular(word) != word for word in named)
 
 
 def split(
@@ -455,7 +467,7 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     left = [run for run in account.left_over if not any(s <= run.span[0] for s in starts)]
     for run in left:
         without = f"going on does {reading.target.title!r} without it"
-        why = f"nothing uses {run.text!r}; {without}"
+        why = f"{_why_unused(run, reading)}; {without}"
         doubts.append(Doubt(kind="left_over", about=run.text, why=why))
     if _changes_nothing(reading):
         doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
@@ -485,6 +497,17 @@ def _changes_nothing(reading: Reading) -> bool:
 def _not_carried_out(text: str) -> Doubt:
     about = text.strip()[:_LONGEST_ABOUT]
     return Doubt(kind="not_carried_out", about=about, why=f"I do not carry out {about!r}. {_MODEL}")
+
+
+def _why_unused(run: Run, reading: Reading) -> str:
+    if run.value is not None and run.value.kind == "amount":
+        for draft in reading.chain.drafts:
+            unfilled = (leaf for leaf in draft.leaves if leaf.path not in draft.found)
+            money = (one for one in unfilled if one.parameter.kind in MONEY)
+            for why in (why_not_taken(leaf.parameter, run.value) for leaf in money):
+                if why:
+                    return why
+    return f"nothing uses {run.text!r}"
 
 
 def _of_limits(reading: Reading) -> list[Doubt]:
