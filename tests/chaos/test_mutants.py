@@ -26,8 +26,8 @@ from tests.chaos.mutant_worker import MUTANTS
 
 RENTAL = f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my calendar"
 OPTIONS = RunOptions(seed=0, faults=frozenset(), late_s=2.0)
-ONE_TRY = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=1)
-TWO_TRIES = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=2)
+ONE_TRY = MissionPolicy(call_timeout=timedelta(seconds=3), call_attempts=1)
+TWO_TRIES = MissionPolicy(call_timeout=timedelta(seconds=3), call_attempts=2)
 PATIENT = MissionPolicy(call_timeout=timedelta(seconds=100), call_attempts=2)
 
 CAR, RETURN, EVENT = "car_book_offer", "car_cancel_booking", "calendar_create_event"
