@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-store chaos-points screenshots browser bench real-model clients mcp injection missions interop structure lint types lock clean
+.PHONY: help demo dev test test-all chaos chaos-store chaos-points screenshots browser bench real-model clients mcp injection missions interop structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -45,8 +45,14 @@ dev: $(STAMP) ## Temporal with its UI, the sandbox, a worker and the inbox, left
 
 # Files stay whole: the tests of one share servers that start with its first. They run in the order
 # of tests/distribution.py, in more processes than CI has cores, for many tests mostly wait.
-test: $(STAMP) ## all tests but the long ones, side by side in four processes; PYTEST_ARGS adds options
-	$(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+SIDE_BY_SIDE := -n 4 --dist loadfile --no-loadscope-reorder
+ELSEWHERE := not long and not clients and not interop and not browser
+
+test: $(STAMP) ## the tests of five minutes, side by side in four processes; PYTEST_ARGS adds options
+	$(PY) -m pytest $(SIDE_BY_SIDE) -m "not slow and $(ELSEWHERE)" $(PYTEST_ARGS)
+
+test-all: $(STAMP) ## what CI runs: these, and the files that tests/distribution.py lists as slow
+	$(PY) -m pytest $(SIDE_BY_SIDE) -m "$(ELSEWHERE)" $(PYTEST_ARGS)
 
 # More of one run: make chaos CHAOS_MISSIONS=50 CHAOS_SEEDS=7
 CHAOS_MISSIONS ?= 120

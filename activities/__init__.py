@@ -37,6 +37,8 @@ from orchestrator.planning.planner import ModelChooser, Planner
 from orchestrator.planning.walls import Walls
 from orchestrator.routing.router import Router
 
+Activities = list[Callable[..., Any]]
+
 
 def all_activities(
     *,
@@ -59,7 +61,7 @@ def all_activities(
     slots: int = 100,
     check_store: Callable[[], None] = lambda: None,
     notices: NoticeActivities | None = None,
-) -> list[Callable[..., Any]]:
+) -> Activities:
     """Return every activity that `orchestrator.messages.names` names, bound to its dependencies.
 
     New missions are pinned to `catalog`; running missions read their own catalog from `catalogs`.
@@ -74,10 +76,6 @@ def all_activities(
     guard = WallGuard(Walls(agents))
     authority = Authority(policy or MissionPolicy(), approval_keys, serves_sagas, may_observe)
     kept = KeptMessages(observations or NothingKept())
-    rollback = RollbackActivities(
-        catalogs, tools, client, grants, serves_sagas=serves_sagas, slots=fair
-    )
-    sweep = SweepActivities(client, grants)
     preparing = PrepareActivities(catalogs, tools, guard, authority, kept=kept, grants=grants)
     calling = ToolActivities(catalogs, tools, grants, guard, authority, kept=kept, slots=fair)
     observing = ObserveActivities(catalogs, tools, grants, guard, authority, kept=kept)
@@ -90,8 +88,7 @@ def all_activities(
         slots=fair,
         check_store=check_store,
     )
-    announcing = notices or NoticeActivities()
-    of_calls: list[Callable[..., Any]] = [
+    of_calls: Activities = [
         stored.pin_catalog,
         stored.await_state,
         kept.read_kept,
@@ -101,29 +98,47 @@ def all_activities(
         preparing.prepare_overcharge,
         calling.invoke_tool,
         observing.observe_call,
-        rollback.collect_ledger,
-        rollback.compensate,
-        rollback.read_rollback,
-        rollback.conclude_mission,
-        sweep.find_stranded,
-        sweep.recover_mission,
-        announcing.read_notices,
-        announcing.deliver_notice,
-        announcing.note_undelivered,
+        *_of_rollbacks(
+            RollbackActivities(
+                catalogs, tools, client, grants, serves_sagas=serves_sagas, slots=fair
+            ),
+            SweepActivities(client, grants),
+        ),
+        *_of_notices(notices or NoticeActivities()),
     ]
     if planner is None:
         return of_calls
     planning = PlanningActivities(
         catalogs, routers, planner, agents, traces, authority=authority, kept=kept, slots=fair
     )
-    plans = PlanActivities(catalog, catalogs, planning, authority)
     return [
         *of_calls,
+        *_of_plans(planning, PlanActivities(catalog, catalogs, planning, authority)),
+        HandOverActivities(catalogs, agents).plan_hand_over,
+        ThinkingActivities(planning, preparing, kept, begun_thoughts).think,
+    ]
+
+
+def _of_rollbacks(rollback: RollbackActivities, sweep: SweepActivities) -> Activities:
+    return [
+        rollback.collect_ledger,
+        rollback.compensate,
+        rollback.read_rollback,
+        rollback.conclude_mission,
+        sweep.find_stranded,
+        sweep.recover_mission,
+    ]
+
+
+def _of_notices(notices: NoticeActivities) -> Activities:
+    return [notices.read_notices, notices.deliver_notice, notices.note_undelivered]
+
+
+def _of_plans(planning: PlanningActivities, plans: PlanActivities) -> Activities:
+    return [
         planning.split_goal,
         planning.check_model,
         planning.discover_tools,
-        HandOverActivities(catalogs, agents).plan_hand_over,
         plans.preview_plan,
         plans.review_plan,
-        ThinkingActivities(planning, preparing, kept, begun_thoughts).think,
     ]

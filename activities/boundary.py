@@ -17,10 +17,10 @@ from orchestrator.adapters.telemetry.instruments import Telemetry, model_span
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
+    NOT_IN_TIME,
     CatalogNotFound,
     ModelRefused,
     ModelUnavailable,
-    NotInTime,
     OrchestratorError,
     SlotsTaken,
     StateMissing,
@@ -34,7 +34,7 @@ from orchestrator.messages.failure_details import (
     UsageSoFar,
 )
 from orchestrator.messages.step import PlanStepOutput
-from orchestrator.planning.metering import Meter, open_meter
+from orchestrator.planning.metering import Meter, open_meter, opened
 from orchestrator.planning.models import GiveUp
 from orchestrator.planning.trimming import cut_text
 
@@ -101,7 +101,7 @@ def missing_state_error(
     """
     taken = error if isinstance(error, SlotsTaken) else None
     missing = MissingState(
-        error_type=type(error).__name__,
+        error_type=error.code,
         catalog=error.digest if isinstance(error, CatalogNotFound) else "",
         provider=taken.provider if taken else "",
         mission_id=taken.mission_id if taken else "",
@@ -110,7 +110,7 @@ def missing_state_error(
     return ApplicationError(
         str(error),
         missing,
-        type=type(error).__name__,
+        type=error.code,
         # Attempts are for the provider: waiting for a slot must not use one up.
         non_retryable=is_last or taken is not None,
         category=_BENIGN if taken else ApplicationErrorCategory.UNSPECIFIED,
@@ -144,10 +144,10 @@ class ServerTime:
         clock.
 
         Raises:
-            NotInTime: the difference exceeds `LARGEST_SKEW`.
+            StateMissing: the difference exceeds `LARGEST_SKEW`.
         """
         if self.skew > LARGEST_SKEW and (fault := skew_fault(self.skew)) is not None:
-            raise NotInTime(fault)
+            raise StateMissing(fault, code=NOT_IN_TIME)
 
     def now(self) -> datetime:
         """Return the server's time, which stays right if this process or its machine was paused."""
@@ -215,11 +215,18 @@ async def heartbeats(
 
 @asynccontextmanager
 async def metered(telemetry: Telemetry | None = None) -> AsyncIterator[Meter]:
-    """Heartbeat while the body runs, and meter its model usage; a failure carries the usage."""
+    """Heartbeat while the body runs, and meter its model usage; a failure carries the usage.
+
+    Heartbeats also have the text that a model is sending, which `client.call_progress` shows. A
+    body within another has the same meter: a heartbeat replaces the details of the one before.
+    """
+    if (outer := opened()) is not None:
+        yield outer
+        return
     earlier = _of_earlier_attempts()
     watch = None if telemetry is None else partial(model_span, telemetry)
     with open_meter(earlier, _record_usage, watch) as meter:
-        async with heartbeats(lambda: () if meter.usage == Usage() else (_so_far(meter.usage),)):
+        async with heartbeats(lambda: _details_of(meter)):
             try:
                 yield meter
             except Exception as error:
@@ -233,9 +240,16 @@ def _record_usage(usage: Usage) -> None:
         activity.heartbeat(_so_far(usage))
 
 
+def _details_of(meter: Meter) -> tuple[UsageSoFar, ...]:
+    if not meter.text and meter.usage == Usage():
+        return ()
+    attempt = activity.info().attempt
+    return (UsageSoFar(usage_so_far=meter.usage, text=meter.text, attempt=attempt),)
+
+
 def _of_earlier_attempts() -> Usage:
-    details = activity.info().heartbeat_details
-    return UsageSoFar.found_in(details) or Usage()
+    found = UsageSoFar.found_in(activity.info().heartbeat_details)
+    return Usage() if found is None else found.usage_so_far
 
 
 def _so_far(usage: Usage) -> UsageSoFar:

@@ -10,7 +10,7 @@ from orchestrator.activities.boundary import ServerTime, missing_state_error, tr
 from orchestrator.activities.fair_slots import FairSlots
 from orchestrator.adapters.storage.protocols import CatalogStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import CatalogNotFound, NotInTime, StateMissing
+from orchestrator.core.errors import NOT_IN_TIME, CatalogNotFound, StateMissing
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import KeyProbe, MissingState
 from orchestrator.messages.mission_policy import CatalogPin
@@ -62,7 +62,7 @@ class CatalogActivities:
             ApplicationError: the state is still missing; retried until it is there.
         """
         try:
-            if missing.error_type == NotInTime.__name__:
+            if missing.error_type == NOT_IN_TIME:
                 ServerTime().check()
             if missing.provider:
                 self._slots.check(missing.provider, missing.mission_id)

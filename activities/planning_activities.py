@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from inspect import isawaitable
 from typing import Any, Final, Protocol, TypeVar
 
@@ -11,7 +11,6 @@ from temporalio import activity
 from orchestrator.activities.authority import Authority, WallGuard
 from orchestrator.activities.boundary import (
     catalog_of,
-    heartbeats,
     metered,
     spent_on,
     translated_errors,
@@ -29,12 +28,13 @@ from orchestrator.adapters.telemetry.instruments import (
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
+    THOUGHT_CUT_OFF,
     DecisionInvalid,
     ModelRefused,
     ModelUnavailable,
     OutsideWall,
     PlanInvalid,
-    ThoughtCutOff,
+    ServiceUnavailable,
     ToolNotFound,
 )
 from orchestrator.core.limits import left_of_limits
@@ -43,9 +43,9 @@ from orchestrator.core.wall import Wall
 from orchestrator.language.intent import IntentFrame
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
+from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan
 from orchestrator.messages.mission_policy import BeginInput
-from orchestrator.messages.plan_changes import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.step import (
     DiscoverInput,
     DiscoverOutput,
@@ -161,7 +161,7 @@ class PlanningActivities:
             yield
 
     async def _split(self, mission: BeginInput) -> MissionPlan:
-        async with metered(self._telemetry) as meter:
+        async with self.metered() as meter:
             with translated_errors():
                 self._authority.check_begin(mission)
                 left = left_of_limits(self._authority.limits(mission.policy), mission.used)
@@ -233,9 +233,13 @@ class PlanningActivities:
         selection = _with_discovered(selection, context, catalog, walls)
         return await self._kept.keep(wanted, selection)
 
+    def metered(self) -> AbstractAsyncContextManager[Meter]:
+        """Heartbeat while the body runs, and meter its model usage."""
+        return metered(self._telemetry)
+
     async def plan_step(self, step: PlanStepInput) -> PlanStepOutput:
         """Return the next decision, checked against the forwarded tools."""
-        async with metered(self._telemetry) as meter:
+        async with self.metered() as meter:
             with translated_errors(), translated_troubles():
                 catalog = await catalog_of(self._catalogs, step.context.catalog_digest)
                 walls = self._guard.walls
@@ -554,7 +558,7 @@ class ThinkingActivities:
     @activity.defn(name=names.THINK)
     async def think(self, wanted: ThinkInput) -> Thought:
         """Select tools, plan the step, and prepare the call that it decides on."""
-        async with heartbeats():
+        async with self._planning.metered():
             with translated_errors():
                 context = await self._kept.context(wanted.step)
             agent = context.agent
@@ -591,7 +595,11 @@ class ThinkingActivities:
         count = await asyncio.to_thread(self._begun.begin, *thought)
         if count > _BEGUN_AT_MOST:
             with translated_errors():
-                raise ThoughtCutOff(*thought, times=count - 1)
+                raise ServiceUnavailable(
+                    f"step {context.step} of the leg {context.leg_id} was begun {count - 1} times "
+                    f"in a workflow task of {context.mission_id}, and its worker died each time",
+                    code=THOUGHT_CUT_OFF,
+                )
         try:
             yield
         finally:

@@ -44,12 +44,11 @@ from orchestrator.confirmation.named_things import (
 )
 from orchestrator.confirmation.overcharge import overcharge_card
 from orchestrator.confirmation.policy import StandingApproval, is_narrower
-from orchestrator.core.budget import Money, rest_text
+from orchestrator.core.budget import Money, Overcharge, limit_of, rest_text
 from orchestrator.core.errors import DocumentInvalid, EgressRefused, PiiGone
 from orchestrator.core.pii import Handle, as_written, handle_of
 from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
-from orchestrator.core.spending_limit import Overcharge, limit_of
 from orchestrator.messages import names
 from orchestrator.messages.mission_policy import SpendingPolicy
 from orchestrator.messages.step import KeptMessage
@@ -350,7 +349,12 @@ def drafted(
         if wanted.read_only:
             return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
         unordered = why_unordered(
-            tool, arguments, wanted.orders, wanted.effects, most_each=_most_each(wanted)
+            tool,
+            arguments,
+            wanted.orders,
+            wanted.effects,
+            most_each=_most_each(wanted),
+            elsewhere=wanted.elsewhere,
         )
         tool = UnpricedCall.asking(tool) if unordered else tool
     answers = answers_of(wanted, catalog)

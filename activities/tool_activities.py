@@ -35,13 +35,13 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.models import call_digest
 from orchestrator.core.errors import (
+    NOT_IN_TIME,
     ArgumentsInvalid,
     ConfirmationError,
     DocumentInvalid,
     EgressRefused,
     GrantMissing,
     GrantRefused,
-    NotInTime,
     PiiMissing,
     SecretMissing,
     StateMissing,
@@ -450,13 +450,14 @@ def _time_left(call: ToolCall, clock: ServerTime) -> float:
     Rollback acts once the deadline has passed; a request sent later would arrive after its cancel.
 
     Raises:
-        NotInTime: the deadline has passed; the call is sent later, with another deadline.
+        StateMissing: the deadline has passed; the call is sent later, with another deadline.
     """
     if call.deadline is None:
         return call.timeout_s
     left = call.deadline - clock.now()
     if left <= timedelta(0):
-        raise NotInTime(f"{call.tool}: its deadline has passed; nothing was sent")
+        text = f"{call.tool}: its deadline has passed; nothing was sent"
+        raise StateMissing(text, code=NOT_IN_TIME)
     return min(call.timeout_s, left.total_seconds())
 
 

@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     from orchestrator.planning.models import StepDecision as StepDecision
     from orchestrator.planning.planner import PlannedStep as PlannedStep
     from orchestrator.planning.planner import Planner as Planner
-    from orchestrator.proxy.pruners import prune as prune
     from orchestrator.proxy.pruning_transport import AsyncPruningTransport as AsyncPruningTransport
     from orchestrator.proxy.pruning_transport import PruningTransport as PruningTransport
+    from orchestrator.proxy.pruning_transport import prune as prune
     from orchestrator.routing.router import Router as Router
     from orchestrator.routing.scoring.embedding import Embedder as Embedder
     from orchestrator.routing.selection import Selection as Selection
@@ -94,8 +94,7 @@ _HOMES = {
         *("LegPlan", "MissionPlan", "StepContext", "StepDecision"),
     ),
     "planning.planner": ("PlannedStep", "Planner"),
-    "proxy.pruners": ("prune",),
-    "proxy.pruning_transport": ("AsyncPruningTransport", "PruningTransport"),
+    "proxy.pruning_transport": ("AsyncPruningTransport", "PruningTransport", "prune"),
     "routing.router": ("Router",),
     "routing.scoring.embedding": ("Embedder",),
     "routing.selection": ("Selection",),

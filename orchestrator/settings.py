@@ -150,12 +150,6 @@ class Settings(BaseSettings):
     nothing is encrypted."""
     payload_keys_file: Path | None = None
     """A file with these keys."""
-    payload_store: str | None = Field(default=None, repr=False)
-    """The place of large payloads: `store`, a shared folder, or module:factory of a storage
-    driver. Of several, separated by commas, the first is written and all are read; unset, Temporal
-    records them."""
-    payload_store_over: int = Field(default=262_144, ge=1_000)
-    """The size in bytes above which a payload is large; the server's limit is 2 MB."""
     routing_profile: Path | None = None
     """A file written by `orchestrator route calibrate`; unset, the fitted defaults."""
     routing_timeout_ms: float = Field(default=STEP_LIMIT_S * 1000, gt=0)
@@ -245,7 +239,7 @@ def load_settings() -> Settings:
 def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
     """The agent profiles of a YAML or JSON file; none when there is no file.
 
-    What they name is not looked up: `orchestrator.runtime.agent_profiles` does that, with a
+    What they name is not looked up: `orchestrator.runtime.extensions` does that, with a
     catalog.
 
     Raises:

@@ -26,7 +26,7 @@ from orchestrator.adapters.storage.store import Store
 from orchestrator.runtime.registration import INDEXED
 from orchestrator.testing.installation import running_temporal
 from orchestrator.testing.postgres import PostgresServer
-from tests.distribution import FilesByKind, in_order
+from tests.distribution import SLOW, FilesByKind, file_of, in_order
 
 _TESTS: Final = Path(__file__).parent
 _BIN: Final = Path(sys.executable).parent
@@ -128,7 +128,7 @@ def refuse_others(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test with the name of its folder; order the files when they run side by side.
+    """Mark every test with the name of its folder, and slow ones; order the files of a wide run.
 
     A test over a live server that fails runs once more, and the run reports it as rerun: two
     failures in a row are a fault of the code, one may be a server that got no processor.
@@ -139,6 +139,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(folder)
         if folder in _LIVE_FOLDERS:
             item.add_marker(pytest.mark.flaky(reruns=1))
+        if file_of(item.nodeid) in SLOW:
+            item.add_marker("slow")
     if hasattr(config, "workerinput"):
         in_order(items)
 

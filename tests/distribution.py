@@ -1,4 +1,4 @@
-"""Owns which process of a test run takes which file, and when."""
+"""Owns which files of a test run are slow, which process takes a file, and when."""
 
 from typing import Final
 
@@ -7,31 +7,57 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 _WAITING: Final = ("tests/integration/", "tests/chaos/")
-_LONG: Final = (
+SLOW: Final = (
     "tests/chaos/test_chaos_run.py",
-    "tests/integration/test_guarded_agents.py",
-    "tests/integration/test_sessions.py",
-    "tests/integration/test_own_documents.py",
-    "tests/integration/test_without_a_worker.py",
-    "tests/chaos/test_worker_death.py",
     "tests/integration/test_mcp_missions.py",
+    "tests/chaos/test_user_workflows.py",
+    "tests/chaos/test_worker_death.py",
+    "tests/integration/test_sessions.py",
+    "tests/integration/test_unproved_answers.py",
+    "tests/integration/test_guarded_agents.py",
+    "tests/integration/test_without_a_worker.py",
+    "tests/integration/web_notices/test_announcing.py",
+    "tests/integration/test_rehearsal.py",
     "tests/integration/test_guarded_worker.py",
     "tests/integration/test_catalog_change.py",
-    "tests/integration/test_cli_mission.py",
-    "tests/integration/test_rollback.py",
-    "tests/integration/test_personal_values.py",
-    "tests/integration/test_injection.py",
-    "tests/integration/test_goals_by_witness.py",
+    "tests/integration/test_written_missions.py",
+    "tests/integration/test_users_folder.py",
+    "tests/integration/test_own_documents.py",
+    "tests/integration/test_langgraph_sessions.py",
+    "tests/integration/test_stuck.py",
+    "tests/integration/web/test_model_text.py",
+    "tests/integration/test_exported_effects.py",
     "tests/integration/test_quickstart.py",
-    "tests/workflow/test_events.py",
-    "tests/workflow/test_limits.py",
-    "tests/workflow/test_stored_state.py",
-    "tests/test_architecture.py",
+    "tests/integration/test_lineage.py",
+    "tests/integration/test_cli_mission.py",
+    "tests/integration/adapters/test_mcp_stdio.py",
+    "tests/integration/test_personal_values.py",
+    "tests/integration/test_guarded_functions.py",
+    "tests/integration/proxy/test_proxy.py",
+    "tests/chaos/test_following.py",
+    "tests/integration/web_notices/test_slack.py",
+    "tests/integration/test_same_again.py",
+    "tests/integration/web_ag_ui/test_runs.py",
+    "tests/integration/web_notices/test_webhooks.py",
+    "tests/integration/catalog/test_hostile.py",
+    "tests/integration/test_plan_first.py",
+    "tests/integration/mcp/test_transports.py",
+    "tests/integration/test_tool_saga.py",
+    "tests/integration/test_reset_events.py",
+    "tests/integration/test_goals_by_witness.py",
+    "tests/integration/web_sign_in/test_signed_for_people.py",
+    "tests/integration/test_foreign_cancels.py",
+    "tests/integration/web_sign_in/test_tokens.py",
+    "tests/integration/test_parked_lists.py",
+    "tests/integration/test_repair.py",
+    "tests/integration/web/test_api_events.py",
 )
-"""Files of a minute, on a machine of two cores: they begin first, so that none ends alone."""
+"""Files that take more than twelve seconds of a process, the longest first: `make test-all` runs
+them, and begins with them, so that none ends alone."""
 
 
-def _file(nodeid: str) -> str:
+def file_of(nodeid: str) -> str:
+    """Return the file of a test, relative to the project."""
     return nodeid.partition("::")[0]
 
 
@@ -45,11 +71,11 @@ def _stands_alone(file: str) -> bool:
 
 
 def in_order(items: list[pytest.Item]) -> None:
-    """Put the files that take long first, and last those that any process runs as cheaply."""
-    place = {file: n for n, file in enumerate(_LONG)}
+    """Put the slow files first, and last those that any process runs as cheaply."""
+    place = {file: n for n, file in enumerate(SLOW)}
     items.sort(
         key=lambda item: (
-            place.get(file := _file(item.nodeid), len(_LONG)),
+            place.get(file := file_of(item.nodeid), len(SLOW)),
             _waits(file) and _stands_alone(file),
         )
     )

@@ -19,8 +19,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.sandbox import STANDARD, RunningSandbox, redirected, running_sandbox
-from orchestrator.testing.installation import OnlyThisMachine
-from orchestrator.testing.memory import MadeUpSecrets
+from orchestrator.testing.installation import MadeUpSecrets, OnlyThisMachine
 from orchestrator.testing.sample_arguments import make_up_person
 
 

@@ -124,6 +124,36 @@ def test_every_import_is_a_declared_dependency() -> None:
     assert undeclared == set()
 
 
+_WITHOUT_EXTRAS: Final = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+import orchestrator.cli.chaos_runs, orchestrator.runtime.worker, orchestrator.web.web_app
+"""
+_OF_EXTRAS: Final = (
+    *("ag_ui", "agents", "anthropic", "httpx2", "langgraph", "mcp", "openai", "pydantic_ai"),
+    *("sentence_transformers", "slack_sdk", "standardwebhooks"),
+)
+
+
+def test_a_worker_needs_no_extra() -> None:
+    """An installation without extras has none of their packages, and its worker loads."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_EXTRAS, *_OF_EXTRAS],
+        capture_output=True,
+        text=True,
+        cwd=_ROOT,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 @pytest.fixture(scope="module")
 def structure() -> Structure:
     """The structure of the code, measured when a test first asks for it."""

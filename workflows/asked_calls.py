@@ -47,7 +47,9 @@ class AskedCalls:
         before = self._same(prepared)
         if before is not None and before.fate in _BY_PEOPLE:
             self._note_or_end(before)
-        if before is not None and before.fate == "refused":
+        # The limit of a `retry` of a written workflow bounds its repetitions.
+        is_written = self._progress.written_call is not None
+        if before is not None and before.fate == "refused" and not is_written:
             self._note_or_stop(before)
         most = self._progress.leg.policy.confirmation.max_proposals
         if unsuccessful_in_a_row(self._progress.state.asked) >= most:

@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.approval import Approvals, NotConfirmed
     from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
     from orchestrator.workflows.failures import LegLost, LegSkipped
+    from orchestrator.workflows.leg_view import effects_elsewhere
     from orchestrator.workflows.mission_limits import LegLimits, LimitSpent
     from orchestrator.workflows.overcharges import Overcharges
     from orchestrator.workflows.progress import Progress
@@ -60,11 +61,18 @@ class Caller:
             await self._continue(wanted, acting.sent)
             return
         if not self._is_resumed:
-            await self._limits.check_call()
+            self._limits.check_call()
         if self._progress.leg.observe:
             await self._observe(wanted)
             return
-        await self._carry_out(wanted, prepared or await self._prepared(wanted))
+        if prepared is None or self._may_repeat(wanted.tool, prepared):
+            prepared = await self._prepared(wanted)
+        await self._carry_out(wanted, prepared)
+
+    def _may_repeat(self, tool: str, prepared: PreparedCall) -> bool:
+        """Return True if another leg has an effect of the tool, which a step's thought ignores."""
+        ledger, leg = self._progress.mission_ledger(), self._progress.leg
+        return prepared.side_effect and bool(effects_elsewhere(ledger, leg, tool))
 
     async def call_all(self, wanted: Sequence[CallTool]) -> None:
         """Make several read-only calls concurrently; each passes the checks of a single call.
@@ -76,7 +84,7 @@ class Caller:
         """
         acting = self._progress.state.acting
         if self._progress.leg.observe:
-            await self._limits.check_call()
+            self._limits.check_call()
             for part, call in enumerate(wanted):
                 if part not in self._done():
                     self._progress.begin_part(part)
@@ -96,7 +104,7 @@ class Caller:
 
     async def _read_first(self, wanted: Sequence[CallTool]) -> None:
         """Make the read-only calls, and store the remaining calls of the step."""
-        await self._limits.check_call()
+        self._limits.check_call()
         parts = {part: await self._first_look(part, one) for part, one in enumerate(wanted)}
         reads: dict[int, PreparedCall] = {}
         for part, one in parts.items():
@@ -132,7 +140,7 @@ class Caller:
 
     async def _has_call_left(self) -> bool:
         try:
-            await self._limits.check_call()
+            self._limits.check_call()
         except LimitSpent:
             return False
         return True

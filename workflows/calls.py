@@ -16,11 +16,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import MOST_WORKERS, ModelCheck
-    from orchestrator.messages.leg import LegInput
+    from orchestrator.messages.leg import HandOverInput, HandOverPlan, LegInput
     from orchestrator.messages.mission import BegunPlan
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
     from orchestrator.messages.observed import ObservedCall, ObserveInput
-    from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
     from orchestrator.messages.rollback import (
         CompensateInput,
     )
@@ -45,7 +44,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.own_cancels import cancellable
     from orchestrator.workflows import running, ui
     from orchestrator.workflows.failures import first_words
-    from orchestrator.workflows.leg_view import effects_of_leg
+    from orchestrator.workflows.leg_view import effects_elsewhere, effects_of_leg
     from orchestrator.workflows.missing_state import (
         Postponed,
         missing_state_for_call,
@@ -248,6 +247,7 @@ def _wanted(progress: Progress, tool: str, arguments: JsonObject) -> PrepareInpu
         orders=leg.leg.orders,
         covered=leg.covered,
         effects=effects_of_leg(leg),
+        elsewhere=effects_elsewhere(progress.mission_ledger(), leg, tool),
         read_only=leg.read_only,
         most_each=leg.leg.agent.max_items,
         budget_left=progress.budget_left,

@@ -347,7 +347,7 @@ def check_amendment(amend: Amend, card: ConfirmationCard) -> None:
             ConfirmationError(
                 amend.confirmation_id,
                 f"{', '.join(bare)} is personal and must not be sent as it is; store it "
-                f"(orchestrator pii set {bare[0]}) and amend with {bare[0]}={handle_for(bare[0])}",
+                f"(orchestrator pii {bare[0]}) and amend with {bare[0]}={handle_for(bare[0])}",
                 code="PersonalValueSent",
             )
         )

@@ -7,7 +7,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Usage
-    from orchestrator.core.errors import OrchestratorError, PayloadLocked, PayloadLost
+    from orchestrator.core.errors import OrchestratorError, PayloadLocked
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import MissingState, ModelTrouble, UsageSoFar
     from orchestrator.saga.outcome import CompensationFailure
@@ -19,7 +19,6 @@ Not BaseException: GeneratorExit only means that a worker evicts the workflow, a
 rolled back for that.
 """
 _LONGEST = 300
-_UNREAD = (PayloadLocked.__name__, PayloadLost.__name__)
 
 
 class LegLost(Exception):
@@ -46,7 +45,7 @@ def was_locked(error: ActivityError) -> bool:
     The failure is final if no earlier attempt did anything either.
     """
     cause = error.cause
-    return isinstance(cause, ApplicationError) and cause.type in _UNREAD
+    return isinstance(cause, ApplicationError) and cause.type == PayloadLocked.__name__
 
 
 def failure_here(activity: str, failed: FailureError) -> ActivityError:
@@ -70,7 +69,8 @@ def is_final(error: ActivityError) -> bool:
 def usage_of(error: ActivityError) -> Usage | None:
     """Return the model usage of a failed activity; None: no usage is known."""
     cause = error.cause
-    return UsageSoFar.found_in(cause.details) if isinstance(cause, ApplicationError) else None
+    found = UsageSoFar.found_in(cause.details) if isinstance(cause, ApplicationError) else None
+    return None if found is None else found.usage_so_far
 
 
 def trouble_of(error: ActivityError) -> ModelTrouble | None:

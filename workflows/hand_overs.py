@@ -11,13 +11,13 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.messages.leg import LegResult, LegStatus
-    from orchestrator.messages.plan_changes import (
+    from orchestrator.messages.leg import (
         HandedOver,
         HandOverAsked,
         HandOverInput,
         HandOverPlan,
-        has_consequence,
+        LegResult,
+        LegStatus,
     )
     from orchestrator.planning.models import MissionPlan
     from orchestrator.workflows import calls
@@ -74,7 +74,7 @@ class HandOvers:
         if leg_id is None:
             refusal = _APPROVED if approved else self._refusal(asked, plan)
             if refusal and asked.gives is None:  # the goal of a workflow's step is in its plan
-                return _refused(asked, refusal)
+                return _refused(refusal)
             leg_id = f"h{len(self.legs) + 1}-{asked.leg_id}"[:64]
             self.legs[asked.hand_over_id] = leg_id
             self.is_planning += 1
@@ -97,12 +97,11 @@ class HandOvers:
                 self.is_planning -= 1
             if planned.leg is None:
                 del self.legs[asked.hand_over_id]
-                return _refused(asked, planned.refusal)
+                return _refused(planned.refusal)
             self.new.append(planned)
         await workflow.wait_condition(lambda: leg_id in self._results())
         result = self._results()[leg_id]
         return HandedOver(
-            hand_over_id=asked.hand_over_id,
             outcome="ended",
             leg_id=leg_id,
             status=result.status,
@@ -132,8 +131,14 @@ class HandOvers:
     def failed_harmlessly(self, result: LegResult) -> bool:
         """Return True if a handed-over leg failed without effects: the asking leg decides then."""
         is_handed = result.leg_id in self.legs.values()
-        return is_handed and result.status is LegStatus.FAILED and not has_consequence(result)
+        return is_handed and result.status is LegStatus.FAILED and not _has_consequence(result)
 
 
-def _refused(asked: HandOverAsked, why: str) -> HandedOver:
-    return HandedOver(hand_over_id=asked.hand_over_id, outcome="refused", why=why)
+def _has_consequence(result: LegResult) -> bool:
+    """Return True if a leg had, or may have had, an effect."""
+    ledger = result.ledger
+    return bool(ledger.obligations or ledger.cancels or any(f.side_effect for f in result.facts))
+
+
+def _refused(why: str) -> HandedOver:
+    return HandedOver(outcome="refused", why=why)

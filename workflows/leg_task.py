@@ -14,8 +14,14 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
-    from orchestrator.messages.leg import Acting, LegInput, LegResult, LegStatus
-    from orchestrator.messages.plan_changes import HandedOver, HandOverAsked
+    from orchestrator.messages.leg import (
+        Acting,
+        HandedOver,
+        HandOverAsked,
+        LegInput,
+        LegResult,
+        LegStatus,
+    )
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import (
@@ -56,8 +62,6 @@ class SharedByLegs:
     budget: MissionBudget
     limits: MissionLimits
     hand_over: HandOverToMission
-    found: Callable[[str, Sequence[str]], None]
-    """Informs the other legs of tools that one leg's search found."""
     ledger: Callable[[], Ledger]
     """Returns the ledgers of all legs, merged."""
     changed: Callable[[], None]
@@ -79,7 +83,7 @@ class Leg:
         self.questions = Questions(self.progress)
         self.limits = LegLimits(self.progress, shared.limits)
         self.pauses = ModelPauses(self.progress)
-        self._thinking = Thinking(self.progress, self.limits, self.pauses, self.questions)
+        self._thinking = Thinking(self.progress, self.limits, self.pauses)
         self._caller = Caller(self.progress, self.limits, self.approvals, self.questions)
         self._is_between_steps = False
         self._is_handing_over = False
@@ -143,7 +147,6 @@ class Leg:
     def suspend(self) -> LegInput:
         """Return the leg's state for a new run; cancelling the leg's task then ends nothing."""
         self._is_suspended = True
-        self.limits.give_back()
         self.progress.suspend()
         self.approvals.gate.suspend()
         return self.progress.leg
@@ -165,7 +168,7 @@ class Leg:
             self.progress.show(LegStatus.RUNNING)
         while self.progress.is_under_way:
             await self._between_steps()
-            await self.limits.check()
+            self.limits.check()
             self.progress.begin_step()
             await self._think_and_act()
 
@@ -258,8 +261,9 @@ class Leg:
         for part, one in enumerate(dropped, first):
             self.progress.begin_part(part)
             outcome = "refused" if one.is_refused else "dropped"
-            wanted = CallTool(tool=one.tool, arguments=one.arguments)
-            self.progress.observe(wanted, outcome=outcome, error=one.why)
+            if not one.is_left_out:
+                wanted = CallTool(tool=one.tool, arguments=one.arguments)
+                self.progress.observe(wanted, outcome=outcome, error=one.why)
             self.progress.record(f"call {one.tool}", outcome, one.why)
 
     def _give_up(self, reason: str) -> None:
@@ -277,7 +281,6 @@ class Leg:
             body=list(found),
         )
         self.progress.record(f"discover {query!r}", f"{len(found)} found")
-        self._shared.found(self.leg_id, found)
 
     async def _hand_over(self, wanted: HandOver) -> None:
         """Hand a part to another agent, and record its result for the next step."""

@@ -10,17 +10,20 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Money
     from orchestrator.core.call_ref import step_label
-    from orchestrator.core.limits import Allowance, left_of_limits
+    from orchestrator.core.limits import Allowance
     from orchestrator.core.pii import as_written
     from orchestrator.core.record import shared_fields
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegAccount, LegInput, LegResult, LegState, LegWaiting
+    from orchestrator.messages.leg import LegAccount, LegInput, LegResult
     from orchestrator.planning.models import AgentProfile, Fact, StepContext
+    from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.obligation import ObligationState
     from orchestrator.saga.orders import Effect, effects_of, unserved
 
 
-def step_context(leg: LegInput, budget_left: Money | None) -> StepContext:
+def step_context(
+    leg: LegInput, budget_left: Money | None, allowance: Allowance | None
+) -> StepContext:
     """Return the context for routing and planning of the leg's current step."""
     state = leg.state
     return StepContext(
@@ -41,7 +44,7 @@ def step_context(leg: LegInput, budget_left: Money | None) -> StepContext:
         gives=leg.leg.gives,
         outputs_of=leg.outputs_of,
         budget_left=budget_left,
-        allowance=allowance_of(leg),
+        allowance=allowance,
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
         now=leg.started_at,
         catalog_digest=leg.catalog.digest,
@@ -50,31 +53,10 @@ def step_context(leg: LegInput, budget_left: Money | None) -> StepContext:
     )
 
 
-def allowance_of(leg: LegInput) -> Allowance | None:
-    """Return the remaining model usage, within the leg's own limits and its share."""
-    left = left_of_limits(leg.leg.agent.leg_limits.intersect(leg.limits), leg.state.used)
-    if (share := leg.state.share.allowance) is not None:
-        left = left.intersect(share.after(leg.state.share.since, leg.state.used))
-    return left.of_models() if left.of_models().left else None
-
-
 def _asked_agent(leg: LegInput) -> AgentProfile:
     """Return the leg's agent, with the model that the leg continues with."""
     agent, name = leg.leg.agent.within(leg.limits), leg.state.model.name
     return agent if name is None else agent.model_copy(update={"model": name or None})
-
-
-def waiting_of(state: LegState) -> LegWaiting:
-    """Return the wait of a leg; at most one field is set."""
-    shown = state.card
-    card = None
-    if shown is not None:
-        changes: dict[str, object] = {
-            "reminded": shown.reminded,
-            "approved_by": tuple(one.approver for one in shown.approvals),
-        }
-        card = shown.card.model_copy(update={k: v for k, v in changes.items() if v})
-    return LegWaiting(card=card, question=state.question, pause=state.pause, stalled=state.stalled)
 
 
 def leg_result(leg: LegInput) -> LegResult:
@@ -118,13 +100,21 @@ def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
     return (*standing, *others)
 
 
+def effects_elsewhere(ledger: Ledger, leg: LegInput, tool: str) -> tuple[Effect, ...]:
+    """Return the effects of one tool that stand in the mission's other legs, by its ledger."""
+    own = leg.leg.leg_id
+    others = tuple(o for o in ledger.live() if o.leg_id != own and o.tool == tool)
+    live = Ledger(obligations=others)
+    return tuple(effect.model_copy(update={"why_not": ""}) for effect in effects_of(live))
+
+
 def is_served(leg: LegInput) -> bool:
     """Return True if each order of a leg surely has its effects, and no call is in doubt.
 
-    An order for each thing of a list states no number of effects, so it is never served here.
+    An order that states no number of effects is never served here.
     """
     orders, ledger = leg.leg.orders, leg.state.ledger
-    if not orders or any(order.each for order in orders):
+    if not orders or any(order.each or order.at_most for order in orders):
         return False
     clear = all(o.state is ObligationState.COMMITTED for o in ledger.live())
     clear = clear and all(cancel.outcome != "unknown" for cancel in ledger.cancels)

@@ -5,7 +5,7 @@ two that end one after the other, however a replay groups their events.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from temporalio import workflow
@@ -171,12 +171,6 @@ class Legs:
             task.cancel()
         await _all_done(list(self._tasks.values()))
         return states
-
-    def share_found(self, leg_id: str, tools: Sequence[str]) -> None:
-        """Let the other legs use tools that one leg's search found, within their allowed tools."""
-        for other, leg in self.under_way.items():
-            if other != leg_id:
-                leg.progress.discover(tuple(tools))
 
 
 async def _all_done(tasks: list[asyncio.Task[None]]) -> None:

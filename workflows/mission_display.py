@@ -79,9 +79,7 @@ class MissionDisplay:
             uncovered=plan.uncovered,
             ledger=ledger,
             budget=request.budget,
-            usage=Usage.total(
-                [mission.limits.shares.before.usage, *(r.usage for r in results.values())]
-            ),
+            usage=Usage.total([mission.limits.before.usage, *(r.usage for r in results.values())]),
             limit=next((leg.limit for leg in legs if leg.limit is not None), None),
             catalog_digest=mission.catalog.digest,
             catalog_size=mission.catalog.size,
@@ -89,7 +87,6 @@ class MissionDisplay:
             finished_at=mission.finished_at,
             stopped=mission.is_cancelled,
             plan_made_by=plan.made_by,
-            replanned=tuple(mission.replanned),
             plan_waits=self._own_wait,
             plan_answers=mission.talk.answers,
             plan_decisions=mission.talk.decisions,

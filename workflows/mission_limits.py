@@ -1,12 +1,12 @@
 """Limits of a mission and its legs: steps, calls, models and time, checked before each step.
 
-Concurrent legs share the limits of their mission: each takes a share, which the mission calls back
-when another leg needs it.
+Legs side by side use up the limits of their mission together. A thought reserves its part of the
+model usage that is left, since it is known only afterwards what the thought took.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
@@ -18,12 +18,11 @@ with workflow.unsafe.imports_passed_through():
         Allowance,
         LimitReached,
         Limits,
-        LimitShares,
         Used,
+        left_of_limits,
         out_of_time,
         reached,
     )
-    from orchestrator.messages.leg import LegShare
     from orchestrator.workflows import ui
     from orchestrator.workflows.failures import LegLost
     from orchestrator.workflows.progress import Progress
@@ -39,47 +38,73 @@ class LimitSpent(LegLost):
 
 
 class MissionLimits:
-    """Limits of a mission, shared by its legs."""
+    """Limits of a mission, which its legs use up together."""
 
     def __init__(
         self, legs: Callable[[], Mapping[str, "LegLimits"]], planning: Used | None = None
     ) -> None:
         """Take the legs under way, by id, and the usage before they began."""
         self._legs = legs
-        self.shares = LimitShares(Limits(), before=planning or Used())
+        self._ended: dict[str, Used] = {}
+        self.limits = Limits()
+        self.before = planning or Used()
+        """The usage of planning."""
+        self._thoughts: dict[str, Allowance] = {}
+        """The usage that each thought under way may add, by leg id."""
+        self._released = 0
+
+    @property
+    def total(self) -> Used:
+        """Return the usage of planning and of all legs."""
+        under_way = {leg_id: leg.used for leg_id, leg in self._legs().items()}
+        return Used.total([self.before, *{**self._ended, **under_way}.values()])
 
     def take_plan(self, limits: Limits, used: Used) -> None:
         """Set the limits of a plan, and add the usage of making it."""
-        self.shares.limits = limits
-        self.shares.before = self.shares.before.plus(used)
+        self.limits = limits
+        self.before = self.before.plus(used)
 
     def count(self, usage: Usage | None) -> None:
         """Add the usage of planning that ended without a plan."""
-        self.shares.before = self.shares.before.plus(Used(usage=usage or Usage()))
+        self.before = self.before.plus(Used(usage=usage or Usage()))
 
-    async def share(self, leg_id: str, progress: Progress, *, calls: bool) -> Allowance:
-        """Grant a leg a share for its next step, or its next call.
+    def record(self, leg_id: str, used: Used) -> None:
+        """Record the usage of a leg that has ended."""
+        self._ended[leg_id] = used
+
+    def reached(self, *, calls: bool) -> LimitReached | None:
+        """Return the limit that prevents the next step, or with `calls` the next call."""
+        return reached(self.limits, self.total, of="the mission", calls=calls)
+
+    async def reserve(self, leg_id: str) -> Allowance:
+        """Reserve the model usage of a leg's next thought, until `release`.
+
+        Legs side by side reserve equal parts, so that each goes beyond the limit by at most one
+        request; while all that is left is reserved, the thought waits.
 
         Raises:
             LimitSpent: nothing is left.
         """
         while True:
-            used, legs = progress.state.used, self._legs()
-            share = self.shares.ask(leg_id, used, running=len(legs), calls=calls)
-            if share.refusal is not None:
-                raise LimitSpent(share.refusal)
-            if share.allowance is not None:
-                return share.allowance
-            for other in share.call_back:
-                if other in legs:
-                    legs[other].give_back()
-                else:
-                    self.shares.granted.pop(other, None)
-            await self._given_back(share.call_back)
+            left = left_of_limits(self.limits, self.total).of_models()
+            spent = self.reached(calls=False)
+            if spent is not None and not all(left.left.values()):
+                raise LimitSpent(spent)
+            free = left.without(self._thoughts.values())
+            if all(free.left.values()) or not self._thoughts:
+                others = self._legs().keys() - self._thoughts.keys() - {leg_id}
+                self._thoughts[leg_id] = free.part(len(others))
+                return self._thoughts[leg_id]
+            await self._until_released()
 
-    async def _given_back(self, legs: Sequence[str]) -> None:
-        held = self.shares.granted
-        await workflow.wait_condition(lambda: not any(leg_id in held for leg_id in legs))
+    def release(self, leg_id: str) -> None:
+        """Release what a thought had reserved: its usage is counted."""
+        self._thoughts.pop(leg_id, None)
+        self._released += 1
+
+    async def _until_released(self) -> None:
+        before = self._released
+        await workflow.wait_condition(lambda: self._released > before)
 
 
 class LegLimits:
@@ -88,11 +113,14 @@ class LegLimits:
     def __init__(self, progress: Progress, shared: MissionLimits) -> None:
         self._progress = progress
         self._shared = shared
-        self._thinks = False
-        self._is_called_back = False
 
-    async def check(self) -> None:
-        """Let the next step begin, once the mission has granted the leg a share.
+    @property
+    def used(self) -> Used:
+        """Return the leg's usage so far."""
+        return self._progress.state.used
+
+    def check(self) -> None:
+        """Let the next step begin.
 
         Raises:
             LimitSpent: a limit of the agent, of each leg or of the mission is reached.
@@ -100,52 +128,40 @@ class LegLimits:
         """
         if ended := self._progress.state.repeats.ended_by:
             raise LegLost(ended)
-        await self._check(calls=False)
+        self._check(calls=False)
 
-    async def check_call(self) -> None:
+    def check_call(self) -> None:
         """Let the next call begin; discovery, questions and refused calls are free.
 
         Raises:
             LimitSpent: as above.
         """
-        await self._check(calls=True)
+        self._check(calls=True)
 
-    async def _check(self, *, calls: bool) -> None:
-        leg, used = self._progress.leg, self._progress.state.used
+    def _check(self, *, calls: bool) -> None:
+        leg = self._progress.leg
         agent = leg.leg.agent
-        own = reached(agent.leg_limits, used, of=f"the agent {agent.name}", calls=calls)
-        spent = own or reached(leg.limits, used, of="each leg", calls=calls) or self.out_of_time()
+        own = reached(agent.leg_limits, self.used, of=f"the agent {agent.name}", calls=calls)
+        spent = own or reached(leg.limits, self.used, of="each leg", calls=calls)
+        spent = spent or self.out_of_time() or self._shared.reached(calls=calls)
         if spent is not None:
             raise LimitSpent(spent)
-        if self._shared.shares.is_limited and self._has_to_ask(calls=calls):
-            self._progress.share_limits(LegShare())
-            allowance = await self._shared.share(leg.leg.leg_id, self._progress, calls=calls)
-            share = LegShare(allowance=allowance, since=self._progress.state.used)
-            self._progress.share_limits(share)
 
-    def _has_to_ask(self, *, calls: bool) -> bool:
-        share, used = self._progress.state.share, self._progress.state.used
-        if share.allowance is None:
-            return True
-        return share.allowance.after(share.since, used).is_spent(calls=calls)
+    @asynccontextmanager
+    async def thinking(self) -> AsyncIterator[Allowance | None]:
+        """Give the model usage that a thought may add; it is reserved until its usage is counted.
 
-    @contextmanager
-    def thinking(self) -> Iterator[None]:
-        """Keep the share during a planner request, until its usage is counted."""
-        self._thinks = True
+        Raises:
+            LimitSpent: the mission has no model usage left.
+        """
+        leg_id = self._progress.leg.leg.leg_id
+        part = await self._shared.reserve(leg_id)
         try:
-            yield
+            own = left_of_limits(self._tightest(), self.used).of_models()
+            allowance = own.intersect(part)
+            yield allowance if allowance.left else None
         finally:
-            self._thinks = False
-            if self._is_called_back:
-                self.give_back()
-
-    def give_back(self) -> None:
-        """Give the share back: at once, or after the model request in flight."""
-        self._is_called_back = self._thinks
-        if not self._thinks:
-            self._progress.share_limits(LegShare())
-            self._shared.shares.record(self._progress.leg.leg.leg_id, self._progress.state.used)
+            self._shared.release(leg_id)
 
     # -- time -------------------------------------------------------------------------------------
 

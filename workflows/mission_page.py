@@ -111,7 +111,6 @@ def _markdown(page: MissionPage) -> str:
     ]
     if mission.plan_made_by.model:
         lines.append(f"**Plan** {md.text(mission.plan_made_by.sentence)}")
-    lines += [f"**Again** {md.text(one.sentence)}" for one in mission.replanned]
     lines += [f"**Hold** {md.text(str(one))}" for one in mission.holds]
     lines += [f"**Rule** {md.text(one.sentence)}" for one in mission.again]
     if mission.error is not None:

@@ -38,12 +38,6 @@ with workflow.unsafe.imports_passed_through():
         request_digest,
     )
     from orchestrator.messages.observed import ObservedRun
-    from orchestrator.messages.plan_changes import (
-        does_the_same,
-        may_be_tried_otherwise,
-        renamed,
-        replanning_after,
-    )
     from orchestrator.messages.receipts import unserved_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.planning.models import CHAINING
@@ -141,20 +135,12 @@ class MissionWorkflow:
         if self._mission.hold.question is not None:
             return False
         try:
-            await self._reach_end()
+            await self._run_legs()
         except LOST as error:
             if not self._is_held(error):
                 raise
             return False
         return True
-
-    async def _reach_end(self) -> None:
-        """Run the legs of the plan, and of another one where the first had no effect."""
-        try:
-            await self._run_legs()
-        except LegFailed as failed:
-            await self._begin(await self._replan(failed))
-            await self._run_legs()
 
     async def _begin(self, plan: BegunPlan) -> None:
         """Begin a plan, after people have approved or changed it where that is required."""
@@ -163,32 +149,6 @@ class MissionWorkflow:
             await mission.talk.settle(plan, mission.catalog, self._plan_of)
         logs.mission_planned(mission.plan.legs)
         mission.show(MissionStatus.RUNNING)
-
-    async def _replan(self, failed: LegFailed) -> BegunPlan:
-        """Make another plan, once, if a leg failed before it had any effect.
-
-        Raises:
-            LegFailed: the given failure, if no other plan may be tried or there is none.
-        """
-        mission = self._mission
-        legs = tuple(mission.legs.results.values())
-        spent = len(mission.replanned) >= mission.request.policy.replan
-        if spent or not may_be_tried_otherwise(legs):
-            raise failed
-        mission.error = None  # so that a cancel from here on counts as the mission's end
-        before = mission.plan
-        mission.replanned.append(replanning_after(failed.result, legs, workflow.now()))
-        mission.show(MissionStatus.PLANNING)
-        try:
-            plan = await self._plan_of(mission.talk.goal)
-        except ActivityError:
-            plan = None
-        if plan is None or does_the_same(before, plan):
-            mission.plan = before
-            mission.replanned.pop()
-            raise failed
-        mission.legs.lost.clear()
-        return plan
 
     # -- on hold ----------------------------------------------------------------------------------
 
@@ -261,8 +221,7 @@ class MissionWorkflow:
             goal=goal,
             now=mission.talk.said_at,
             catalog_digest=mission.catalog.digest,
-            used=mission.limits.shares.total,
-            failed_before=tuple(one.sentence for one in mission.replanned),
+            used=mission.limits.total,
         )
         asks = request.model is not None or request.planner not in (None, CHAINING)
         try:
@@ -270,8 +229,6 @@ class MissionWorkflow:
         except ActivityError as error:
             mission.limits.count(usage_of(error))
             raise
-        if mission.replanned:
-            plan = renamed(plan, f"r{len(mission.replanned)}-")
         mission.limits.take_plan(plan.limits, Used(usage=plan.usage))
         mission.plan = plan
         return plan

@@ -56,18 +56,21 @@ class ModelPauses:
         """Return the pause that the leg is in."""
         return self._pause
 
-    async def wait(self, trouble: ModelTrouble, before: Sequence[ModelTrouble] = ()) -> None:
+    async def wait(
+        self, trouble: ModelTrouble, before: Sequence[ModelTrouble] = (), *, retries: bool = True
+    ) -> None:
         """Wait until the model is to be asked again.
 
         Args:
             trouble: of the model that was asked last.
             before: troubles of the other models that were asked in this round.
+            retries: False if only a person decides that, after answers that quote the model.
 
         Raises:
             LegLost: the policy's deadline has passed, or a person gave up.
         """
-        pause = self._set(self._following(trouble, before))
-        logs.waits("model", pause.pause_id, trouble.sentence)
+        pause = self._set(self._following(trouble, before, retries=retries))
+        logs.waits("model", pause.pause_id, trouble.sentence if retries else "")
         self._progress.show(LegStatus.AWAITING_MODEL)
         await self._until_due(pause)
 
@@ -95,8 +98,10 @@ class ModelPauses:
         self._check_given_up()
         if workflow.now() >= pause.deadline:
             since = f"{pause.since:%Y-%m-%d %H:%M:%S %Z}"
-            why = f"{pause.model or 'its model'} has not answered since {since}: {pause.reason}"
-            raise self._lost(f"{why}; a policy's model_wait may be longer")
+            raise self._lost(
+                f"{pause.model or 'its model'} gave no usable answer since {since}: "
+                f"{pause.reason}; a policy's model_wait may be longer"
+            )
 
     def over(self) -> None:
         """End the pause, because the model has answered.
@@ -122,7 +127,9 @@ class ModelPauses:
         self._progress.show_pause(pause)
         return pause
 
-    def _following(self, trouble: ModelTrouble, before: Sequence[ModelTrouble]) -> ModelPause:
+    def _following(
+        self, trouble: ModelTrouble, before: Sequence[ModelTrouble], *, retries: bool
+    ) -> ModelPause:
         """Return the pause after one more failed round."""
         leg, now = self._progress.leg, workflow.now()
         since = now if self._pause is None else self._pause.since
@@ -140,7 +147,7 @@ class ModelPauses:
             before=tuple(one.sentence for one in before),
             since=since,
             attempts=attempts,
-            retried_at=now + wait if wait < deadline - now else None,
+            retried_at=now + wait if retries and wait < deadline - now else None,
             deadline=deadline,
         )
 

@@ -13,7 +13,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import Fate
     from orchestrator.confirmation.models import Grant, Reject, Respond, Then, Verdict
-    from orchestrator.core.spending_limit import OnOvercharge
+    from orchestrator.core.budget import OnOvercharge
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.saga.obligation import Obligation, RollbackOrder
     from orchestrator.saga.outcome import CompensationFailure

@@ -4,7 +4,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
-    from orchestrator.messages.plan_preview import PlanInput, PlanPreview, PlanTaken
+    from orchestrator.messages.plan_preview import PlanInput, PlanPreview
     from orchestrator.workflows import running, ui
 
 
@@ -27,8 +27,3 @@ class PlanWorkflow:
             summary=ui.PREVIEW_PLAN,
             **running.SPLITTING,
         )
-
-    @workflow.update(name=names.TAKE_ON_UPDATE)
-    def take_on(self, wanted: PlanInput) -> PlanTaken:
-        """Confirm that a worker has the request, before anything is planned."""
-        return PlanTaken()

@@ -19,7 +19,6 @@ with workflow.unsafe.imports_passed_through():
         CallMade,
         LegInput,
         LegProgress,
-        LegShare,
         LegState,
         LegStatus,
         LegWaiting,
@@ -41,7 +40,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.orders import WhenRead
     from orchestrator.saga.outcome import FollowUp
     from orchestrator.workflows import logs
-    from orchestrator.workflows.leg_view import facts_of, waiting_of
+    from orchestrator.workflows.leg_view import facts_of
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.payload_refs import PayloadRefs
 
@@ -95,7 +94,6 @@ class Progress:
         self.budget = budget
         self.mission_ledger = ledger
         self._changed = changed
-        self._selection: Selection | None = None
         self._selected: SelectedTools | None = None
         self._seen = sum(len(one.model_dump_json()) for one in leg.state.observations)
         """Characters of the observations that are not in the store."""
@@ -143,7 +141,13 @@ class Progress:
     @property
     def waiting(self) -> LegWaiting:
         """Return the leg's wait: for a person, a model provider, or missing state."""
-        return waiting_of(self.state)
+        state = self.state
+        return LegWaiting(
+            card=None if state.card is None else state.card.card,
+            question=state.question,
+            pause=state.pause,
+            stalled=state.stalled,
+        )
 
     @property
     def is_under_way(self) -> bool:
@@ -164,7 +168,6 @@ class Progress:
 
     def forward(self, selection: Selection) -> None:
         """Note the tools that this step may use; a growing tool list keeps them available."""
-        self._selection = selection
         self._selected = SelectedTools(
             step=self.state.step,
             tools=selection.tools,
@@ -291,7 +294,7 @@ class Progress:
         self, did: str, outcome: str, error: str | None = None, *, at: datetime | None = None
     ) -> None:
         """Store a record of the step's action, for people to read."""
-        selected, written = self._selection, self.written_call
+        selected, written = self._selected, self.written_call
         record = StepRecord(
             step=self.state.step,
             step_id=written.step_id if written is not None else "",
@@ -337,10 +340,6 @@ class Progress:
         """Note when the leg began, in its first run."""
         self._update(began_at=self.state.began_at or at)
 
-    def share_limits(self, share: LegShare) -> None:
-        """Store the leg's share of the mission's limits."""
-        self._update(share=share)
-
     def reach(self, limit: LimitReached) -> None:
         """Store the limit that ends the leg."""
         self._update(limit=limit)
@@ -355,12 +354,6 @@ class Progress:
         """Count a step spent on unusable answers of its model."""
         model = self.state.model
         self._update(model=model.model_copy(update={"bad_answers": model.bad_answers + 1}))
-
-    def ask_about_model(self) -> int:
-        """Count another question about unusable answers; return its number."""
-        number = self.state.model.questions + 1
-        self._update(model=self.state.model.model_copy(update={"questions": number}))
-        return number
 
     def renew_model(self) -> None:
         """Let the leg's models be asked as if none had given an unusable answer."""
@@ -382,7 +375,6 @@ class Progress:
         changed = ModelState(
             name=name,
             passed_over=() if by else over,
-            questions=before.questions,
             changes=(*before.changes, change)[-_MOST_CHANGES:],
         )
         self._update(model=changed)

@@ -164,15 +164,9 @@ class Questions:
         Raises:
             LegLost: nobody answered in time.
         """
-        await self._required(self._asking(wanted, personal=personal))
-
-    async def ask_about(self, wanted: AskUser, *, question_id: str) -> AnswerInput:
-        """Wait for an answer about a call, which is no input of the leg.
-
-        Raises:
-            LegLost: nobody answered in time.
-        """
-        return await self._required(self._asking(wanted, question_id=question_id))
+        question = self._asking(wanted, personal=personal)
+        if await self._until_answered(question) is None:
+            raise LegLost(f"nobody answered in time: {question.question}")
 
     async def ask_for_server(self, wanted: InputWanted, tool: str) -> JsonObject | None:
         """Return the input for a server during a call; None: a person declined, or nobody answered.
@@ -220,12 +214,6 @@ class Questions:
         )
         self._desk.open(question)
         return question
-
-    async def _required(self, question: Question) -> AnswerInput:
-        answer = await self._until_answered(question)
-        if answer is None:
-            raise LegLost(f"nobody answered in time: {question.question}")
-        return answer
 
     async def _until_answered(self, question: Question) -> AnswerInput | None:
         self.resumed = None
@@ -277,7 +265,7 @@ def _request_for(tool: str, prepared: PreparedCall) -> str:
     parts = []
     if prepared.missing_personal:
         names = prepared.missing_personal
-        commands = " and ".join(f"orchestrator pii set {name}" for name in names)
+        commands = " and ".join(f"orchestrator pii {name}" for name in names)
         parts.append(
             f"{tool} needs {', '.join(names)}, which the PII vault does not hold. Store it "
             f"({commands})"
@@ -329,7 +317,7 @@ def _personal_values(hold: Hold, values: JsonObject) -> list[str]:
         from orchestrator.core.personal_look import personal_look
     looks = {name: personal_look(changes[name]) for name in new}
     return [
-        f"{name}: its value looks like {look}; give a handle (orchestrator pii set {name})"
+        f"{name}: its value looks like {look}; give a handle (orchestrator pii {name})"
         for name, look in looks.items()
         if look is not None
     ]

@@ -12,7 +12,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.errors import ThoughtCutOff
+    from orchestrator.core.errors import THOUGHT_CUT_OFF
     from orchestrator.core.record import Record
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import KeyProbe
@@ -80,7 +80,7 @@ _HERE: Final[_Here] = {
         initial_interval=timedelta(milliseconds=200),
         maximum_interval=timedelta(seconds=1),
         maximum_attempts=3,
-        non_retryable_error_types=[ThoughtCutOff.__name__],
+        non_retryable_error_types=[THOUGHT_CUT_OFF],
     ),
 }
 """Limits of work in a workflow task, which stays open meanwhile and receives nothing.
@@ -146,8 +146,8 @@ async def once(
 async def _await_key(rounds: int, queue: str | None) -> None:
     """Wait until some worker can read this worker's payloads, without growing the history.
 
-    The probe is small, and does not prove that a payload store is available: repeated waits in vain
-    are spaced out, and add few events to the history.
+    The probe does not prove that a worker reads the payload itself: repeated waits in vain are
+    spaced out, and add few events to the history.
     """
     if rounds:
         await pause_between(rounds)

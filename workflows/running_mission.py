@@ -1,15 +1,14 @@
 """The state of a mission in one run, shared by its story, its legs and its display."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Final
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import Used, out_of_time
     from orchestrator.core.record import JsonObject
-    from orchestrator.messages.leg import LegInput, LegResult, LegState
+    from orchestrator.messages.leg import HandedOver, HandOverAsked, LegInput, LegResult
     from orchestrator.messages.mission import (
         BegunPlan,
         CarriedMission,
@@ -17,7 +16,6 @@ with workflow.unsafe.imports_passed_through():
         MissionStatus,
     )
     from orchestrator.messages.mission_policy import CatalogPin
-    from orchestrator.messages.plan_changes import HandedOver, HandOverAsked, Replanned
     from orchestrator.planning.models import LegPlan
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import Order, covered_orders
@@ -29,8 +27,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.mission_hold import MissionHold
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
     from orchestrator.workflows.plan_talk import PlanTalk
-
-_MOST_FOUND: Final = 20
 
 
 class RunningMission:
@@ -54,7 +50,6 @@ class RunningMission:
         self.status = MissionStatus.PLANNING
         self.catalog = CatalogPin(digest="", size=0) if carried is None else carried.catalog
         self.plan = BegunPlan(legs=()) if carried is None else carried.plan
-        self.replanned: list[Replanned] = [] if carried is None else list(carried.replanned)
         self.deadline = carried.deadline if carried else None
         """As a person raised it."""
         self.ledger: Ledger | None = None
@@ -81,12 +76,10 @@ class RunningMission:
             request, show=self.show, draw=changed, began=self.started_at, carried=carried
         )
         self.hold = MissionHold(carried.hold if carried else None, carried.holds if carried else ())
-        self._found_tools: dict[str, None] = {}
         self.shared = SharedByLegs(
             budget=self.budget,
             limits=self.limits,
             hand_over=self._hand_over,
-            found=self._found,
             ledger=self.live_ledger,
             changed=changed,
             rules=self.rules,
@@ -106,8 +99,6 @@ class RunningMission:
             self.status, self.error = MissionStatus.ON_HOLD, carried.hold.hold.error
             self.legs.lose(carried.legs)
         for leg in carried.legs if carried.hold is None else ():
-            self.limits.shares.record(leg.leg.leg_id, leg.state.used)
-            self._note_found(leg.state.discovered)
             self.legs.resume(leg, self.shared)
 
     async def suspend(self) -> CarriedMission:
@@ -124,8 +115,7 @@ class RunningMission:
             said_at=self.talk.said_at,
             answers=self.talk.answers,
             decisions=self.talk.decisions,
-            replanned=tuple(self.replanned),
-            planning=self.limits.shares.before,
+            planning=self.limits.before,
             legs=legs,
             results=tuple(results.values()),
             taken=dict(self.budget.taken),
@@ -158,7 +148,7 @@ class RunningMission:
     @property
     def longest(self) -> timedelta:
         """The maximum duration of the mission."""
-        limit = self.limits.shares.limits.wall_clock
+        limit = self.limits.limits.wall_clock
         deadline = self.deadline or self.request.policy.deadline
         return deadline if limit is None else min(limit, deadline)
 
@@ -166,7 +156,7 @@ class RunningMission:
     def late_because(self) -> str:
         """The limit that has ended the mission's time, in words."""
         passed = workflow.now() - self.started_at
-        limit = out_of_time(self.limits.shares.limits.wall_clock, passed, of="the mission")
+        limit = out_of_time(self.limits.limits.wall_clock, passed, of="the mission")
         return "the mission's deadline has passed" if limit is None else str(limit)
 
     # -- legs -------------------------------------------------------------------------------------
@@ -184,8 +174,7 @@ class RunningMission:
         self.legs.results[result.leg_id] = result
         self.budget.settle(result.leg_id, result.taken)
         self.budget.release(result.leg_id)
-        self.limits.shares.record(result.leg_id, result.used)
-        self._note_found(result.discovered)
+        self.limits.record(result.leg_id, result.used)
 
     def plan_handed_over(self) -> None:
         """Make legs of the hand-overs that are planned."""
@@ -213,7 +202,6 @@ class RunningMission:
             limits=self.plan.leg_limits,
             catalog=self.catalog,
             started_at=self.talk.said_at,
-            state=LegState(discovered=tuple(self._found_tools)),
         )
 
     def _outputs_for(self, leg: LegPlan) -> dict[str, JsonObject]:
@@ -237,16 +225,6 @@ class RunningMission:
 
     def _limits_of_legs(self) -> dict[str, LegLimits]:
         return {leg_id: leg.limits for leg_id, leg in self.legs.under_way.items()}
-
-    def _found(self, leg_id: str, tools: Sequence[str]) -> None:
-        """Let all legs use the tools that one leg's search found, within their allowed tools."""
-        self._note_found(tools)
-        self.legs.share_found(leg_id, tools)
-
-    def _note_found(self, tools: Sequence[str]) -> None:
-        """Store the newest tools that searches found: later legs start with these."""
-        found = {**self._found_tools, **dict.fromkeys(tools)}
-        self._found_tools = dict.fromkeys([*found][-_MOST_FOUND:])
 
     async def _hand_over(self, asked: HandOverAsked) -> HandedOver:
         return await self.hand_overs.hand_over(

@@ -26,7 +26,6 @@ with workflow.unsafe.imports_passed_through():
         SessionCall,
         SessionCallRef,
         SessionOffer,
-        SessionOpened,
         SessionResult,
         SessionStatus,
         SessionTerms,
@@ -144,19 +143,6 @@ class SessionWorkflow:
             raise ApplicationError(end.reason or "somebody asked for it", type="SessionRolledBack")
 
     # -- calls ------------------------------------------------------------------------------------
-
-    @workflow.update(name=names.OPEN_UPDATE)
-    def opened(self, terms: SessionTerms) -> SessionOpened:
-        """Confirm that a worker has the session."""
-        return SessionOpened(saga_id=self._saga.saga_id)
-
-    @opened.validator
-    def check_opened(self, terms: SessionTerms) -> None:
-        """Refuse other terms than those of the session."""
-        if terms != self._terms:
-            raise self._refused(
-                "SessionTaken", "it exists, with other terms; choose another session id"
-            )
 
     @workflow.update(name=names.BEGIN_UPDATE)
     async def begin(self, wanted: WantedCall) -> str:
@@ -374,12 +360,13 @@ class SessionWorkflow:
             touched=self._touched,
             watchers=tuple(self._watchers),
         )
-        settled = {
+        memo = {
             f"{names.OUTCOME_MEMO}{call_id}": call.outcome
             for call_id, call in self._calls.items()
             if call.outcome
         }
-        workflow.continue_as_new(SessionInput(**dict(self._terms), before=state), memo=settled)
+        memo[names.TERMS_MEMO] = self._terms.digest
+        workflow.continue_as_new(SessionInput(**dict(self._terms), before=state), memo=memo)
 
     # -- refusals ---------------------------------------------------------------------------------
 

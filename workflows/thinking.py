@@ -9,26 +9,17 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.messages import names
     from orchestrator.messages.failure_details import ModelTrouble
-    from orchestrator.messages.leg import AnswerInput, open_choice
     from orchestrator.messages.step import Thought
-    from orchestrator.planning.models import ANSWER, AskUser, CallTool
+    from orchestrator.planning.models import ANSWER, CallTool
     from orchestrator.workflows import calls
-    from orchestrator.workflows.failures import LegLost, trouble_of, usage_of
+    from orchestrator.workflows.failures import trouble_of, usage_of
     from orchestrator.workflows.leg_view import step_context
     from orchestrator.workflows.mission_limits import LegLimits
     from orchestrator.workflows.model_pause import ModelPauses
     from orchestrator.workflows.progress import Progress
-    from orchestrator.workflows.questions import Questions
 
-_THEN: Final = "then"
-_GO_ON: Final = "go on"
-_GIVE_UP: Final = "give up"
-_CHOICES: Final = open_choice(
-    {_GO_ON: "the same model is asked again", _GIVE_UP: "this part of the mission fails"},
-    other="another model to go on with, as PROVIDER:MODEL",
-)
+_NO_OTHER: Final = "no other model is set in the `fallback` of the agent"
 
 
 class Thinking:
@@ -39,12 +30,10 @@ class Thinking:
         progress: Progress,
         limits: LegLimits,
         pauses: ModelPauses,
-        questions: Questions,
     ) -> None:
         self._progress = progress
         self._limits = limits
         self._pauses = pauses
-        self._questions = questions
 
     async def next_step(self) -> Thought:
         """Select tools, plan one step and prepare its call.
@@ -84,8 +73,8 @@ class Thinking:
 
     async def _asked(self, *, here: bool) -> Thought:
         """Think once; the model usage is counted, whatever the outcome."""
-        context = step_context(self._progress.leg, self._progress.budget_left)
-        with self._limits.thinking():
+        async with self._limits.thinking() as allowance:
+            context = step_context(self._progress.leg, self._progress.budget_left, allowance)
             try:
                 thought = await calls.think(context, self._progress, here=here)
             except ActivityError as error:
@@ -99,58 +88,35 @@ class Thinking:
     async def spend(self, wrong: str) -> None:
         """Spend the step on unusable answers; the next step reports them to the model.
 
-        A model that gives too many unusable answers is passed over; after the last model a person
-        is asked.
+        A model that gives too many unusable answers is passed over; after the last model the leg
+        waits for a person.
 
         Raises:
-            LegLost: the person gives up, or does not answer in time.
+            LegLost: the person gives up, or does not decide in time.
         """
-        if self._questions.resumed is None:  # otherwise the previous run has reported it
+        paused = self._progress.state.pause is not None  # the previous run has reported it
+        if not paused:
             self._progress.observe(CallTool(tool=ANSWER), outcome="unusable", error=wrong)
             self._progress.record(ANSWER, "unusable", wrong)
             self._progress.spend_on_answers()
         state = self._progress.state.model
         if state.bad_answers < self._progress.leg.leg.agent.max_bad_answers:
             return
-        following = self._following({self._current, *state.passed_over})
-        if following is None:
-            await self._ask_what_follows(wrong, state.bad_answers)
-            return
         why = f"{state.bad_answers} answers of no use, the last: {wrong}"
-        self._progress.change_model(following, why=why, passing_over=self._current)
-
-    async def _ask_what_follows(self, wrong: str, count: int) -> None:
-        problem = ""
-        while True:
-            answer = await self._answer(wrong, count, problem)
-            then, by = str(answer.values[_THEN]).strip(), answer.answered_by or "a person"
-            if then == _GIVE_UP:
-                raise LegLost(f"{by} gave up on the model: {count} answers of no use: {wrong}")
-            if then == _GO_ON:
-                self._progress.renew_model()
-                return
-            problem = await calls.check_model(then)
-            if not problem:
-                self._progress.change_model(then, why=f"{count} answers of no use", by=by)
-                return
-            problem = f"{then!r} cannot be asked: {problem}. "
-
-    async def _answer(self, wrong: str, count: int, problem: str) -> AnswerInput:
-        named = self._current or "the worker's default model"
-        wanted = AskUser(
-            question=f"{problem}{named} gave {count} answers in this part that cannot be carried "
-            f"out, the last: {wrong}. What now?",
-            why="nothing was done with these answers, and no other model is set in the `fallback` "
-            "of the agent",
-            fields={_THEN: _CHOICES},
-        )
-        before = self._questions.resumed
-        question_id = (
-            names.model_question_id(self._progress.leg.call_id, self._progress.ask_about_model())
-            if before is None
-            else before.question_id
-        )
-        return await self._questions.ask_about(wanted, question_id=question_id)
+        following = self._following({self._current, *state.passed_over})
+        if following is not None:
+            self._progress.change_model(following, why=why, passing_over=self._current)
+            return
+        try:
+            if paused:
+                await self._pauses.go_on()
+            else:
+                trouble = ModelTrouble(model=self._current, reason=why, remedy=_NO_OTHER)
+                await self._pauses.wait(trouble, retries=False)
+            self._pauses.over()
+        finally:
+            self._pauses.close()
+        self._progress.renew_model()
 
     # -- choice of the model ----------------------------------------------------------------------
 

@@ -152,13 +152,7 @@ class ToolSaga:
             ApplicationError: the name is not valid, or the mode is not that of the previous run.
             UsageError: the caller is not a workflow.
         """
-        if not _NAME.fullmatch(name):
-            raise misused(f"{name!r} is no name of a saga: it has to match {_NAME.pattern}")
-        if not workflow.in_workflow():
-            raise UsageError(
-                "a ToolSaga is of a Temporal workflow: make it in the workflow's run method; "
-                "elsewhere, MissionClient starts a mission"
-            )
+        _check_place(name)
         info = workflow.info()
         self.saga_id: Final = names.saga_id(name, info.workflow_id, info.first_execution_run_id)
         """Id of the saga in `rollback show`, and prefix of its card ids."""
@@ -171,10 +165,7 @@ class ToolSaga:
         self._decision: SagaDecision | None = None
         self._before = state or SagaState()
         self._state = self._before
-        self._check_mode(mode, state)
-        self._observed = None if mode is None else mode == "observe"
-        if state is not None and state.observed is not None:
-            self._observed = state.observed
+        self._observed = self._is_observed(mode, state)
         self._is_fresh = state is None
         self._noted: ObservedRun | None = None
         if state is not None:
@@ -189,8 +180,12 @@ class ToolSaga:
         self._rollback = OwnRollback(self.saga_id, requester, workflow_id=info.workflow_id)
         self._rolled_back: Ledger | None = None
 
-    def _check_mode(self, mode: Mode | None, state: SagaState | None) -> None:
-        """Refuse another mode than that of the earlier runs of the workflow."""
+    def _is_observed(self, mode: Mode | None, state: SagaState | None) -> bool | None:
+        """Return True in the mode `observe`; None if the worker decides.
+
+        Raises:
+            ApplicationError: the mode is not that of the earlier runs of the workflow.
+        """
         if mode is not None and mode not in MODES:
             raise misused(f"{mode!r} is no mode of a saga; it has one of: {', '.join(MODES)}")
         before = None if state is None else state.observed
@@ -200,6 +195,7 @@ class ToolSaga:
                 f"the saga {self.saga_id} was {was} in the run before, and stays so to its "
                 "end: leave the mode out where the state is passed"
             )
+        return before if before is not None or mode is None else mode == "observe"
 
     # -- state ------------------------------------------------------------------------------------
 
@@ -626,6 +622,22 @@ class _ForAgents:
     async def call(self, tool: str, arguments: JsonObject, *, reason: str = "") -> JsonValue:
         """Make one call and return its answer."""
         return await self._saga.call(tool, arguments, reason=reason, on_failure="rollback")
+
+
+def _check_place(name: str) -> None:
+    """Refuse a saga under a wrong name, and one outside of a workflow.
+
+    Raises:
+        ApplicationError: the name is not valid.
+        UsageError: the caller is not a workflow.
+    """
+    if not _NAME.fullmatch(name):
+        raise misused(f"{name!r} is no name of a saga: it has to match {_NAME.pattern}")
+    if not workflow.in_workflow():
+        raise UsageError(
+            "a ToolSaga is of a Temporal workflow: make it in the workflow's run method; "
+            "elsewhere, MissionClient starts a mission"
+        )
 
 
 def _newest(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:

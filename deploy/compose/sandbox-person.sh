@@ -5,11 +5,11 @@
 #   sh deploy/compose/sandbox-person.sh
 #
 # Values of real people are asked for, so that they stay out of your shell's history:
-#   docker compose exec worker orchestrator pii set traveler_name
+#   docker compose exec worker orchestrator pii traveler_name
 set -eu
 
 keep() { # NAME VALUE
-    docker compose exec -T worker orchestrator pii set "$1" --value "$2"
+    docker compose exec -T worker orchestrator pii "$1" --value "$2"
 }
 
 keep traveler_id 'TRV-48213'

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeVar, cast
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from jsonschema.exceptions import SchemaError
 from pydantic import Field, JsonValue
@@ -311,7 +311,12 @@ class _Reader:
             SchemaValidator.check_schema(schema)
         except SchemaError as error:
             raise written.invalid(f"it is no JSON Schema: {error.message[:200]}") from None
-        return resolve(schema, schema)
+        schema = resolve(schema, schema)
+        # The defaults and types of inputs are read without their references.
+        declared = schema.get("properties")
+        held = declared.items() if isinstance(declared, dict) else ()
+        inner: JsonObject = {k: resolve(v, schema) if isinstance(v, dict) else v for k, v in held}
+        return {**schema, "properties": inner} if inner else schema
 
     def _parameters(
         self, node: DocumentNode, *, is_inherited: bool = False
@@ -412,7 +417,8 @@ class _Reader:
         if type_.text() == "goto" and not (step_id or workflow_id):
             raise node.invalid("a goto names a stepId or a workflowId")
         after, limit = node.raw("retryAfter"), node.raw("retryLimit")
-        if after is not None and not (isinstance(after.value, int | float) and after.value >= 0):
+        is_number = after is not None and type(after.value) in (int, float)
+        if after is not None and not (is_number and cast("float", after.value) >= 0):
             raise after.invalid("retryAfter is a number of seconds")
         if limit is not None and not (_is_whole(limit.value) and limit.value >= 0):  # type: ignore[operator]  # a whole number
             raise limit.invalid("retryLimit is a whole number")
@@ -435,8 +441,14 @@ class _Reader:
 
     def _outputs(self, node: DocumentNode) -> dict[str, JsonValue]:
         outputs = node.raw("outputs")
-        held = outputs.raw_items() if outputs is not None else ()
-        return {name: self._template(value) for name, value in held}
+        given: dict[str, JsonValue] = {}
+        for name, value in outputs.raw_items() if outputs is not None else ():
+            given[name] = self._template(value)
+            if not isinstance(given[name], str) and not _is_selector(given[name]):
+                raise value.invalid(
+                    "an output is an expression, or a Selector Object of Arazzo 1.1"
+                )
+        return given
 
     def _template(self, node: DocumentNode) -> JsonValue:
         """Return a value as a template, its expressions checked."""
@@ -469,13 +481,19 @@ def _each_of_query(place: DocumentNode, given: GivenParameter) -> Iterable[Given
         return [given]
     value = given.value
     if isinstance(value, str) and not is_expression(value):
-        value = dict(parse_qsl(value.removeprefix("?"), keep_blank_values=True))
+        value = fields_of(value.removeprefix("?"))
     if not isinstance(value, dict) or value.keys() & {SELECT, REPLACE}:
         raise place.invalid("a whole query is an object, or a text such as a=1&b=2")
     if len(value) > _MOST_ELEMENTS:
         raise place.invalid(f"it has more than {_MOST_ELEMENTS} parameters")
     own = {"place": "query"}
     return [given.model_copy(update={**own, "name": k, "value": v}) for k, v in value.items()]
+
+
+def fields_of(text: str) -> JsonObject:
+    """Return the fields of a query string or a form; a repeated one is a list."""
+    listed = parse_qs(text, keep_blank_values=True)
+    return {name: [*held] if len(held) > 1 else held[0] for name, held in listed.items()}
 
 
 def _check_no_secret(node: DocumentNode, value: DocumentNode) -> None:
@@ -548,7 +566,7 @@ def _selector_type(node: DocumentNode, field: str) -> str:
     if kind not in ("jsonpath", "jsonpointer"):
         raise written.invalid(f"no such type: {kind!r}", "jsonpath and jsonpointer are supported")
     text = str((node.raw("condition") or node.raw("selector") or node.require("target")).value)
-    if version.startswith("draft-goessner") and re.search(r"\.length\b|\(@", text):
+    if version.startswith("draft-goessner") and re.search(r"\.length\b|\[\(", text):
         raise written.invalid(
             "this JSONPath is one of Goessner's draft alone",
             "write it by RFC 9535, with length() and filters without a script",
@@ -630,11 +648,15 @@ def _overridden(
 
 
 def _parameter_key(one: GivenParameter) -> tuple[str, str]:
-    return one.name, one.place
+    return one.name.lower() if one.place == "header" else one.name, one.place
 
 
 def _action_key(one: GivenAction) -> str:
     return one.action.name
+
+
+def _is_selector(value: JsonValue) -> bool:
+    return isinstance(value, dict) and value.keys() == {SELECT}
 
 
 def _is_whole(value: JsonValue) -> bool:

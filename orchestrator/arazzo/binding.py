@@ -47,7 +47,9 @@ _SOURCE = re.compile(r"\$sourceDescriptions\.(?P<name>[A-Za-z0-9_-]+)\.(?P<rest>
 _PATH = re.compile(r"(?P<source>.*?)#(?P<pointer>/.*)", re.DOTALL)
 _CONSTANT = re.compile(r"\$self\b|\$sourceDescriptions\.[A-Za-z0-9_-]+\.(?:url|type|name)\b")
 _FOREIGN_OUTPUT = re.compile(r"\$sourceDescriptions\.([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.outputs\.)")
-_STEP_OF_WORKFLOW = re.compile(r"\$workflows\.(?P<workflow>[^.]+)\.steps\.[^.]+")
+_STEP_ELSEWHERE = re.compile(
+    r"(?:\$workflows\.|(?=\$sourceDescriptions\.))(?P<workflow>.+)\.steps\.(?P<step>[^.]+)"
+)
 
 Sources = Mapping[str, "str | ArazzoDocument"]
 """By name or URL of a source description: the catalog's document of that name, or a document."""
@@ -96,7 +98,7 @@ def bind_leniently(
 
 class _Binder:
     def __init__(self, catalog: Catalog, sources: Sources) -> None:
-        self._catalog = catalog
+        self.catalog = catalog
         self._sources = sources
         self.bound: dict[str, WrittenWorkflow] = {}
         self.called: dict[str, WrittenWorkflow | None] = {}
@@ -135,13 +137,8 @@ class _Binder:
     @cached_property
     def documents(self) -> frozenset[str]:
         """Names of the catalog's documents, and of those of functions."""
-        of_tools = {tool.document for tool in self._catalog.tools.values()}
-        return frozenset(of_tools.union(self._catalog.documents))
-
-    @property
-    def catalog(self) -> Catalog:
-        """The catalog with the tools."""
-        return self._catalog
+        of_tools = {tool.document for tool in self.catalog.tools.values()}
+        return frozenset(of_tools.union(self.catalog.documents))
 
 
 class _Place:
@@ -173,12 +170,15 @@ class _Place:
 
     def dependencies(self) -> list[str]:
         """Return the workflows that end before this one, as references."""
-        of_steps = [
-            found["workflow"]
-            for step in self._workflow.steps
-            for reference in step.depends_on
-            if (found := _STEP_OF_WORKFLOW.fullmatch(reference)) is not None
-        ]
+        of_steps = []
+        for step in self._workflow.steps:
+            for reference in (one for one in step.depends_on if one.startswith("$")):
+                found, pointer = _STEP_ELSEWHERE.fullmatch(reference), f"{step.pointer}/dependsOn"
+                named = found and self.workflow_named(found["workflow"], pointer)[1].steps
+                if not found or found["step"] not in {one.step_id for one in named or ()}:
+                    forms = "a stepId or $workflows.ID.steps.STEP"
+                    raise self.invalid(pointer, f"{reference!r} names no step", f"write {forms}")
+                of_steps.append(found["workflow"])
         return [*self._workflow.depends_on, *of_steps]
 
     def workflow_named(
@@ -272,11 +272,13 @@ class _Place:
                 raise self.invalid(step.body.pointer, "a workflow takes parameters, and no body")
             called, arguments = self._called(step.workflow_id, step.parameters, step.pointer)
             # Many read a called workflow's outputs as the step's, next to outputs of its own.
-            own = f"$steps.{step.step_id}.outputs."
+            own = (f"$steps.{step.step_id}.outputs.", f"$workflows.{step.workflow_id}.outputs.")
             given: dict[str, JsonValue] = {name: f"$outputs.{name}" for name in called.outputs}
             for name, value in common.outputs.items():
                 is_own = isinstance(value, str) and value.startswith(own)
-                given[name] = f"$outputs.{str(value).removeprefix(own)}" if is_own else value
+                given[name] = (
+                    f"$outputs.{str(value).partition('.outputs.')[2]}" if is_own else value
+                )
             changes = {"workflow": called, "arguments": arguments, "outputs": given}
             return common.model_copy(update=changes)
         if step.goal:
@@ -453,11 +455,7 @@ class _Place:
             lambda one: value(one[1]) if _CONSTANT.fullmatch(one[1]) else one[0], template
         )
         # An output of a workflow of another document is that of the leg of its name.
-        return re.sub(
-            r"\$sourceDescriptions\.([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.outputs\.)",
-            r"$workflows.\1",
-            text,
-        )
+        return _FOREIGN_OUTPUT.sub(r"$workflows.\1", text)
 
     def _tool(self, step: DocumentStep) -> Tool:
         """Return the tool that a step names."""
@@ -472,7 +470,7 @@ class _Place:
         source, name = self._qualified(operation_id, pointer)
         openapi = [one for one in self._document.sources if one.type == "openapi"]
         sources = [source] if source is not None else openapi
-        documents = [self._document_of(one) for one in sources]
+        documents = list(dict.fromkeys(self._document_of(one) for one in sources))
         found = [
             tool for one in documents for tool in _by_operation(self._catalog).get((one, name), ())
         ]
@@ -534,7 +532,7 @@ class _Place:
     def _tool_at(self, operation_path: str, pointer: str) -> Tool:
         """Return the tool at `{$sourceDescriptions.NAME.url}#/paths/~1x/get`."""
         found = _PATH.fullmatch(operation_path)
-        steps = parse_pointer(found["pointer"]) if found else ()
+        steps = parse_pointer(unquote(found["pointer"])) if found else ()
         if found is None or len(steps) != 3 or steps[0] != "paths":
             reason = "an operationPath is {$sourceDescriptions.NAME.url}#/paths/~1PATH/METHOD"
             raise self.invalid(pointer, f"{operation_path!r} names no operation", reason)

@@ -184,10 +184,10 @@ class _Replay:
         while True:
             why = self._attempt(step, scope, prefix)
             if not why:
-                return _first(workflow.success_actions(step), scope)
+                return _first(step.on_success, scope)
             left = [
                 action
-                for action in workflow.failure_actions(step)
+                for action in step.on_failure
                 if action.kind != "retry"
                 or (path not in self._refused and retries[action.name] < action.retry_limit)
             ]

@@ -37,7 +37,7 @@ LONGEST_TEXT: Final = 100_000
 
 _ROOTED = re.compile(
     r"\$(url|method|statusCode|request|response|message|inputs|outputs|steps|workflows"
-    r"|sourceDescriptions|components|self)(?![A-Za-z0-9_])"
+    r"|sourceDescriptions|components|self)(?![A-Za-z0-9_])|\$[A-Za-z]+\.[A-Za-z]"
 )
 _MESSAGE = re.compile(
     r"\$(?P<root>request|response)\.(?:"
@@ -103,7 +103,10 @@ class Scope:
 
 
 def is_expression(text: str) -> bool:
-    """Return True if a whole text is meant as an expression: it begins with `$` and a root."""
+    """Return True if a whole text is meant as an expression: `$` and a root, or `$name.part`.
+
+    A root that is unknown is refused: as text, `$input.city` would be sent to a provider.
+    """
     return _ROOTED.match(text) is not None
 
 

@@ -3,11 +3,15 @@
 import json
 import re
 from typing import Final, cast
-from urllib.parse import parse_qsl
 
 from pydantic import JsonValue
 
-from orchestrator.arazzo.arazzo_document import DocumentStep, GivenBody, GivenParameter
+from orchestrator.arazzo.arazzo_document import (
+    DocumentStep,
+    GivenBody,
+    GivenParameter,
+    fields_of,
+)
 from orchestrator.arazzo.criteria import expressions_of
 from orchestrator.arazzo.json_paths import EMBEDDED, ValueMissing, replaced
 from orchestrator.arazzo.runtime_expressions import (
@@ -18,7 +22,7 @@ from orchestrator.arazzo.runtime_expressions import (
     is_expression,
     parse_runtime_expression,
 )
-from orchestrator.arazzo.written import Action, CallShape, WrittenStep
+from orchestrator.arazzo.written import CallShape, WrittenStep
 from orchestrator.catalog.arguments import by_text
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.contract import is_credential
@@ -180,7 +184,7 @@ class StepArguments:
                 reason = f"the payload is no JSON: {error}"
                 raise self._invalid(f"{body.pointer}/payload", reason) from None
         if "x-www-form-urlencoded" in (body.content_type or sent):
-            return dict(parse_qsl(payload.strip(), keep_blank_values=True))
+            return fields_of(payload.strip())
         return payload
 
     def check(self, pointer: str) -> None:
@@ -251,13 +255,15 @@ def as_filling(template: JsonValue) -> JsonValue:
 def call_shape(tool: Tool) -> CallShape:
     """Return where the arguments of a tool stand in its request."""
     places = {one.name: f"{one.location}:{one.field}" for one in tool.bindings}
-    return CallShape(method=tool.method, url=f"{tool.server}{tool.path}", places=places)
+    server = tool.server
+    for name, value in tool.server_variables.items():
+        server = server.replace(f"{{{name}}}", value)
+    return CallShape(method=tool.method, url=f"{server}{tool.path}", places=places)
 
 
 def reads_request(step: WrittenStep, written: DocumentStep) -> bool:
     """Return True if an expression of a step reads its request."""
-    actions: list[Action] = [*step.on_success, *step.on_failure]
-    criteria = [*step.criteria, *(one for action in actions for one in action.criteria)]
+    criteria = [*step.criteria, *(one for action in step.actions for one in action.criteria)]
     found: list[RuntimeExpression] = [
         *expressions_in(dict(step.outputs)),
         *(expression for one in criteria for expression in expressions_of(one)),

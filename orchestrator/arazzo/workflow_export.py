@@ -7,7 +7,7 @@ with the value as default, the fourth an expression over the step that gave it.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 from urllib.parse import quote
 
@@ -23,6 +23,9 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import format_pointer
 
+_TYPES: Final = {
+    bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"
+}  # fmt: skip
 _SHORTEST_ID: Final = 4
 """Characters from which a text or a number in an earlier answer is no coincidence."""
 _LONGEST_TITLE: Final = 200
@@ -89,6 +92,12 @@ def _id(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", text).strip("_") or "x"
 
 
+def _free_id(text: str, taken: Collection[str]) -> str:
+    """Return the id of a text; with a number if it is taken."""
+    numbered = (f"{_id(text)}_{number}" for number in range(2, len(taken) + 3))
+    return next(one for one in (_id(text), *numbered) if one not in taken)
+
+
 class _Exporter:
     def __init__(self, catalog: Catalog, goal: str, inputs: JsonObject) -> None:
         self._catalog = catalog
@@ -104,7 +113,7 @@ class _Exporter:
     def step(self, call: MadeCall) -> JsonObject:
         """Return a call as a step, without outputs, which later steps may add."""
         tool = self._catalog.tools[call.tool]
-        step_id = self._step_id(call)
+        step_id = _free_id(call.tool, {made for made, _ in self._answers})
         step: JsonObject = {"stepId": step_id, **_operation(self._catalog, tool)}
         if tool.summary:
             step["description"] = tool.summary
@@ -140,12 +149,6 @@ class _Exporter:
         outputs = self._outputs.get(str(step["stepId"]))
         return {**step, "outputs": outputs} if outputs else step
 
-    def _step_id(self, call: MadeCall) -> str:
-        wanted = _id(call.tool)
-        taken = {step_id for step_id, _ in self._answers}
-        numbered = (f"{wanted}_{number}" for number in range(2, len(taken) + 3))
-        return wanted if wanted not in taken else next(n for n in numbered if n not in taken)
-
     def _template(self, name: str, value: JsonValue) -> JsonValue:
         if isinstance(value, str) and (personal := field_of(value)) is not None:
             return self._lift(personal, handle_for(personal))
@@ -167,12 +170,8 @@ class _Exporter:
         """Return the expression of an input with this value as default; equal values share one."""
         key = json.dumps(value, sort_keys=True)
         if key not in self._lifted:
-            free = _id(name)
-            number = 2
-            while free in self.inputs:
-                free, number = f"{_id(name)}_{number}", number + 1
-            self._lifted[key] = free
-            self.inputs[free] = {"type": _type(value), "default": value}
+            free = self._lifted[key] = _free_id(name, self.inputs)
+            self.inputs[free] = {"type": _TYPES[type(value)], "default": value}
         return f"$inputs.{self._lifted[key]}"
 
     def _read(self, name: str, value: JsonValue) -> str | None:
@@ -201,10 +200,7 @@ class _Exporter:
             if held == expression:
                 return known
         named = [step for step in path if not step.isdigit()]
-        wanted, number = _id("_".join(named[-2:]) if len(named) > 1 else "".join(named)), 2
-        free = wanted
-        while free in outputs:
-            free, number = f"{wanted}_{number}", number + 1
+        free = _free_id("_".join(named[-2:]), outputs)
         outputs[free] = expression
         return free
 
@@ -251,15 +247,3 @@ def _plain_values(
             yield from _plain_values(one, (*path, str(index)))
     else:
         yield path, value
-
-
-def _type(value: JsonValue) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    return "array" if isinstance(value, list) else "object"

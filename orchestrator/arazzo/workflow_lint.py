@@ -1,6 +1,7 @@
 """Checks of bound workflows: what can never run, will surprise, or cannot be cancelled."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple, cast
@@ -62,7 +63,7 @@ CODES: Final[Mapping[str, LintCode]] = {
         "warning", "a place that the answer's schema does not have", "correct the pointer"
     ),
     "ARZ017": LintCode(
-        "warning", "a required argument from an optional input", "list the input under required"
+        "warning", "an optional input that a step needs", "list the input under required"
     ),
     "ARZ018": LintCode("warning", "a wait that is cut", "wait for seven days at most"),
     "ARZ020": LintCode("note", "a part without effect", "take it out, or leave it"),
@@ -100,7 +101,7 @@ def _with_called(
 ) -> Iterator[tuple[WrittenWorkflow, bool]]:
     yield workflow, is_called
     for step in workflow.steps:
-        called = (step.workflow, *(action.workflow for action in workflow.actions_of(step)))
+        called = (step.workflow, *(action.workflow for action in step.actions))
         for one in called:
             if one is not None:
                 yield from _with_called(one, True)
@@ -157,8 +158,7 @@ class _Checker:
             for name, after in (("", False), ("/outputs", False), ("/actions", True)):
                 place = f"{step.pointer}/outputs" if name == "/outputs" else step.pointer
                 found += [
-                    _Reading(expression, place, index, after)
-                    for expression in _of_step(step, name, self.workflow)
+                    _Reading(expression, place, index, after) for expression in _of_step(step, name)
                 ]
         outputs = expressions_in(dict(self.workflow.outputs))
         return found + [_Reading(one, f"{self.workflow.pointer}/outputs") for one in outputs]
@@ -219,10 +219,10 @@ class _Checker:
         """Return the steps that may follow each step."""
         edges: list[set[int]] = [set() for _ in self.workflow.steps]
         for index, step in enumerate(self.workflow.steps):
-            succeeding = self.workflow.success_actions(step)
+            succeeding = step.on_success
             if all(action.criteria for action in succeeding):
                 edges[index] |= {index + 1} & set(range(len(edges)))
-            for action in self.workflow.actions_of(step):
+            for action in step.actions:
                 target = self._places.get(action.step_id)
                 if target is not None:
                     edges[index].add(target)
@@ -240,7 +240,7 @@ class _Checker:
     def _check_flow(self, index: int, step: WrittenStep) -> Iterator[Finding]:
         if index and index not in self._after[0]:
             yield self._finding("ARZ014", step.pointer, f"nothing leads to step {step.step_id!r}")
-        for action in self.workflow.actions_of(step):
+        for action in step.actions:
             if action.retry_after_s > LONGEST_WAIT_S:
                 reason = f"{action.name!r} waits for {LONGEST_WAIT_S:,.0f} seconds at most"
                 yield self._finding("ARZ018", step.pointer, reason)
@@ -261,7 +261,7 @@ class _Checker:
                 reason = f"no declared tool cancels {tool.name}, which step {step.step_id!r} calls"
                 yield self._finding("ARZ010", step.pointer, reason)
         # A failed call leaves no effect that a second pass would repeat.
-        begins = self._targets(self.workflow.success_actions(step))
+        begins = self._targets(step.on_success)
         begins |= {index + 1} & self._edges[index]
         if step.repeats == 1 and index in _reached(self._edges, begins):
             reason = f"step {step.step_id!r} is in a loop, and its effect is made once only"
@@ -282,6 +282,7 @@ class _Checker:
         optional -= {n for n, s in properties_of(self.workflow.inputs).items() if "default" in s}
         for name, template in step.arguments.items():
             if not isinstance(template, str) or not is_expression(template):
+                yield from self._check_embedded(name, template, optional, step.pointer)
                 continue
             read = parse_runtime_expression(template)
             if read.root == "inputs" and read.name in optional and name in required:
@@ -296,6 +297,16 @@ class _Checker:
             if given and taken and not _fits(given, taken):
                 kinds = f"{_listed(given)}, and {name!r} is {_listed(taken)}"
                 yield self._finding("ARZ011", step.pointer, f"{template} is {kinds}")
+
+    def _check_embedded(
+        self, name: str, template: JsonValue, optional: Set[str], pointer: str
+    ) -> Iterator[Finding]:
+        """Find optional inputs within texts: without a value such a text is not left out."""
+        texts = json.dumps(template, ensure_ascii=False)
+        for one in expressions_in(template):
+            if one.root == "inputs" and one.name in optional and f"{{{one.text}}}" in texts:
+                reason = f"{name!r} has {one.text} in its text, and it may be missing"
+                yield self._finding("ARZ017", pointer, reason)
 
     def _types_read(self, expression: RuntimeExpression) -> frozenset[str]:
         found = self._schema_read(expression)
@@ -329,9 +340,7 @@ class _Checker:
         return (self.catalog.tools[step.tool].output_schema or {}) if step.tool else step.gives
 
 
-def _of_step(
-    step: WrittenStep, part: str, workflow: WrittenWorkflow
-) -> Iterator[RuntimeExpression]:
+def _of_step(step: WrittenStep, part: str) -> Iterator[RuntimeExpression]:
     if part == "":
         cancel = step.cancel.arguments if step.cancel is not None else {}
         yield from expressions_in([dict(step.arguments), step.spread, step.card_text, dict(cancel)])
@@ -339,7 +348,7 @@ def _of_step(
         yield from expressions_in(dict(step.outputs))
         yield from _of_criteria(step)
     else:
-        for action in workflow.actions_of(step):
+        for action in step.actions:
             yield from _of_criteria(action)
             yield from expressions_in(dict(action.arguments))
 

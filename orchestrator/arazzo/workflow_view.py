@@ -37,7 +37,7 @@ def step_rows(workflow: WrittenWorkflow, catalog: Catalog, prefix: str = "") -> 
         rows.append(_row(workflow, step, catalog, prefix))
         if step.workflow is not None:
             rows += step_rows(step.workflow, catalog, f"{prefix}{step.step_id}/")
-        for action in workflow.actions_of(step):
+        for action in step.actions:
             if action.workflow is not None:
                 inner = f"{prefix}{step.step_id}.{action.name}/"
                 rows += step_rows(action.workflow, catalog, inner)
@@ -57,8 +57,8 @@ def _row(workflow: WrittenWorkflow, step: WrittenStep, catalog: Catalog, prefix:
         reads=tuple(dict.fromkeys(one.text for one in read)),
         gives=tuple(step.outputs),
         then=(
-            *(f"success: {_said(one)}" for one in workflow.success_actions(step)),
-            *(f"failure: {_said(one)}" for one in workflow.failure_actions(step)),
+            *(f"success: {_said(one)}" for one in step.on_success),
+            *(f"failure: {_said(one)}" for one in step.on_failure),
         ),
         repeats=step.repeats,
         agent=step.agent,
@@ -106,13 +106,13 @@ def _graph(workflow: WrittenWorkflow, own: str, catalog: Catalog) -> Iterator[st
         yield f'{place}["{_escaped(step.step_id)}<br/>{_escaped(step.tool or step.goal)}"]'
         if step.is_consequence:
             yield f"class {place} effect"
-    if any(a.kind == "end" for step in workflow.steps for a in workflow.actions_of(step)):
+    if any(a.kind == "end" for step in workflow.steps for a in step.actions):
         yield f"{own}end((end))"
     for index, step in enumerate(workflow.steps):
-        succeeding = workflow.success_actions(step)
+        succeeding = step.on_success
         if all(one.criteria for one in succeeding) and index + 1 < len(workflow.steps):
             yield f"{places[step.step_id]} --> {own}s{index + 1}"
-        for number, action in enumerate(workflow.actions_of(step)):
+        for number, action in enumerate(step.actions):
             arrow = "-->" if number < len(succeeding) else "-.->"
             yield from _edge(step, action, arrow, number, own, places, catalog)
     yield "end"

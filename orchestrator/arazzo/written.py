@@ -98,6 +98,11 @@ class WrittenStep(Record):
         """The tool that it calls, or those whose effects its goal needs."""
         return (self.tool,) if self.tool else self.orders
 
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """All that may follow it."""
+        return (*self.on_success, *self.on_failure)
+
 
 class WrittenWorkflow(Record):
     """A workflow whose steps are bound to tools."""
@@ -106,8 +111,6 @@ class WrittenWorkflow(Record):
     summary: str = ""
     inputs: JsonObject = Field(default_factory=dict, description="JSON Schema of its inputs")
     steps: tuple[WrittenStep, ...] = Field(min_length=1, max_length=MOST_STEPS)
-    on_success: tuple[Action, ...] = Field(default=(), description="of steps that state none")
-    on_failure: tuple[Action, ...] = Field(default=(), description="of steps that state none")
     outputs: dict[str, JsonValue] = Field(default_factory=dict, description="templates by name")
     depends_on: tuple[str, ...] = Field(default=(), description="workflows that end first")
     document: str = Field(default="", description="name of its document's file")
@@ -131,18 +134,6 @@ class WrittenWorkflow(Record):
                 yield from step.workflow.paths(f"{prefix}{step.step_id}/")
             else:
                 yield f"{prefix}{step.step_id}", step
-            for action in self.actions_of(step):
+            for action in step.actions:
                 if action.workflow is not None:
                     yield from action.workflow.paths(f"{prefix}{step.step_id}.{action.name}/")
-
-    def success_actions(self, step: WrittenStep) -> tuple[Action, ...]:
-        """Return what may follow a step that succeeded."""
-        return step.on_success or self.on_success
-
-    def failure_actions(self, step: WrittenStep) -> tuple[Action, ...]:
-        """Return what may follow a step that failed."""
-        return step.on_failure or self.on_failure
-
-    def actions_of(self, step: WrittenStep) -> tuple[Action, ...]:
-        """Return all that may follow a step."""
-        return (*self.success_actions(step), *self.failure_actions(step))

@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.call_templates import is_version
 from orchestrator.catalog.compile import compile_documents
 from orchestrator.catalog.functions import compile_functions
+from orchestrator.catalog.mcp_documents import TOOL as MCP_TOOL
 from orchestrator.catalog.mcp_documents import McpListing
 from orchestrator.catalog.operations import SkippedOperation, UnreadFile
 from orchestrator.catalog.python_functions import (
@@ -35,7 +36,7 @@ from orchestrator.core.errors import (
     UsageError,
 )
 from orchestrator.core.read_once import read_once
-from orchestrator.core.record import JsonObject
+from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.canonical import canonical_object, canonical_text
 from orchestrator.json_schema.document import DocumentNode
 
@@ -368,3 +369,49 @@ def _whole(schema: Any, shared: list[JsonValue]) -> JsonValue:
     if schema is None or "$defs" not in schema:
         return cast("JsonValue", schema)
     return {**schema, "$defs": {name: shared[at] for name, at in schema["$defs"].items()}}
+
+
+_NO_MEANING: Final = frozenset({"document", "domain", "name"})
+
+
+class ChangedPart(Record):
+    """A part of a tool that is declared otherwise."""
+
+    part: str = Field(description="a field of the compiled tool, or the MCP server's declaration")
+    before: JsonValue = None
+    after: JsonValue = None
+
+
+class ToolChange(Record):
+    """A tool that is not what it was."""
+
+    tool: str
+    change: Literal["added", "removed", "changed"]
+    parts: tuple[ChangedPart, ...] = ()
+
+
+def changed_tools(before: Catalog, after: Catalog) -> tuple[ToolChange, ...]:
+    """Return the tools that differ, sorted by name."""
+    found: list[ToolChange] = []
+    for name in sorted({*before.tools, *after.tools}):
+        old, new = before.tools.get(name), after.tools.get(name)
+        if old is None or new is None:
+            found.append(ToolChange(tool=name, change="added" if old is None else "removed"))
+            continue
+        was, now = _parts(before, old), _parts(after, new)
+        parts = tuple(
+            ChangedPart(part=part, before=was.get(part), after=now.get(part))
+            for part in sorted({*was, *now} - _NO_MEANING)
+            if was.get(part) != now.get(part)
+        )
+        if parts:
+            found.append(ToolChange(tool=name, change="changed", parts=parts))
+    return tuple(found)
+
+
+def _parts(catalog: Catalog, tool: Tool) -> JsonObject:
+    paths = catalog.documents.get(tool.document, {}).get("paths")
+    item = paths.get(tool.path) if isinstance(paths, dict) else None
+    operation = item.get(tool.method.lower()) if isinstance(item, dict) else None
+    declared = operation.get(MCP_TOOL) if isinstance(operation, dict) else None
+    return {**tool.as_json(), "declaration": declared}

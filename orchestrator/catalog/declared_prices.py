@@ -7,7 +7,7 @@ from pydantic import Field, JsonValue
 
 from orchestrator.catalog.expressions import Message, parse_expression
 from orchestrator.catalog.operations import Operation
-from orchestrator.core import currencies
+from orchestrator.core import budget
 from orchestrator.core.budget import Money
 from orchestrator.core.record import Record
 from orchestrator.json_schema.document import DocumentNode
@@ -98,7 +98,7 @@ def check_currency(node: DocumentNode) -> None:
     Raises:
         DocumentInvalid: ISO 4217 does not list the code.
     """
-    if not currencies.exists(node.text()):
+    if not budget.is_currency(node.text()):
         raise node.invalid(f"{node.text()!r} is no currency of ISO 4217")
 
 
@@ -108,7 +108,7 @@ def minor_units_in(value: JsonValue) -> MinorUnits | None:
         return cast("bool | int", value)
     if not isinstance(value, dict) or not value:
         return None
-    are_known = all(name == "default" or currencies.exists(name) for name in value)
+    are_known = all(name == "default" or budget.is_currency(name) for name in value)
     are_decimals = all(inner == "iso" or _is_decimals(inner) for inner in value.values())
     return cast("MinorUnits", value) if are_known and are_decimals else None
 

@@ -24,7 +24,7 @@ from orchestrator.catalog.stated_prices import (
     names_price,
     stated_price,
 )
-from orchestrator.core import currencies
+from orchestrator.core import budget
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
@@ -129,7 +129,7 @@ def decimals_of(
     which providers write that count cents. A fraction counts whole units, and so does a schema that
     allows one. A code in mixed case is not ISO 4217: `GBp` counts pence.
     """
-    exponent = currencies.EXPONENTS.get(currency.upper())
+    exponent = budget.EXPONENTS.get(currency.upper())
     if exponent is None:
         return None
     has_fraction = isinstance(amount, float) or (isinstance(amount, str) and "." in amount)
@@ -213,11 +213,11 @@ def differs_from_iso(schema: JsonObject) -> bool:
 
 def _is_unlike_iso(text: str) -> bool:
     """Return True if a text states other decimals for some currency than ISO 4217."""
-    codes = (code for code in _CODE.findall(text) if currencies.exists(code))
+    codes = (code for code in _CODE.findall(text) if budget.is_currency(code))
     if _EXCEPTED.search(text) is not None and ("4217" in text or any(codes)):
         return True
     stated = ((m[1], int(m[2])) for m in _DECIMALS_OF.finditer(text))
-    return any(currencies.EXPONENTS.get(code, said) != said for code, said in stated)
+    return any(budget.EXPONENTS.get(code, said) != said for code, said in stated)
 
 
 def _prose(schema: JsonObject) -> str:
@@ -242,7 +242,7 @@ def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObje
         return amount
     if decimals is None:
         return f"{amount} {currency.upper()}, or as many of {UNCLEAR}"
-    return str(currencies.in_major_units(number, decimals)) if decimals else amount
+    return str(budget.in_major_units(number, decimals)) if decimals else amount
 
 
 @dataclass(frozen=True)
@@ -349,10 +349,9 @@ class _Copies:
         if isinstance(value, dict | list):
             return self._of(value, stated.own, currency, level + 1)
         if names_currency(name):
-            is_code = isinstance(value, str) and currencies.exists(value.upper())
+            is_code = isinstance(value, str) and budget.is_currency(value.upper())
             return value.upper() if is_code and isinstance(value, str) else value
-        nearby = _declared_currency(stated.price, holder) or currency
-        if nearby and stated.is_amount:
+        if stated.is_amount and (nearby := _declared_currency(stated.price, holder) or currency):
             return plain_amount(name, value, nearby, *stated.own, *held_by)
         return value
 

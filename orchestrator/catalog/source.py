@@ -424,29 +424,48 @@ def read_object(path: Path) -> JsonObject:
     """
     try:
         text = _read_text(path)
-        if not text.strip():
-            raise DocumentUnreadable(str(path), "it is empty")
-        value: Any = (
-            load_yaml(text)
-            if path.suffix != ".json"
-            else json.loads(
-                text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant
-            )
-        )
     except OSError as error:
         raise _unreadable(path, error) from error
-    except RecursionError as error:
-        raise DocumentUnreadable(str(path), "it is nested too deep") from error
     except UnicodeDecodeError as error:
         raise DocumentUnreadable(str(path), "it is not text in UTF-8") from error
     except ValueError as error:
         raise DocumentUnreadable(str(path), str(error)) from error
+    return parse_object(str(path), text)
+
+
+def parse_object(name: str, text: str) -> JsonObject:
+    """Return the object of a text, which is JSON or YAML; dates stay strings.
+
+    Raises:
+        DocumentUnreadable: it is neither, or has no object.
+    """
+    if not text.strip():
+        raise DocumentUnreadable(name, "it is empty")
+    try:
+        value = _parsed_value(text, is_json=name.endswith(".json"))
+    except RecursionError as error:
+        raise DocumentUnreadable(name, "it is nested too deep") from error
+    except ValueError as error:
+        raise DocumentUnreadable(name, str(error)) from error
     if not isinstance(value, dict):
-        raise DocumentUnreadable(str(path), "it holds no object; an OpenAPI document is one")
+        raise DocumentUnreadable(name, "it holds no object; a document is one")
     if (fault := find_defect(value)) is not None:
         place = format_pointer(fault.path) or "/"
-        raise DocumentUnreadable(str(path), f"{fault.reason} at {place}")
+        raise DocumentUnreadable(name, f"{fault.reason} at {place}")
     return value
+
+
+def _parsed_value(text: str, *, is_json: bool) -> Any:
+    """Return the value of JSON or YAML; JSON may have tabs, which YAML refuses."""
+    try:
+        if is_json or text.lstrip().startswith("{"):
+            return json.loads(
+                text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant
+            )
+    except ValueError:
+        if is_json:
+            raise
+    return load_yaml(text)
 
 
 def _read_text(path: Path) -> str:

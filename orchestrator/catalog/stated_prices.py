@@ -15,7 +15,7 @@ from unicodedata import category, digit, normalize
 from pydantic import JsonValue
 
 from orchestrator.catalog.declared_prices import PRICE
-from orchestrator.core import currencies
+from orchestrator.core import budget
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language.word_lists import WordLists
@@ -169,7 +169,7 @@ def _number(amount: JsonValue, currency: str) -> Prices:
     if isinstance(amount, str) and amount.endswith(UNCLEAR):
         return _IN_DOUBT
     number = as_decimal(amount)
-    if number is None or number < 0 or not currencies.exists(currency):
+    if number is None or number < 0 or not budget.is_currency(currency):
         return _NO_PRICES
     return frozenset({Money(amount=number, currency=currency)})
 
@@ -210,7 +210,7 @@ def written_number(text: str) -> WrittenNumber | None:
     if found is None:
         return None
     before, unit = (found[name] or "" for name in ("before", "unit"))
-    codes = [code.upper() for code in (before, unit) if currencies.exists(code.upper())]
+    codes = [code.upper() for code in (before, unit) if budget.is_currency(code.upper())]
     is_apart = found["space"] or not unit or unit.upper() in codes
     if (before and before.upper() not in codes) or not is_apart or len(symbols) > 1:
         return None
@@ -307,7 +307,7 @@ def _currencies_in(value: JsonValue) -> Iterator[str]:
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _currencies_in(inner)
-    if isinstance(value, dict) and currencies.exists(own := currency_of(value)):
+    if isinstance(value, dict) and budget.is_currency(own := currency_of(value)):
         yield own
 
 
@@ -321,10 +321,10 @@ def _amounts_far_from_currency(value: JsonValue, currency: str) -> Iterator[Mone
             if isinstance(inner, dict | list):
                 yield from _amounts_far_from_currency(inner, currency)
             elif words & (_PRICE | {"fee"}):
-                decimals = currencies.EXPONENTS.get(currency, 0) if words & _UNIT_NAMES else 0
+                decimals = budget.EXPONENTS.get(currency, 0) if words & _UNIT_NAMES else 0
                 amounts = (money.amount for money in _number(inner, currency) if money)
                 for amount in amounts:
-                    small = currencies.in_major_units(amount, decimals)
+                    small = budget.in_major_units(amount, decimals)
                     yield Money(amount=small, currency=currency)
 
 
@@ -344,8 +344,8 @@ def _money_like(value: JsonValue, above: str, sibling: str, *, is_alone: bool) -
         is_text = isinstance(value, str)
         code = written.currency or (above if is_text or is_alone else sibling)
         cents = _CENTS.search(str(value))
-        has_cents = cents is not None and len(cents[1]) <= currencies.EXPONENTS.get(code, 0)
-        if currencies.exists(code) and (
+        has_cents = cents is not None and len(cents[1]) <= budget.EXPONENTS.get(code, 0)
+        if budget.is_currency(code) and (
             written.currency or has_cents or (is_alone and sibling == code)
         ):
             yield Money(amount=written.number, currency=code)
@@ -412,9 +412,9 @@ def _readings_of(unclear: str) -> tuple[Money, ...]:
     """Return both amounts that a number in unclear units may be; none if it is not ours."""
     number, code = (*unclear.split(maxsplit=2), "", "")[:2]
     amount, currency = as_decimal(number), code.rstrip(",")
-    if amount is None or amount < 0 or not currencies.exists(currency):
+    if amount is None or amount < 0 or not budget.is_currency(currency):
         return ()
-    small = amount.scaleb(-currencies.EXPONENTS.get(currency, 0))
+    small = amount.scaleb(-budget.EXPONENTS.get(currency, 0))
     return Money(amount=amount, currency=currency), Money(amount=small, currency=currency)
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from orchestrator.adapters.storage.files import replace_file
 from orchestrator.chaos.chaos_run import Reproduce, RunJudge, RunOptions, Seen
 from orchestrator.chaos.conductor import Conductor, OnEnd
-from orchestrator.chaos.crew import start_again
-from orchestrator.chaos.fault_injector import VaultChanges
+from orchestrator.chaos.crew import VaultChanges, start_again
 from orchestrator.chaos.histories import kill_points, runs_of
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import MissionScript

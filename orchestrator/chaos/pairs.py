@@ -35,8 +35,7 @@ from orchestrator.messages.mission import MissionResult
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.app import DocumentMemory
-from orchestrator.testing.driving import find_leftovers
-from orchestrator.testing.installation import Installation, installed
+from orchestrator.testing.installation import Installation, find_leftovers, installed
 from orchestrator.testing.sample_arguments import make_arguments
 
 APPROVER = "pairs@example.com"

@@ -13,8 +13,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import FailureError
 from temporalio.service import RPCError
 
-from orchestrator.chaos.approver import Approver
-from orchestrator.chaos.conductor import Missions
+from orchestrator.chaos.conductor import Approver, Missions
 from orchestrator.chaos.histories import end_tasks, rollback_seconds, whole_history
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import LIMITS, MissionScript

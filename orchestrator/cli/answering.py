@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from orchestrator.cli.asking import account_name, ask, is_terminal
-from orchestrator.cli.drawing import line
 from orchestrator.cli.options import read_json, read_pairs, split_pair
-from orchestrator.cli.output import AsJson, console, print_json, progress
+from orchestrator.cli.output import (
+    AsJson,
+    account_name,
+    ask,
+    console,
+    is_terminal,
+    line,
+    print_json,
+    progress,
+)
 from orchestrator.core.errors import UsageError
 from orchestrator.core.shown_text import visible
 

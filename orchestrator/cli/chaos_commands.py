@@ -2,7 +2,7 @@
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -10,9 +10,6 @@ from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, parse_faults
 from orchestrator.cli.options import McpServers, Model, Overlays, Specs, new_app
 from orchestrator.cli.output import AsJson, present, run
 from orchestrator.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from orchestrator.chaos.model_faults import ModelledRun
 
 app = new_app(no_args_is_help=True)
 
@@ -96,85 +93,56 @@ def run_chaos(
 ) -> None:
     """Run missions with faults, and compare the providers' effects with each mission's ledger.
 
-    Exit 1 when an invariant broke. Logs are kept then, and where --keep says.
+    Exit 1 when an invariant broke; logs are kept then, and where --keep says. --planner llm has a
+    scripted model plan, which the workers ask over HTTP on this machine.
 
-    With --planner llm the missions are planned by a scripted model that the workers ask over a real
-    wire, at a server of this process; nothing leaves the machine, and --model says by which API.
+    --specs, or the tools that the servers of --mcp list: each tool that leaves something behind is
+    called in the sandbox, its answer broken in every way, and cancelled.
 
-    With --specs the documents are yours: each tool that leaves something behind is called, its
-    answer broken in every way, and cancelled; exit 1 when one could not be. So it is with the tools
-    that the servers of --mcp list; a sandbox takes these servers' place.
-
-    With --workflow the runs of your own workflow take the place of missions, and each of its sagas
-    is judged; or each mission runs a workflow of an Arazzo document. --specs then has the documents
-    of its tools.
-
-    Example: orchestrator chaos run --workflow trip_workflow:Trip --input trip.json
+    --workflow: runs of your own workflow take the place of missions, and each of its sagas is
+    judged; --specs has the documents of its tools.
 
     Example: orchestrator chaos run --seed 7 --missions 100 --faults 5xx,drop-after,kill-worker
 
-    Example: orchestrator chaos run --planner llm --seed 7
-
     Example: orchestrator chaos run --specs crm.yaml --overlay crm-tools.yaml
 
-    Example: orchestrator chaos run --mcp https://rooms.example.com/mcp --overlay rooms.yaml
+    Example: orchestrator chaos run --workflow trip_workflow:Trip --input trip.json
     """
     chosen = parse_faults(faults)
-    if model is not None and planner != "llm":
-        raise UsageError("--model goes with --planner llm")
-    if workflow is None and (input_file is not None or activities):
-        raise UsageError("--input and --activity go with --workflow, to which they belong")
-    if workflow is not None and (goal or planner):
-        raise UsageError("--goal and --planner are for missions; leave them out with --workflow")
-    seed = secrets.randbelow(10**6) if seed is None else seed
-    if (specs or mcp) and workflow is None:
-        from orchestrator.cli import chaos_runs
-
-        tried = chaos_runs.try_pairs(specs or (), overlays or (), mcp or (), seed=seed, keep=keep)
-        pairs = run(tried)
-        return present(pairs, chaos_runs.draw_pairs, as_json=as_json, ok=pairs.ok)
+    _check_combination(planner, model, workflow, goal, input_file, activities)
     if overlays and not (specs or mcp):
         raise UsageError("--overlay goes with --specs, the documents that it changes")
-    from orchestrator.chaos.chaos_run import RunOptions
+    seed = secrets.randbelow(10**6) if seed is None else seed
     from orchestrator.cli import chaos_runs
 
-    postgres = None
-    if store == "postgresql":
-        from orchestrator.testing.postgres import PostgresServer
-
-        postgres = PostgresServer()
-    case = None
-    if workflow is not None:
-        from orchestrator.chaos.user_code import load_workflow
-        from orchestrator.chaos.user_workflows import NOT_FOR_WORKFLOWS
-
-        documents = tuple(specs or ()), tuple(overlays or ()), tuple(mcp or ())
-        if chaos_runs.is_written(workflow):
-            if activities:
-                raise UsageError("--activity is for a workflow in Python")
-            written = chaos_runs.written_request(workflow, input_file)
-            case = chaos_runs.UserCase(written, workflow, input_file, *documents)
-        else:
-            loaded = load_workflow(workflow, input_file, activities or ())
-            case = chaos_runs.UserCase(loaded, workflow, input_file, *documents)
-            chosen -= NOT_FOR_WORKFLOWS
-    options = RunOptions(
-        seed,
-        chosen,
-        at_once=at_once,
-        workers=workers,
-        postgres=postgres,
-        written=None if case is None else case.written,
+    documents = tuple(specs or ()), tuple(overlays or ()), tuple(mcp or ())
+    if (specs or mcp) and workflow is None:
+        pairs = run(chaos_runs.try_pairs(*documents, seed=seed, keep=keep))
+        return present(pairs, chaos_runs.draw_pairs, as_json=as_json, ok=pairs.ok)
+    case = chaos_runs.user_case(workflow, input_file, activities or (), *documents)
+    options = chaos_runs.options_of(
+        case, seed=seed, faults=chosen, at_once=at_once, workers=workers, store=store
     )
-
-    def play(modelled: "ModelledRun | None") -> chaos_runs.Play:
-        if every_point:
-            return chaos_runs.every_point(options, goal, only, modelled, case)
-        indexes = range(missions) if only is None else [only]
-        return chaos_runs.seeded(options, goal, indexes, modelled, case)
-
+    play = chaos_runs.play_of(options, goal, only, None if every_point else missions, case)
     if planner == "llm":
         report = run(chaos_runs.planned_by_a_model(options, keep, model, play))
     else:
         report = run(chaos_runs.on_a_stack(options, keep, play(None), case=case))
     present(report, chaos_runs.draw_report, as_json=as_json, ok=report.ok)
+
+
+def _check_combination(
+    planner: str | None,
+    model: str | None,
+    workflow: str | None,
+    goals: list[str] | None,
+    input_file: Path | None,
+    activities: list[str] | None,
+) -> None:
+    """Refuse options that do not go together."""
+    if model is not None and planner != "llm":
+        raise UsageError("--model goes with --planner llm")
+    if workflow is None and (input_file is not None or activities):
+        raise UsageError("--input and --activity go with --workflow, to which they belong")
+    if workflow is not None and (goals or planner):
+        raise UsageError("--goal and --planner are for missions; leave them out with --workflow")

@@ -21,18 +21,23 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from orchestrator.adapters.storage.files import private_file, private_folder
-from orchestrator.adapters.storage.personal_values import new_key
+from orchestrator.adapters.storage.sql_vault import new_key
 from orchestrator.catalog.catalog import Catalog, load_documents, load_sources
-from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
+from orchestrator.chaos.chaos_run import (
+    WORKER_VARIABLES,
+    ModelledRun,
+    RunOptions,
+    modelled_run,
+    run_scripts,
+)
 from orchestrator.chaos.conductor import GOALS
 from orchestrator.chaos.crew import write_conditional_documents
 from orchestrator.chaos.exhaustive import EveryPoint
-from orchestrator.chaos.model_faults import ModelledRun, modelled_run
 from orchestrator.chaos.pairs import check_pairs
-from orchestrator.chaos.scenarios.chaos_faults import format_faults
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.scenarios.plan import write_script
-from orchestrator.chaos.user_code import UserWorkflow
-from orchestrator.chaos.user_workflows import POLICY
+from orchestrator.chaos.user_code import UserWorkflow, load_workflow
+from orchestrator.chaos.user_workflows import NOT_FOR_WORKFLOWS, POLICY
 from orchestrator.chaos.verdicts.report import (
     ChaosReport,
     Flaw,
@@ -40,9 +45,8 @@ from orchestrator.chaos.verdicts.report import (
     PairsReport,
     Percentiles,
 )
-from orchestrator.cli.drawing import colored, counting_bar, line
 from orchestrator.cli.options import mcp_listings, note_unmarked
-from orchestrator.cli.output import progress
+from orchestrator.cli.output import colored, counting_bar, line, progress
 from orchestrator.cli.tools_commands import draw_skipped
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
@@ -52,6 +56,7 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.runtime.sandboxed_documents import sandbox_credentials, write_redirected
 from orchestrator.sandbox import DocumentError
 from orchestrator.settings import bundled_specs
+from orchestrator.testing.postgres import PostgresServer
 
 _NO_MORE: Mapping[str, str] = MappingProxyType({})
 Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
@@ -117,6 +122,67 @@ def written_request(target: str, input_file: Path | None) -> MissionRequest:
         raise UsageError(f"--input {input_file} is no JSON object of the workflow's inputs")
     source = workflow_source(target, [])
     return MissionRequest(goal=title_of(source), inputs=inputs, workflow=source)
+
+
+def user_case(
+    target: str | None,
+    input_file: Path | None,
+    activities: Sequence[str],
+    specs: tuple[Path, ...],
+    overlays: tuple[Path, ...],
+    mcp: tuple[str, ...],
+) -> UserCase | None:
+    """Load a user's workflow, in Python or written, for a run with the documents of its tools."""
+    if target is None:
+        return None
+    workflow: UserWorkflow | MissionRequest
+    if not is_written(target):
+        workflow = load_workflow(target, input_file, activities)
+    elif activities:
+        raise UsageError("--activity is for a workflow in Python")
+    else:
+        workflow = written_request(target, input_file)
+    return UserCase(workflow, target, input_file, specs, overlays, mcp)
+
+
+def options_of(
+    case: UserCase | None,
+    *,
+    seed: int,
+    faults: frozenset[ChaosFault],
+    at_once: int,
+    workers: int,
+    store: str,
+) -> RunOptions:
+    """Return the options of a run, without the faults that a workflow in Python cannot have."""
+    if case is not None and case.python is not None:
+        faults -= NOT_FOR_WORKFLOWS
+    return RunOptions(
+        seed,
+        faults,
+        at_once=at_once,
+        workers=workers,
+        postgres=PostgresServer() if store == "postgresql" else None,
+        written=None if case is None else case.written,
+    )
+
+
+def play_of(
+    options: RunOptions,
+    goals: Sequence[str] | None,
+    only: int | None,
+    missions: int | None,
+    case: UserCase | None,
+) -> Callable[[ModelledRun | None], Play]:
+    """Return the run of so many missions, or (None) of one mission for each point."""
+
+    def play(modelled: ModelledRun | None) -> Play:
+        if missions is None:
+            return every_point(options, goals, only, modelled, case)
+        indexes = range(missions) if only is None else [only]
+        return seeded(options, goals, indexes, modelled, case)
+
+    return play
 
 
 def seeded(
@@ -288,7 +354,7 @@ _LOUD = ("temporalio", "uvicorn", "httpx")
 async def try_pairs(
     specs: Sequence[Path],
     overlays: Sequence[Path],
-    mcp: Sequence[str] = (),
+    mcp: Sequence[str],
     *,
     seed: int,
     keep: Path | None,

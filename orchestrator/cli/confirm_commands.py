@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestrator.cli.asking import account_name, ask, confirmed, require_terminal
+from orchestrator.cli.notices_commands import notices
 from orchestrator.cli.options import new_app, read_money, read_pairs
-from orchestrator.cli.output import AsJson, console, present, print_json, progress
+from orchestrator.cli.output import (
+    AsJson,
+    account_name,
+    ask,
+    confirmed,
+    console,
+    present,
+    print_json,
+    progress,
+    require_terminal,
+)
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
@@ -337,3 +347,6 @@ def _decide(
         return await client.decide(sign(decision, digest))
 
     present(ask(send, notes_silence=True), render_waiting.receipt, as_json=as_json)
+
+
+app.command()(notices)

@@ -1,4 +1,4 @@
-"""`orchestrator pii` and `keys`: personal values, and keys."""
+"""`orchestrator pii`, `key` and `token`: personal values, keys, and tokens of the HTTP API."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestrator.cli.asking import ask
-from orchestrator.cli.drawing import line
 from orchestrator.cli.options import new_app, read_duration
-from orchestrator.cli.output import AsJson, console, print_json, progress, write_new
+from orchestrator.cli.output import AsJson, ask, console, line, print_json, progress, write_new
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
@@ -17,8 +15,7 @@ if TYPE_CHECKING:  # help does without them
     from orchestrator.core.record import JsonObject
     from orchestrator.web.people import Right
 
-pii_app = new_app(no_args_is_help=True)
-keys_app = new_app(no_args_is_help=True)
+pii_app, key_app, token_app = new_app(), new_app(), new_app()
 
 
 def _vault() -> "SqlVault":
@@ -28,29 +25,65 @@ def _vault() -> "SqlVault":
     return open_vault(load_settings())
 
 
-@pii_app.command("set")
-def set_field(
-    name: Annotated[str, typer.Argument(help="The field, e.g. traveler_name.")],
-    value: Annotated[
-        str, typer.Option(prompt=True, hide_input=True, help="Asked for when left out.")
-    ],
+@pii_app.command()
+def pii(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The field, e.g. traveler_name.")
+    ] = None,
+    value: Annotated[str | None, typer.Option(help="Asked for when left out.")] = None,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Delete the field's value and its earlier versions.")
+    ] = False,
+    mission_id: Annotated[
+        str | None,
+        typer.Option("--mission", metavar="ID", help="With --forget: all that it brought."),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Also while the mission or its rollback is open."),
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Store a personal value; it is asked for, to keep it out of your shell's history.
+    """Store, list and forget personal values in the encrypted vault.
 
-    Calls that are prepared already keep the value of their preparation.
+    The value is asked for, to keep it out of your shell's history; calls that are prepared already
+    keep the value of their preparation. Without a name, the fields that have a value are listed,
+    and those that missions brought.
 
-    Example: orchestrator pii set traveler_name
+    A call that was prepared with a forgotten value is not sent any more, and its rollback parks. Of
+    a mission the answers that it received go too.
+
+    Example: orchestrator pii traveler_name
+
+    Example: orchestrator pii traveler_phone --forget
+
+    Example: orchestrator pii --forget --mission trip-1a2b3c
     """
-    _vault().put(name, value)
-    console.print(line(f"stored {name}"))
+    if mission_id is not None or force:
+        if name is not None or not forget or mission_id is None:
+            raise UsageError("--mission ID and --force go with --forget, without a name")
+        _forget_mission(mission_id, force=force, as_json=as_json)
+    elif name is None:
+        if forget or value is not None:
+            raise UsageError("name the field; to forget, also: --mission ID")
+        _list_fields(as_json=as_json)
+    elif forget:
+        had = _vault().forget(name)
+        said = f"forgot {name}" if had else f"nothing is kept of {name}"
+        _say({"removed": [name] if had else []}, said, as_json=as_json)
+    else:
+        _vault().put(name, typer.prompt("Value", hide_input=True) if value is None else value)
+        _say({"stored": name}, f"stored {name}", as_json=as_json)
 
 
-@pii_app.command("list")
-def list_fields(as_json: AsJson = False) -> None:
-    """List the fields that have a value, and those that missions brought.
+def _say(document: "JsonObject", text: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(document)
+    else:
+        console.print(line(text))
 
-    Example: orchestrator pii list
-    """
+
+def _list_fields(*, as_json: bool) -> None:
     held = _vault().contents()
     brought = {m: sorted({kept.field for kept in v}) for m, v in sorted(held.missions().items())}
     if as_json:
@@ -62,47 +95,15 @@ def list_fields(as_json: AsJson = False) -> None:
         console.print(line(f"{', '.join(names)}  (brought by {mission_id})"))
 
 
-@pii_app.command()
-def forget(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The field.")] = None,
-    mission_id: Annotated[
-        str | None,
-        typer.Option("--mission", metavar="ID", help="What this mission brought and received."),
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Also while the mission or its rollback is open."),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Delete a personal value and its earlier versions, or all that a mission brought.
-
-    A call that was prepared with one of them is not sent any more, and its rollback parks. Of a
-    mission the answers that it received go too.
-
-    Example: orchestrator pii forget traveler_phone
-
-    Example: orchestrator pii forget --mission trip-1a2b3c
-    """
-    if (name is None) == (mission_id is None):
-        raise UsageError("name the field to forget, or --mission ID")
-    if name is not None:
-        had = _vault().forget(name)
-        if as_json:
-            print_json({"removed": [name] if had else []})
-        else:
-            console.print(line(f"forgot {name}" if had else f"nothing is kept of {name}"))
-        return
-    removed = ask(lambda client: client.purge_personal(str(mission_id), force=force))
-    if as_json:
-        print_json({"mission_id": mission_id, "removed": list(removed)})
-        return
+def _forget_mission(mission_id: str, *, force: bool, as_json: bool) -> None:
+    removed = ask(lambda client: client.purge_personal(mission_id, force=force))
     fields = ", ".join(removed) or "no personal value, for none is kept,"
-    console.print(line(f"removed {fields} of {mission_id}, and the answers it received"))
+    said = f"removed {fields} of {mission_id}, and the answers it received"
+    _say({"mission_id": mission_id, "removed": list(removed)}, said, as_json=as_json)
 
 
-@keys_app.command("new")
-def new_key(
+@key_app.command()
+def key(
     kind: Annotated[
         Literal["approval", "payload", "vault"],
         typer.Argument(help="Of one approver, of what is recorded, or of personal values."),
@@ -125,19 +126,21 @@ def new_key(
         ),
     ] = "",
 ) -> None:
-    """Make a key, in a file for your eyes only.
+    """Make a key: of an approver, of payloads, or of the vault.
+
+    It is written to a file that only you can read.
 
     approval: a key pair for one person; the public key is printed, for the key set of workers.
     vault: the key of a vault that does not exist yet. payload: added after those in use, it
     decrypts, and encrypts when its line is the first; give the file to all workers and clients.
 
-    Example: orchestrator keys new approval ann.jwk --approver ann@example.com --issuer example.com
+    Example: orchestrator key approval ann.jwk --approver ann@example.com --issuer example.com
 
-    Example: orchestrator keys new approval service.jwk --service https://missions.example.com
+    Example: orchestrator key approval service.jwk --service https://missions.example.com
 
-    Example: orchestrator keys new vault vault.key
+    Example: orchestrator key vault vault.key
 
-    Example: orchestrator keys new payload payload.keys --id 2026-12
+    Example: orchestrator key payload payload.keys --id 2026-12
     """
     if kind == "approval":
         if service and (approver or issuer):
@@ -179,9 +182,9 @@ def _new_approval_key(file: Path, *, issuer: str, subject: str) -> "JsonObject":
 
 
 def _new_vault_key(file: Path) -> None:
-    from orchestrator.adapters.storage import personal_values
+    from orchestrator.adapters.storage import sql_vault
 
-    write_new(file, f"{personal_values.new_key()}\n".encode())
+    write_new(file, f"{sql_vault.new_key()}\n".encode())
     use = f"export ORCHESTRATOR_PII_KEY_FILE={file.absolute()}"
     console.print(line(f"wrote {file}; use it with: {use}"))
 
@@ -224,8 +227,8 @@ def _write_keys(file: Path, keys: list[tuple[str, str]]) -> None:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error
 
 
-@keys_app.command("token")
-def new_token(
+@token_app.command()
+def token(
     subject: Annotated[
         str, typer.Option("--for", metavar="NAME", help="Its requests are recorded as this name's.")
     ],
@@ -241,12 +244,12 @@ def new_token(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make an API token for `orchestrator serve`; it is printed this once.
+    """Make an API token for `orchestrator serve`.
 
-    The store keeps a digest of it; the HTTP API lists and revokes tokens. Who can run this command
-    with the store of the workers can give any right in any name.
+    It is printed this once. The store keeps a digest of it; the HTTP API lists and revokes tokens.
+    Who can run this command with the store of the workers can give any right in any name.
 
-    Example: orchestrator keys token --for ci@example.com --scope read --scope start --expires 30d
+    Example: orchestrator token --for ci@example.com --scope read --scope start --expires 30d
     """
     from orchestrator.client.stores import store_of
     from orchestrator.settings import load_settings
@@ -260,7 +263,7 @@ def new_token(
             scopes=[_right(scope) for scope in scopes],
             lifetime=read_duration(expires, "--expires"),
             sees_all=sees_all,
-            created_by="orchestrator keys token",
+            created_by="orchestrator token",
             now=utc_now(),
         )
     if as_json:

@@ -25,14 +25,14 @@ COMMANDS: Final = {
     "confirm": "Read confirmation cards and decide on them.",
     "rollback": "See what is parked, resolve it, and sweep.",
     "workflow": "Check and show written missions: workflows of Arazzo documents.",
-    "notices": "Announcements of cards: how they stand, sent again, and tests.",
     "tools": "Look at the tools of OpenAPI documents.",
     "agents": "Check what agent profiles may touch before a worker runs with them.",
     "report": "See what guards would have caught of calls that were observed.",
     "route": "Route a request, measure the router, and calibrate it.",
     "chaos": "Rollback tests: real missions and workers under planned faults.",
-    "pii": "Keep personal fields in the encrypted vault.",
-    "keys": "Make keys: of approvers, of payloads, of the vault; API tokens.",
+    "pii": "Store, list and forget personal values in the encrypted vault.",
+    "key": "Make a key: of an approver, of payloads, or of the vault.",
+    "token": "Make an API token for `orchestrator serve`.",
     "serve": "The HTTP API and the inbox, for people and programs.",
     "mcp": "Missions and guarded tools for MCP clients.",
     "worker": "One worker: runs missions and their tool calls until SIGTERM.",
@@ -45,9 +45,12 @@ COMMANDS: Final = {
 `NAME_app` of its module in `_HOMES`; `_` in place of `-`."""
 _HOMES: Final = {
     "demo": "dev",
+    "sandbox": "dev",
+    "mcp": "serve",
     "agents": "settings",
     "pii": "data",
-    "keys": "data",
+    "key": "data",
+    "token": "data",
     "worker": "service",
     "proxy": "service",
     "codec-server": "service",
@@ -59,9 +62,9 @@ class _OnDemand(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write a line for each command, on one screen."""
-        lines = [f"Usage: {ctx.command_path} COMMAND ...", str(self.help), ""]
-        lines += [f"  {name:<13} {help_line}" for name, help_line in COMMANDS.items()]
-        formatter.write("\n".join([*lines, "", "COMMAND --help shows its options and an example."]))
+        usage = f"{ctx.command_path} COMMAND --help shows a command's options and an example."
+        lines = [f"  {name:<13} {help_line}" for name, help_line in COMMANDS.items()]
+        formatter.write("\n".join([str(self.help), usage, *lines, ""]))
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

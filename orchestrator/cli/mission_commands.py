@@ -1,26 +1,48 @@
-"""`orchestrator mission ...`: start, plan, list, show, cancel and roll back missions."""
+"""`orchestrator mission ...`: start, plan, list, show, watch, cancel, roll back and export."""
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+from rich.text import Text
 
 from orchestrator.cli.answering import answer, repair
-from orchestrator.cli.asking import account_name, ask, confirmed, require_terminal
-from orchestrator.cli.drawing import line
-from orchestrator.cli.mission_export import export
 from orchestrator.cli.mission_requests import RequestMaker, takes_request
-from orchestrator.cli.options import MissionId, WholeMission, new_app
-from orchestrator.cli.output import AsJson, console, present, print_json, progress, run
-from orchestrator.cli.watching import finish, follow, going_on, watch
+from orchestrator.cli.options import MissionId, Specs, WholeMission, new_app, open_catalog
+from orchestrator.cli.output import (
+    INTERRUPTED,
+    AsJson,
+    PrintOnce,
+    account_name,
+    ask,
+    confirmed,
+    console,
+    line,
+    lines,
+    present,
+    print_json,
+    progress,
+    require_terminal,
+    run,
+    write_new,
+)
 from orchestrator.core.errors import EventsUnreadable, MissionNotFound, PlanRefused, UsageError
+from orchestrator.core.shown_text import visible_block, visible_json
 
 if TYPE_CHECKING:  # help does without them, and a command imports the module that draws its result
     from orchestrator.client.mission_client import MissionClient
+    from orchestrator.client.mission_handle import MissionHandle
     from orchestrator.client.mission_list import KnownMission, MissionSummary
     from orchestrator.client.mission_rollback import RollbackPreview
     from orchestrator.client.saga_list import SagaAccount
+    from orchestrator.messages.events import AnyEvent, MissionEvent
     from orchestrator.messages.mission import MissionRequest, MissionResult
     from orchestrator.messages.open_waits import Waiting
+
 
 app = new_app(no_args_is_help=True)
 
@@ -274,7 +296,250 @@ def _check_askable(preview: "RollbackPreview", *, as_json: bool) -> None:
     require_terminal(_YES)
 
 
-app.command()(watch)
+class ExportFormat(StrEnum):
+    """Formats of an exported mission."""
+
+    RECORD = "record"
+    ARAZZO = "arazzo"
+
+
+@app.command()
+def export(
+    mission_id: MissionId,
+    style: Annotated[
+        ExportFormat,
+        typer.Option("--format", help="Its record, or a workflow that makes its calls again."),
+    ] = ExportFormat.RECORD,
+    out: Annotated[
+        Path | None, typer.Option(help="Where it is written, a new file; else it is printed.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HANDLE",
+            help="Write a file that it received, in place of its record: file:sha256-..., as its "
+            "answers and results say.",
+        ),
+    ] = None,
+    specs: Specs = None,
+) -> None:
+    """Write the record of a mission that is over, one JSON document with its digest, for audit.
+
+    It has the request, the plan, cards, decisions, calls, answers and cancellations, by whom and
+    when, and a digest of each recorded history. Personal values are handles in it.
+
+    With --file it writes a file that the mission received, from the store; no server is asked.
+
+    Example: orchestrator mission export book-a-flight-from-1a2b3c --out record.json
+
+    Example: orchestrator mission export ship-1a2b3c --file file:sha256-9f86d0 --out label.pdf
+
+    With --format arazzo it writes an Arazzo document: values of the request are its inputs, and
+    values of earlier answers are read from them.
+
+    Example: orchestrator mission export trip-1a2b3c --format arazzo --out trip.arazzo.yaml
+    """
+    if style is ExportFormat.ARAZZO:
+        if file:
+            raise UsageError("--format arazzo writes a workflow: give --out alone")
+        _write_arazzo(mission_id, specs, out)
+        return
+    if file is not None:
+        if out is None:
+            raise UsageError("--file is written as it is: give --out")
+        _write_file(mission_id, file, out)
+        return
+    from orchestrator.client.mission_record import seal
+
+    if out is not None and out.exists():
+        raise UsageError(f"{out} is there already: name a new file")
+    record = ask(lambda client: client.record(mission_id))
+    sealed = seal(record)
+    if out is None:
+        print_json(sealed)
+        return
+    text = json.dumps(sealed.model_dump(mode="json"), indent=2)
+    write_new(out, f"{text}\n".encode("ascii"))
+    progress.print(line(f"{out}: SHA-256 {sealed.sha256}"), soft_wrap=True)
+
+
+def _write_arazzo(mission_id: str, specs: list[Path] | None, out: Path | None) -> None:
+    from orchestrator.arazzo.workflow_export import as_yaml
+    from orchestrator.client.mission_calls import mission_as_arazzo
+
+    if out is not None and out.exists():
+        raise UsageError(f"{out} is there already: name a new file")
+    catalog = open_catalog(specs, None)
+    text = as_yaml(ask(lambda client: mission_as_arazzo(client.connection, mission_id, catalog)))
+    if out is None:
+        typer.echo(visible_block(text), nl=False)
+        return
+    write_new(out, text.encode())
+    progress.print(line(f"{out}: check it with: orchestrator workflow lint {out}"), soft_wrap=True)
+
+
+def _write_file(mission_id: str, handle: str, out: Path) -> None:
+    from orchestrator.client.stores import mission_file
+    from orchestrator.settings import load_settings
+
+    kept = run(mission_file(load_settings(), mission_id, handle))
+    write_new(out, kept.content)
+    progress.print(line(f"{out}: {kept}"), soft_wrap=True)
+
+
+_SUCCEEDED = "succeeded"
+
+
+@app.command()
+def watch(
+    mission_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="The mission's id; none: all missions.")
+    ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="CURSOR", help="Go on after the event that has this cursor."),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Of all missions: end with what there is by now.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document a line.")
+    ] = False,
+) -> None:
+    """Follow a mission to its end; exit 1 if it does not succeed.
+
+    --json prints what happens in it, one event a line, from its beginning or after a cursor; the
+    result is what `mission show --json` prints.
+
+    Without an id, follow cards and questions of all missions: opened, decided, answered, expired.
+    Ctrl-C ends it.
+
+    Example: orchestrator mission watch book-a-flight-from-1a2b3c
+
+    Example: orchestrator mission watch --json
+    """
+    if mission_id is None:
+        _feed(after=after, once=once, as_json=as_json)
+        return
+    if once:
+        raise UsageError("--once is for all missions; one is shown by: orchestrator mission show")
+    if after and not as_json:
+        raise UsageError("--after goes on with events: give it together with --json")
+    with going_on(mission_id):
+        if not as_json:
+            finish(ask(lambda client: follow(client.get(mission_id))), as_json=False)
+            return
+        last = ask(lambda client: follow_lines(client, mission_id, after))
+    if last is None:  # the cursor was its end
+        status = ask(lambda client: client.get(mission_id).snapshot()).status.value
+    else:
+        status = last.status
+    if status != _SUCCEEDED:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def going_on(mission_id: str) -> Iterator[None]:
+    """Print, when the person stops watching, that the mission goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        progress.print(f"stopped watching; {mission_id} goes on")
+        progress.print(f"  orchestrator mission watch {mission_id}", soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+async def follow(mission: "MissionHandle") -> "MissionResult":
+    """Watch to the end; print changes, and what waits for a person, on standard error."""
+    from orchestrator.cli import render_missions, render_waiting
+    from orchestrator.client.connection import until_answered
+
+    once = PrintOnce()
+
+    def notify(absence: Exception) -> None:
+        once(f"waiting for the server: {absence}")
+
+    result = await until_answered(mission.snapshot, notify=notify)
+    async for result in mission.watch(notify=notify):
+        for change in render_missions.statuses(result):
+            once(change)
+        waiting = await until_answered(mission.waiting, notify=notify)
+        for card in waiting.cards:
+            once(f"waits for you: orchestrator confirm show {card.confirmation_id}")
+        for question in waiting.questions:
+            once(lines(*render_waiting.entry(question)))
+        for pause in waiting.pauses:
+            once(lines(*render_waiting.paused(pause)))
+        if (obstacle := await until_answered(mission.obstacle, notify=notify)) is not None:
+            once(f"cannot go on: {obstacle}")
+    return await mission.result() if result.finished_at is None else result
+
+
+def finish(result: "MissionResult", *, as_json: bool) -> None:
+    """Print a result; exit 1 if its mission did not succeed."""
+    from orchestrator.cli import render_missions
+
+    if as_json:
+        print_json(result.document())
+    else:
+        render_missions.mission(console, result)
+    if result.status.value != _SUCCEEDED:
+        raise typer.Exit(1)
+
+
+def _feed(*, after: str | None, once: bool, as_json: bool) -> None:
+    notify = PrintOnce()
+
+    async def follow(client: "MissionClient") -> None:
+        async for event in client.events(after=after, follow=not once, notify=notify):
+            if as_json:
+                print_line(event)
+            else:
+                console.print(drawn(event), soft_wrap=True)
+
+    try:
+        ask(follow)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+async def follow_lines(
+    client: "MissionClient", mission_id: str, after: str | None
+) -> "MissionEvent | None":
+    """Print a mission's events, a line for each; return the last about the mission itself."""
+    from orchestrator.messages.events import MissionEvent
+
+    last: MissionEvent | None = None
+    async for event in client.get(mission_id).events(after=after, notify=PrintOnce()):
+        print_line(event)
+        last = event if isinstance(event, MissionEvent) else last
+    return last
+
+
+def print_line(event: "AnyEvent") -> None:
+    """Print one event on a line of its own."""
+    document = json.dumps(event.model_dump(mode="json"), ensure_ascii=False)
+    typer.echo(visible_json(document))
+
+
+def drawn(event: "AnyEvent") -> Text:
+    """Return one event as a line for people."""
+    fields = event.model_dump(mode="json")
+    whose = f"{event.mission_id}.{event.leg_id}" if event.leg_id else event.mission_id
+    words = [str(fields[name]) for name in _WORDS if fields.get(name)]
+    return line(f"{event.at:%H:%M:%S} ", (whose, "bold"), f" {event.kind} ", "; ".join(words))
+
+
+_WORDS = (
+    "state",
+    "decision",
+    "title",
+    "question",
+    "approver",
+    "reason",
+    "confirmation_id",
+    "question_id",
+)
+
 app.command()(answer)
 app.command()(repair)
-app.command()(export)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from orchestrator.cli.asking import account_name, ask
-from orchestrator.cli.drawing import line
 from orchestrator.cli.options import (
     Model,
     as_usage,
@@ -19,7 +17,7 @@ from orchestrator.cli.options import (
     read_policy,
     split_pair,
 )
-from orchestrator.cli.output import progress
+from orchestrator.cli.output import account_name, ask, line, progress
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them

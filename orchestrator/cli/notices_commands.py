@@ -1,12 +1,11 @@
-"""`orchestrator notices ...`: announcements of cards and questions by webhooks and Slack."""
+"""`orchestrator confirm notices`: announcements of cards and questions by webhooks and Slack."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestrator.cli.asking import ask
-from orchestrator.cli.options import new_app, read_since
-from orchestrator.cli.output import AsJson, present, run
+from orchestrator.cli.options import read_since
+from orchestrator.cli.output import AsJson, ask, present, run
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
@@ -18,89 +17,84 @@ if TYPE_CHECKING:  # help does without them
     from orchestrator.client.notice_replays import NoticeList, Replayed
     from orchestrator.messages.notice import DeliveryReport
 
-app = new_app(no_args_is_help=True)
-Since = Annotated[
-    str | None,
-    typer.Option("--since", help="How far back (30m, 24h, 7d), or a time: 2026-12-01."),
-]
+State = Literal["waiting", "delivered", "skipped", "failed"]
 
 
-@app.callback()
-def notices() -> None:
-    """Announcements of cards: how they stand, sent again, and tests."""
-
-
-@app.command("list")
-def list_notices(
-    state: Annotated[
-        Literal["waiting", "delivered", "skipped", "failed"] | None,
-        typer.Option(help="Only notices in this state."),
+def notices(
+    notice_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="NID...", help="With --replay: ids of notices.")
     ] = None,
-    since: Since = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 100,
+    state: Annotated[
+        State | None,
+        typer.Option(help="List only notices in this state."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(help="How far back (30m, 24h, 7d), or a time: 2026-12-01."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="List at most so many.")] = 100,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Send those named, or those of --since, again.")
+    ] = False,
+    channel: Annotated[
+        str | None,
+        typer.Option("--test", metavar="CHANNEL", help="Have a worker send it a test notice."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List notices by channel, the newest first, with the last error of each.
+    """List announcements of cards by channel, the newest first; send them again, or a test.
 
-    Example: orchestrator notices list --state failed
+    A notice that is sent again has its id, and receivers drop those that they know. A channel of
+    the file of ORCHESTRATOR_NOTICES that was disabled is enabled by a test that succeeds.
+
+    Example: orchestrator confirm notices --state failed
+
+    Example: orchestrator confirm notices --replay --since 24h
+
+    Example: orchestrator confirm notices --test ops
     """
-
-    async def listed() -> "NoticeList":
-        from orchestrator.client.notice_replays import notice_list
-        from orchestrator.client.stores import store_of
-        from orchestrator.settings import load_settings
-
-        async with store_of(load_settings()) as store:
-            return await notice_list(store, state=state, since=_moment(since), most=limit)
-
-    present(run(listed()), _draw_list, as_json=as_json)
-
-
-@app.command()
-def replay(
-    notice_ids: Annotated[list[str] | None, typer.Argument(help="Ids of notices.")] = None,
-    since: Since = None,
-    as_json: AsJson = False,
-) -> None:
-    """Send notices again, with the ids that they had; receivers drop those that they know.
-
-    Example: orchestrator notices replay --since 24h
-    """
-    if bool(notice_ids) == bool(since):
-        raise UsageError("name notices by their ids, or give --since")
-    moment = _moment(since)
-
-    async def sent(client: "MissionClient") -> "Replayed":
-        from orchestrator.client import notice_replays as notices
-        from orchestrator.client.stores import store_of
-        from orchestrator.settings import load_settings
-
-        if moment is None:
-            return await notices.replay(client.connection, notice_ids or [])
-        async with store_of(load_settings()) as store:
-            return await notices.replay_since(client.connection, store, moment)
-
-    done = ask(sent)
-    present(done, _draw_replayed, as_json=as_json, ok=not done.gone)
+    if channel is not None and not (replay or notice_ids or state or since):
+        report = ask(lambda client: _tried(client, channel), notes_silence=True)
+        present(report, _draw_report, as_json=as_json, ok=report.state == "delivered")
+    elif channel is not None:
+        raise UsageError("--test stands alone")
+    elif replay:
+        if bool(notice_ids) == bool(since) or state:
+            raise UsageError("--replay sends the notices with these ids, or those of --since")
+        done = ask(lambda client: _sent(client, notice_ids or [], _moment(since)))
+        present(done, _draw_replayed, as_json=as_json, ok=not done.gone)
+    elif notice_ids:
+        raise UsageError("ids of notices go with --replay")
+    else:
+        present(run(_listed(state, _moment(since), limit)), _draw_list, as_json=as_json)
 
 
-@app.command()
-def test(
-    channel: Annotated[str, typer.Argument(help="Its name in the file of ORCHESTRATOR_NOTICES.")],
-    as_json: AsJson = False,
-) -> None:
-    """Have a worker send a test notice to a channel; success enables a disabled one.
+async def _listed(state: State | None, since: "datetime | None", limit: int) -> "NoticeList":
+    from orchestrator.client.notice_replays import notice_list
+    from orchestrator.client.stores import store_of
+    from orchestrator.settings import load_settings
 
-    Example: orchestrator notices test ops
-    """
+    async with store_of(load_settings()) as store:
+        return await notice_list(store, state=state, since=since, most=limit)
 
-    async def tried(client: "MissionClient") -> "DeliveryReport":
-        from orchestrator.client.notice_replays import try_channel
 
-        return await try_channel(client.connection, channel)
+async def _sent(
+    client: "MissionClient", notice_ids: list[str], since: "datetime | None"
+) -> "Replayed":
+    from orchestrator.client import notice_replays
+    from orchestrator.client.stores import store_of
+    from orchestrator.settings import load_settings
 
-    report = ask(tried, notes_silence=True)
-    present(report, _draw_report, as_json=as_json, ok=report.state == "delivered")
+    if since is None:
+        return await notice_replays.replay(client.connection, notice_ids)
+    async with store_of(load_settings()) as store:
+        return await notice_replays.replay_since(client.connection, store, since)
+
+
+async def _tried(client: "MissionClient", channel: str) -> "DeliveryReport":
+    from orchestrator.client.notice_replays import try_channel
+
+    return await try_channel(client.connection, channel)
 
 
 def _moment(since: str | None) -> "datetime | None":
@@ -110,7 +104,7 @@ def _moment(since: str | None) -> "datetime | None":
 
 
 def _draw_list(console: "Console", found: "NoticeList") -> None:
-    from orchestrator.cli.drawing import line, listing
+    from orchestrator.cli.output import line, listing
 
     for off in found.disabled:
         text = f"the channel {off.channel} is disabled since {off.since:%Y-%m-%d %H:%M}: {off.why}"

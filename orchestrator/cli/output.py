@@ -1,4 +1,4 @@
-"""Output of commands: rich text for people, one JSON document for scripts.
+"""Output of commands: rich text for people, one JSON document for scripts; and questions.
 
 Both consoles escape control and bidirectional characters, so that text of a provider cannot speak
 to the terminal.
@@ -6,21 +6,29 @@ to the terminal.
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
+from rich.table import Column, Table
 from rich.text import Text
 
 from orchestrator.core.errors import UsageError
 from orchestrator.core.shown_text import visible, visible_block, visible_json
 
-if TYPE_CHECKING:  # each takes a tenth of a second to import, and help needs neither
+if TYPE_CHECKING:  # each takes a tenth of a second to import, and help needs none
     from pydantic import BaseModel
     from rich.status import Status
+
+    from orchestrator.client.mission_client import MissionClient
+
 
 T = TypeVar("T")
 Shown = TypeVar("Shown", bound="BaseModel | Sequence[BaseModel]")
@@ -32,7 +40,7 @@ INTERRUPTED = 130
 class CleanConsole(Console):
     """A console on which a string is one line without markup.
 
-    Text with several lines or with styles is a rich `Text`, as `orchestrator.cli.drawing` makes it.
+    Text with several lines or with styles is a rich `Text`, as `orchestrator.cli.output` makes it.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -145,3 +153,162 @@ def run(work: Coroutine[Any, Any, T], *, is_service: bool = False) -> T:
             await asyncio.sleep(_SDK_SETTLES_S)
 
     return asyncio.run(settled())
+
+
+_COLORS = {
+    "succeeded": "green",
+    "committed": "green",
+    "incomplete": "yellow",
+    "rolled_back": "yellow",
+    "rolled_back_after_success": "yellow",
+    "on_hold": "yellow",
+    "cancelled": "yellow",
+    "skipped": "yellow",
+    "running": "cyan",
+    "failed": "red",
+    "rejected": "red",
+    "unknown": "red",
+    "parked": "red",
+    "terminated": "red",
+}
+
+_UNBOUNDED = 100_000
+"""Columns of a terminal that no table fills."""
+
+
+def table_of(*columns: str) -> Table:
+    """Return a table that folds long cells, except in its first column, which people copy."""
+    first, *others = columns
+    folding = (Column(name, overflow="fold") for name in others)
+    return Table(Column(first, no_wrap=True), *folding, box=None, pad_edge=False)
+
+
+def listing(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table if it fits; else each row in lines of its own, with its first cell whole."""
+    table, listed = table_of(*columns), list(rows)
+    for row in listed:
+        table.add_row(*row)
+    unbounded = console.options.update(max_width=_UNBOUNDED)
+    if console.measure(table, options=unbounded).maximum <= console.width:
+        console.print(table)
+        return
+    for first, *others in listed:
+        console.print(first, soft_wrap=True)
+        cells = [
+            f"{name} {value}" for name, value in zip(columns[1:], others, strict=True) if value
+        ]
+        console.print(indented(block(", ".join(cells))))
+
+
+def line(*parts: str | Text | tuple[str, str]) -> Text:
+    """Return one line of these parts; a pair is a text and its style.
+
+    Example: `line(("Price", "bold"), " ", price)`
+    """
+    clean = (
+        part
+        if isinstance(part, Text)
+        else Text(visible(part))
+        if isinstance(part, str)
+        else Text(visible(part[0]), part[1])
+        for part in parts
+    )
+    return Text("").join(clean)
+
+
+def lines(*rows: Text) -> Text:
+    """Return rows of text, a line each."""
+    return Text("\n").join(rows)
+
+
+def block(text: str) -> Text:
+    """Return text of several lines."""
+    return Text(visible_block(text))
+
+
+def indented(text: Text, by: int = 2) -> Padding:
+    """Return text of others, each line indented further than ours, also where it is folded."""
+    return Padding(text, (0, 0, 0, by), expand=False)
+
+
+def colored(status: str) -> Text:
+    """Return a status in its color."""
+    return Text(visible(status), _COLORS.get(status, ""))
+
+
+def counting_bar() -> Progress:
+    """Return a progress bar with description, count and time."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=progress,
+    )
+
+
+_SILENCE_S = 3.0
+
+
+def ask(question: "Callable[[MissionClient], Awaitable[T]]", *, notes_silence: bool = False) -> T:
+    """Return the answer of a client that is connected as the environment says.
+
+    Args:
+        question: is given the client.
+        notes_silence: print a line on standard error when the answer takes longer than it should.
+
+    Example: `ask(lambda client: client.get(mission_id).snapshot())`
+    """
+
+    async def answered() -> T:
+        from orchestrator.client.mission_client import MissionClient
+        from orchestrator.runtime.process_telemetry import process_telemetry
+
+        async with process_telemetry("orchestrator-cli", is_worker=False):
+            client = await MissionClient.connect()
+            if not notes_silence:
+                return await question(client)
+            noting = asyncio.create_task(_note_silence())
+            try:
+                return await question(client)
+            finally:
+                noting.cancel()
+
+    return run(answered())
+
+
+async def _note_silence() -> None:
+    await asyncio.sleep(_SILENCE_S)
+    progress.print("no answer yet: workers are busy or have just died; waiting for 20 seconds")
+
+
+def is_terminal() -> bool:
+    """Return true if standard input and standard error are a terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def require_terminal(instead: str) -> None:
+    """Refuse to go on without a terminal: all of a question is on standard error.
+
+    Args:
+        instead: the option for scripts and its meaning: "--yes, which asks nothing".
+    """
+    if not is_terminal():
+        raise UsageError(f"this asks first, and there is no terminal to ask at; give {instead}")
+
+
+def confirmed(question: str, *, instead: str) -> bool:
+    """Return true if the person at the terminal says yes; no is the default.
+
+    Example: `if not confirmed("Cancel all of it?", instead="--yes, which asks nothing"): ...`
+    """
+    require_terminal(instead)
+    return typer.confirm(visible(question), default=False, err=True)
+
+
+def account_name() -> str:
+    """Return the name of the account; empty if the system has none, as in some containers."""
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return ""

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from orchestrator.cli.drawing import block, colored, indented, line, table_of
+from orchestrator.cli.output import block, colored, indented, line, table_of
 from orchestrator.core import command_lines
 from orchestrator.messages.observed import OBSERVED
 from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text, tool_text
@@ -168,8 +168,6 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(line(f"requested by {result.requester}"))
     if result.plan_made_by.model:
         console.print(line((result.plan_made_by.sentence, "dim")), soft_wrap=True)
-    for replanned in result.replanned:
-        console.print(line((replanned.sentence, "yellow")), soft_wrap=True)
     for one in result.plan_answers:
         by = f" by {one.by}" if one.by else ""
         note = f"about its plan: {one.outcome}{by}, {one.at:%Y-%m-%d %H:%M:%S}"

@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.drawing import block, indented, line
+from orchestrator.cli.output import block, indented, line
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core import command_lines
 from orchestrator.messages.open_waits import commands_for

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from orchestrator.cli.asking import ask
-from orchestrator.cli.drawing import line
 from orchestrator.cli.options import new_app, read_since
-from orchestrator.cli.output import AsJson, present
+from orchestrator.cli.output import AsJson, ask, line, present
 
 if TYPE_CHECKING:
     from orchestrator.client.observe_report import ObserveReport

@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from orchestrator.cli.asking import account_name, ask
 from orchestrator.cli.options import MissionId, new_app
-from orchestrator.cli.output import AsJson, present
+from orchestrator.cli.output import AsJson, account_name, ask, present
 
 app = new_app(no_args_is_help=True)
 

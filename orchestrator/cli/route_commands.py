@@ -13,9 +13,17 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from orchestrator.cli.drawing import block, counting_bar, line, table_of
 from orchestrator.cli.options import Overlays, Specs, new_app, open_catalog
-from orchestrator.cli.output import AsJson, console, present, print_json
+from orchestrator.cli.output import (
+    AsJson,
+    block,
+    console,
+    counting_bar,
+    line,
+    present,
+    print_json,
+    table_of,
+)
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them

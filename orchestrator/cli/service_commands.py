@@ -21,8 +21,7 @@ from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
     from orchestrator.codec_server.callers import Callers
-    from orchestrator.proxy.proxy_app import Proxy
-    from orchestrator.proxy.usage_report import ExchangeRecorder
+    from orchestrator.proxy.proxy_app import ExchangeRecorder, Proxy
     from orchestrator.settings import Settings
 
 worker_app = new_app()
@@ -137,10 +136,8 @@ def _make_proxy(
     upstream: str, mode: str, key_env: str | None, limit_s: float, timeout_s: float
 ) -> "tuple[Proxy, ExchangeRecorder]":
     from orchestrator.client.stores import store_of
-    from orchestrator.proxy.proxy_app import Proxy
-    from orchestrator.proxy.pruners import make_pruner
-    from orchestrator.proxy.upstream import Upstream
-    from orchestrator.proxy.usage_report import ExchangeRecorder
+    from orchestrator.proxy.proxy_app import ExchangeRecorder, Proxy, Upstream
+    from orchestrator.proxy.pruning_transport import make_pruner
     from orchestrator.pruning.pruner import MODES, read_mode
     from orchestrator.routing.learning.trace import usage_of
     from orchestrator.runtime.vectors import embedder_of, similarity_of
@@ -211,7 +208,7 @@ def codec_server(
     Example: orchestrator codec-server --ui https://temporal.example.com
     """
     from orchestrator.adapters.temporal.payload_codec import EncryptionCodec
-    from orchestrator.client.payloads import external_storage_of, payload_keys_of
+    from orchestrator.client.payloads import payload_keys_of
     from orchestrator.codec_server.codec_app import create_codec_app
     from orchestrator.core.errors import KEYS_VARIABLE, PayloadKeysInvalid
     from orchestrator.proxy.server import read_address, serve_app
@@ -228,7 +225,6 @@ def codec_server(
         EncryptionCodec(keys),
         _callers(origins, jwks, audience, issuer),
         origins=origins,
-        storage=external_storage_of(settings),
         is_tls=tls_cert is not None,
     )
     log_lines(settings.log_format, settings.log_level)

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.drawing import line, table_of
 from orchestrator.cli.options import Overlays, Specs, new_app, open_catalog
-from orchestrator.cli.output import AsJson, console, print_json
+from orchestrator.cli.output import AsJson, console, line, print_json, table_of
 from orchestrator.cli.service_commands import note_doubtful_settings
 
 app = new_app()
@@ -62,7 +61,7 @@ def check(
     Example: orchestrator agents check agents.yaml --specs specs/
     """
     from orchestrator.planning.walls import is_inside
-    from orchestrator.runtime.agent_profiles import examine_profiles
+    from orchestrator.runtime.extensions import examine_profiles
     from orchestrator.settings import load_settings
 
     catalog = open_catalog(specs, overlays)

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from orchestrator.cli.drawing import line
 from orchestrator.cli.options import Overlays
-from orchestrator.cli.output import AsJson, console, print_json, progress, run
+from orchestrator.cli.output import AsJson, console, line, print_json, progress, run
 from orchestrator.core.errors import UsageError
 from orchestrator.core.shown_text import number_of
 
 if TYPE_CHECKING:  # help does without them
     from orchestrator.catalog.lint import Finding
-    from orchestrator.catalog.suggest.proposal import Proposal
+    from orchestrator.catalog.suggest.suggest import Proposal
     from orchestrator.chaos.verdicts.pair_verdict import TriedPair
     from orchestrator.core.record import JsonObject
 
@@ -59,8 +58,7 @@ def suggest(
 
     Example: orchestrator tools suggest crm.yaml --only /visits --out crm-tools.yaml --check
     """
-    from orchestrator.catalog.suggest.proposal import overlay_text
-    from orchestrator.catalog.suggest.suggest import settle
+    from orchestrator.catalog.suggest.suggest import overlay_text, settle
     from orchestrator.catalog.suggest.suggest import suggest as propose
 
     if out is not None and out.exists() and not force:

@@ -15,7 +15,6 @@ import typer
 from rich.console import Console
 
 from orchestrator.cli import suggesting
-from orchestrator.cli.drawing import block, colored, indented, line, listing, table_of
 from orchestrator.cli.options import (
     McpServers,
     Overlays,
@@ -29,17 +28,29 @@ from orchestrator.cli.options import (
     reading,
     split_pair,
 )
-from orchestrator.cli.output import AsJson, console, present, print_json, progress, run
+from orchestrator.cli.output import (
+    AsJson,
+    block,
+    colored,
+    console,
+    indented,
+    line,
+    listing,
+    present,
+    print_json,
+    progress,
+    run,
+    table_of,
+)
 from orchestrator.core.errors import TransportFailed, UsageError
 from orchestrator.core.shown_text import number_of, visible_json
 
 if TYPE_CHECKING:  # help does without them
     from pydantic import BaseModel, JsonValue
 
-    from orchestrator.catalog.catalog import Catalog
+    from orchestrator.catalog.catalog import Catalog, ToolChange
     from orchestrator.catalog.operations import SkippedOperation
     from orchestrator.catalog.tool import Tool
-    from orchestrator.catalog.tool_changes import ToolChange
     from orchestrator.core.record import JsonObject
     from orchestrator.routing.discovery import Match
     from orchestrator.saga.outcome import ToolOutcome
@@ -84,7 +95,7 @@ def lint(
     Example: orchestrator tools lint specs/ --format sarif > lint.sarif
     Example: orchestrator tools lint --mcp https://rooms.example.com/mcp --overlay rooms.yaml
     """
-    from orchestrator.catalog.lint import check_ignored, has_errors, lint_report
+    from orchestrator.catalog.lint import check_ignored, has_errors, linter
     from orchestrator.catalog.lint import lint as lint_documents
     from orchestrator.catalog.source import find_source_lines, read_sources
 
@@ -97,11 +108,11 @@ def lint(
         )
         doing.update("looking up lines")
         places = find_source_lines(sources.files, ((f.document, f.pointer) for f in findings))
-    in_full = partial(lint_report.as_text, most=None)
+    in_full = partial(linter.as_text, most=None)
     writers = {
-        LintFormat.TEXT: in_full if show_all else lint_report.as_text,
-        LintFormat.JSON: lint_report.as_json,
-        LintFormat.SARIF: lint_report.as_sarif,
+        LintFormat.TEXT: in_full if show_all else linter.as_text,
+        LintFormat.JSON: linter.as_json,
+        LintFormat.SARIF: linter.as_sarif,
     }
     is_empty = note_unmarked(sources.documents, paths or ())
     if not is_empty or findings or style is not LintFormat.TEXT:
@@ -167,7 +178,7 @@ def diff(
 
     Example: orchestrator tools diff m-7f2a --mcp https://rooms.example.com/mcp
     """
-    from orchestrator.catalog.tool_changes import changed_tools
+    from orchestrator.catalog.catalog import changed_tools
 
     before, after = _catalog_of(since), open_catalog(specs, overlays, mcp, notes_skipped=False)
     changes = changed_tools(before, after)

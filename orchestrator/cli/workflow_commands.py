@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from orchestrator.cli.drawing import block, line, listing
 from orchestrator.cli.options import Overlays, Specs, new_app, open_catalog, split_pair
-from orchestrator.cli.output import AsJson, console, print_json
+from orchestrator.cli.output import AsJson, block, console, line, listing, print_json
 from orchestrator.core.shown_text import number_of, visible
 
 if TYPE_CHECKING:  # help does without them

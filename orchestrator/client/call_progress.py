@@ -1,7 +1,8 @@
 """Progress of calls that take long: the attempts that the server reports of pending activities.
 
 It is no part of history, so it has no cursor, and nothing of it stays. It holds no text of a
-provider: the name of a failure, not its message.
+provider of tools: the name of a failure, not its message. A request to a model has the text of the
+answer so far, which the worker sends with its heartbeats.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.converter import DataConverter
 
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.adapters.temporal.search_attributes import STATUS
@@ -19,6 +21,7 @@ from orchestrator.client.mission_state import history_of
 from orchestrator.core.errors import MissionNotFound
 from orchestrator.core.record import Record
 from orchestrator.messages import names
+from orchestrator.messages.failure_details import UsageSoFar
 from orchestrator.messages.mission import MissionStatus
 
 if TYPE_CHECKING:
@@ -41,10 +44,13 @@ class CallProgress(Record):
         default=None, description="when the next attempt begins; None: one is under way"
     )
     failure: str = Field(default="", description="the name of the last attempt's failure")
+    text: str = Field(
+        default="", description="what the model is saying beside its calls: the end of it so far"
+    )
 
     @property
     def sentence(self) -> str:
-        """The progress in words, without its times."""
+        """The progress in words, without its times and the model's text."""
         of = f" of {self.attempts}" if self.attempts else ""
         after = f" after {self.failure}" if self.failure else ""
         return f"{self.what}: attempt {self.attempt}{of}{after}"
@@ -95,7 +101,14 @@ async def _of_run(connection: Connection, run: WorkflowExecutionDescription) -> 
     said = await connection.replays.once(
         (run.run_id, run.history_length, "summaries"), lambda: _summaries(connection, run)
     )
-    return [_progress(one, said.get(one.activity_id, one.activity_type.name)) for one in long]
+    return [
+        _progress(
+            one,
+            said.get(one.activity_id, one.activity_type.name),
+            await _text_of(one, connection.temporal.data_converter),
+        )
+        for one in long
+    ]
 
 
 async def _summaries(connection: Connection, run: WorkflowExecutionDescription) -> dict[str, str]:
@@ -115,7 +128,14 @@ async def _summaries(connection: Connection, run: WorkflowExecutionDescription) 
     return found
 
 
-def _progress(one: "PendingActivityInfo", what: str) -> CallProgress:
+async def _text_of(one: "PendingActivityInfo", converter: DataConverter) -> str:
+    """Return the text that a model is sending to this attempt; earlier attempts have ended."""
+    details = await converter.decode(one.heartbeat_details.payloads)
+    found = UsageSoFar.found_in(details)
+    return found.text if found is not None and found.attempt == one.attempt else ""
+
+
+def _progress(one: "PendingActivityInfo", what: str, text: str) -> CallProgress:
     waits = one.HasField("next_attempt_schedule_time")
     return CallProgress(
         what=what,
@@ -124,6 +144,7 @@ def _progress(one: "PendingActivityInfo", what: str) -> CallProgress:
         since=_moment(one.scheduled_time),
         next_at=_moment(one.next_attempt_schedule_time) if waits else None,
         failure=one.last_failure.application_failure_info.type,
+        text=text,
     )
 
 

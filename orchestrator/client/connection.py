@@ -13,18 +13,16 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakValueDictionary
 
-from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.enums.v1 import EventType, TaskQueueType
 from temporalio.client import (
     Client,
-    WithStartWorkflowOperation,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
-    WorkflowUpdateStage,
 )
 from temporalio.envconfig import ClientConfig
 from temporalio.exceptions import ApplicationError
@@ -54,6 +52,7 @@ MOST_INPUTS: Final = 1_000
 
 _TOO_LARGE: Final = ("larger than max", "exceeds size limit", "exceeds limit", "too large")
 _SIZE_STATUS: Final = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED)
+_TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 _POLLER_WAIT_S = 3.0
 PICK_UP = timedelta(seconds=6)
 """How long a worker may take to start a workflow before the caller is shown it as queued."""
@@ -261,7 +260,12 @@ class Connection:
             return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
         is_invalid = error.status is RPCStatusCode.INVALID_ARGUMENT
         if is_invalid and _ATTRIBUTE in error.message.lower():
-            return errors.NamespaceUnprepared(self.temporal.namespace)
+            return errors.ServiceUnavailable(
+                f"the namespace {self.temporal.namespace!r} has no search attributes of missions, "
+                "perhaps because its database is new; a worker adds them when it starts, and "
+                "within a minute while it runs: start one, and try again",
+                code="NamespaceUnprepared",
+            )
         if _is_about_size(error):
             return errors.UsageError(
                 f"the Temporal server does not take a message of that size: {error.message}"
@@ -278,58 +282,25 @@ class Connection:
                 raise missing
             await asyncio.sleep(0.1)
 
-    async def start_with(
-        self,
-        start: "WithStartWorkflowOperation[Any, Any]",
-        name: str,
-        message: Record,
-        kind: type[T],
-        *,
-        update_id: str,
-        within: timedelta | None = PICK_UP,
-    ) -> T:
-        """Start a workflow, unless it runs already, and send an update in the same request.
+    async def taken_up(self, workflow_id: str, *, within: timedelta) -> None:
+        """Wait until a worker has done the first task of a workflow.
 
-        An update id identifies the update, from any sender. An answer proves that a worker is
-        present, which pollers do not: the server remembers dead pollers for minutes. A missing
-        answer proves nothing: the workflow may have been started, and its worker may be busy.
+        It shows in history, which costs the workflow nothing. Pollers prove no worker: the server
+        remembers dead ones for minutes.
 
         Raises:
-            OrchestratorError: the update was refused.
-            WorkflowAlreadyStartedError: the workflow ran, and is over.
-            NoAnswer: no answer came in time.
+            NoAnswer: no worker has, in that time; the workflow stays.
         """
-        started = asyncio.create_task(start.workflow_handle())
+        handle = self.temporal.get_workflow_handle(workflow_id)
+        events = handle.fetch_history_events(wait_new_event=True, skip_archival=True)
         try:
-            update = await self.temporal.start_update_with_start_workflow(
-                name,
-                message,
-                start_workflow_operation=start,
-                wait_for_stage=WorkflowUpdateStage.COMPLETED,
-                id=update_id,
-                result_type=kind,
-                rpc_timeout=within,
-            )
-            answer: T = await update.result()
-            return answer
-        except WorkflowUpdateFailedError as error:
-            raise _refusal(error) from error
-        except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-            waited = (within or _ANSWER).total_seconds()
-            raise errors.NoAnswer(self.task_queue, waited) from error
-        except RPCError as error:
-            raise self.explained(error, "") from error
-        finally:
-            await _look_at(started)
-
-
-async def _look_at(task: "asyncio.Task[Any]") -> None:
-    """Wait for a task whose error is known, as asyncio reports errors that nobody retrieved."""
-    await asyncio.wait([task], timeout=1)
-    if not task.done():
-        task.cancel()
-    elif not task.cancelled():
-        task.exception()
+            with self.explaining(workflow_id):
+                async with asyncio.timeout(within.total_seconds()):
+                    async for event in events:
+                        if event.event_type == _TASK_DONE:
+                            return
+        except TimeoutError:
+            raise errors.NoAnswer(self.task_queue, within.total_seconds()) from None
 
 
 def _is_cut_off(error: RPCError) -> bool:

@@ -49,8 +49,9 @@ _OF_UPDATES: Final = (_ACCEPTED, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_
 _TASK: Final = "workflow_task_completed_event_id"
 _AT_ONCE: Final = 2
 """Replays that run in one process at the same time."""
-_TRIES: Final = 3
-"""Attempts of one replay: on a busy machine the SDK reports a deadlock."""
+_TRIES: Final = 6
+"""Attempts of one replay: where a task has no processor for two seconds, the SDK reports a
+deadlock. Its debug mode would not, and would run workflow code on the reader's event loop."""
 _DEADLOCK: Final = "TMPRL1101"
 _LAST_TASKS: Final = 2
 """The number of final tasks that are searched first for the last state: nearly each task has one,
@@ -170,6 +171,7 @@ class Replays:
             failure = await asyncio.shield(replay)
             if _DEADLOCK not in failure or tries == _TRIES:
                 break
+            await asyncio.sleep(tries)
         if failure:
             raise EventsUnreadable(history.workflow_id, " ".join(failure.split())[:400])
 

@@ -34,7 +34,7 @@ async def mission_as_arazzo(
     Raises:
         UsageError: the mission has made no call that succeeded, or the catalog lacks a tool.
         MissionNotFound: the server does not know the mission.
-        PayloadUnread: its history is encrypted with a key that is not here.
+        PayloadLocked: its history is encrypted with a key that is not here.
     """
     mission = await connection.mission(mission_id)
     calls = await mission_calls(connection, mission_id)
@@ -57,7 +57,7 @@ async def mission_calls(connection: Connection, mission_id: str) -> list[MadeCal
 
     Raises:
         MissionNotFound: the server does not know the mission.
-        PayloadUnread: its history is encrypted with a key that is not here.
+        PayloadLocked: its history is encrypted with a key that is not here.
     """
     client = connection.temporal
     made: dict[str, tuple[datetime, MadeCall]] = {}

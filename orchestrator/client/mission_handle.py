@@ -19,7 +19,6 @@ from orchestrator.client.mission_state import read_mission, standing
 from orchestrator.client.opened_cards import opened_cards
 from orchestrator.client.waits import (
     Understood,
-    in_order,
     mission_of,
     send_answer,
     send_decision,
@@ -153,7 +152,7 @@ class MissionHandle:
             self._result_or_why(mission),
         )
         requester = mission.typed_search_attributes.get(REQUESTER) or ""
-        return MissionNow(requester, in_order([waits]), obstacle, progress, result)
+        return MissionNow(requester, waits, obstacle, progress, result)
 
     async def _result_or_why(
         self, mission: WorkflowExecutionDescription

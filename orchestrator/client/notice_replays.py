@@ -127,7 +127,7 @@ async def _start(connection: Connection, delivery: Delivery) -> str:
 async def _deliveries_of(connection: Connection, notice_id: str) -> list[Delivery]:
     """Return a notice's deliveries, one for each route, from the workflows that made them."""
     if not notice_id.startswith("msg_"):
-        raise UsageError(f"{notice_id!r} is no id of a notice; see: orchestrator notices list")
+        raise UsageError(f"{notice_id!r} is no id of a notice; see: orchestrator confirm notices")
     prefix = f"{names.notices_workflow_id(connection.task_queue)}:{notice_id}:"
     query = f"WorkflowType = '{names.NOTICE_WORKFLOW}' AND WorkflowId STARTS_WITH {quoted(prefix)}"
     temporal, found = connection.temporal, []

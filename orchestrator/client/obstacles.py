@@ -22,7 +22,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.exceptions import FailureError
 
-from orchestrator.core.errors import NoWorker, PayloadLocked, PayloadLost, WorkflowStuck
+from orchestrator.core.errors import NoWorker, PayloadLocked, WorkflowStuck
 
 Version = tuple[str, str]
 """A deployment name and a build id."""
@@ -37,7 +37,6 @@ _LONGEST: Final = 300
 _CAUSE: Final = "WORKFLOW_TASK_FAILED_CAUSE_"
 _REMEDIES: Final = {
     PayloadLocked.__name__: "Give its workers that key, and it goes on by itself",
-    PayloadLost.__name__: "Give its workers that store, and it goes on by itself",
 }
 """The needs of the workers, by failure type; newer worker code would not fix these failures."""
 _UNREAD: Final = "Ask again with that key to know why it cannot go on"

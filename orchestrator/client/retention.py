@@ -1,4 +1,4 @@
-"""Retention: removal of personal values, observations, catalogs and payloads that nothing needs.
+"""Retention: removal of personal values, observations and catalogs that nothing needs.
 
 Removed data is gone: a rollback that needs it afterwards parks, with a message. Every step may be
 repeated, by any number of processes.
@@ -19,14 +19,11 @@ from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 
 if TYPE_CHECKING:  # imports a database library
-    from orchestrator.adapters.storage.payload_driver import PayloadDriver
     from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
     from orchestrator.adapters.storage.sql_vault import SqlVault
 
 UNUSED_FOR: Final = timedelta(days=7)
 """How long a catalog stays after a worker last started on it, with or without missions."""
-_SETTLED: Final = timedelta(days=1)
-"""Age from which payloads may be removed: the server may not know their workflow sooner."""
 _STOPPED: Final = (WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT)
 
 
@@ -215,7 +212,7 @@ async def _oldest_open(client: Client, now: datetime, workflows: Iterable[str]) 
     return oldest
 
 
-# -- catalogs and payloads -------------------------------------------------------------------------
+# -- catalogs --------------------------------------------------------------------------------------
 
 
 async def remove_catalogs(
@@ -245,19 +242,3 @@ async def _has_missions(client: Client, catalogs: "SqlCatalogs", digest: str) ->
             return True
         await asyncio.to_thread(catalogs.unpin, digest, mission_id)
     return False
-
-
-async def remove_payloads(
-    client: Client, kept: "PayloadDriver", *, now: datetime
-) -> tuple[str, ...]:
-    """Remove large payloads that no workflow or schedule can refer to; return their owners."""
-    removed = []
-    held = await asyncio.to_thread(kept.workflows, client.namespace)
-    for workflow_id, kept_at in held.items():
-        if kept_at + _SETTLED >= now:
-            continue
-        if await described(client.get_workflow_handle(workflow_id)) is not None:
-            continue
-        await asyncio.to_thread(kept.purge, client.namespace, workflow_id)
-        removed.append(workflow_id)
-    return tuple(removed)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import JsonValue, ValidationError
 from temporalio.client import (
-    WithStartWorkflowOperation,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
@@ -42,7 +41,6 @@ from orchestrator.messages.session import (
     EndSession,
     SessionCall,
     SessionOffer,
-    SessionOpened,
     SessionResult,
     SessionTerms,
     WantedCall,
@@ -343,18 +341,12 @@ async def start_session(
     await connection.await_poller()
     handle = SessionHandle(connection, made)
     try:
-        await connection.start_with(
-            start_operation(connection.task_queue, made, terms),
-            names.OPEN_UPDATE,
-            terms,
-            SessionOpened,
-            update_id=secrets.token_hex(8),
-            within=_TAKEN_UP,
-        )
+        with connection.explaining():
+            await _start(connection, made, terms)
     except WorkflowAlreadyStartedError:
-        raise errors.SessionError(
-            made, "it is over; choose another session id", code="SessionOver"
-        ) from None
+        await _check_same(handle, terms)
+    try:
+        await connection.taken_up(made, within=_TAKEN_UP)
     except errors.NoAnswer:
         found = await handle.described()
         if (why := await connection.stuck(found)) is not None:
@@ -363,25 +355,39 @@ async def start_session(
     return handle
 
 
-def start_operation(
-    task_queue: str, session_id: str, terms: SessionTerms
-) -> "WithStartWorkflowOperation[Any, Any]":
-    """Return the start of a session, unless it runs already."""
+async def _start(connection: Connection, session_id: str, terms: SessionTerms) -> None:
     attributes: list[SearchAttributePair[Any]] = []
     if searchable(terms.requester):
         attributes.append(SearchAttributePair(REQUESTER, terms.requester))
-    return WithStartWorkflowOperation(
+    await connection.temporal.start_workflow(
         names.SESSION_WORKFLOW,
         terms,
         id=session_id,
-        task_queue=task_queue,
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        task_queue=connection.task_queue,
+        id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
         id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+        memo={names.TERMS_MEMO: terms.digest},
         search_attributes=TypedSearchAttributes(attributes),
         static_summary=markdown_summary(
             f"a session of {terms.requester}" if attributes else "a session"
         ),
     )
+
+
+async def _check_same(handle: SessionHandle, terms: SessionTerms) -> None:
+    """Refuse the id of a session that is over, or that has other terms.
+
+    Raises:
+        SessionError: as SessionOver or SessionTaken.
+    """
+    there = await handle.described()
+    if there.status is not WorkflowExecutionStatus.RUNNING:
+        why, code = "it is over; choose another session id", "SessionOver"
+    elif await there.memo_value(names.TERMS_MEMO, None) != terms.digest:
+        why, code = "it exists, with other terms; choose another session id", "SessionTaken"
+    else:
+        return
+    raise errors.SessionError(handle.session_id, why, code=code)
 
 
 def _wanted(tool: str, arguments: JsonObject, reason: str, key: str) -> WantedCall:

@@ -5,15 +5,12 @@ import contextlib
 import hashlib
 import re
 import secrets
-import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from temporalio.api.enums.v1 import EventType
 from temporalio.client import (
-    WithStartWorkflowOperation,
     WorkflowExecutionStatus,
     WorkflowFailureError,
 )
@@ -49,7 +46,7 @@ from orchestrator.settings import Settings, load_policy
 
 if TYPE_CHECKING:  # only previews and inputs need them
     from orchestrator.catalog.catalog import Catalog
-    from orchestrator.messages.plan_preview import PlanInput, PlanPreview
+    from orchestrator.messages.plan_preview import PlanPreview
 
 _PLAN_TAKEN_UP: Final = timedelta(seconds=20)
 """How long a worker may take to start a preview, as a dead worker may just be replaced."""
@@ -58,7 +55,6 @@ _LONGEST_PLAN: Final = timedelta(minutes=10)
 
 _DIGEST_MEMO: Final = "request"
 """The memo key for the digest of the request, so that a comparison needs no worker."""
-_TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 
 
 def mission_start(request: MissionRequest) -> dict[str, Any]:
@@ -102,16 +98,12 @@ class Starter:
         return Started(_id_of(request), brought.undeclared, queued)
 
     async def _begin(self, request: MissionRequest) -> str:
-        """Start a mission; return why no worker has started it yet, or '' when one has.
-
-        The first completed task in its history shows that a worker has, which costs the mission
-        nothing.
-        """
+        """Start a mission; return why no worker has started it yet, or '' when one has."""
         if not await self._enqueue(request):
             return ""
         try:
             await self._connection.await_poller()
-            await self._taken_up(_id_of(request), within=PICK_UP)
+            await self._connection.taken_up(_id_of(request), within=PICK_UP)
         except errors.NoWorker as absence:
             return str(absence)
         return ""
@@ -156,24 +148,6 @@ class Starter:
         except errors.NoAnswer as late:  # no worker was involved, so the server is the cause
             host = self._connection.temporal.service_client.config.target_host
             raise errors.ServerUnreachable(host) from late
-
-    async def _taken_up(self, mission_id: str, *, within: timedelta) -> None:
-        """Wait until a worker has done the first task of a mission.
-
-        Raises:
-            NoAnswer: no worker has, in that time.
-        """
-        handle = self._connection.temporal.get_workflow_handle(mission_id)
-        events = handle.fetch_history_events(wait_new_event=True, skip_archival=True)
-        try:
-            with self._connection.explaining(mission_id):
-                async with asyncio.timeout(within.total_seconds()):
-                    async for event in events:
-                        if event.event_type == _TASK_DONE:
-                            return
-        except TimeoutError:
-            queue = self._connection.task_queue
-            raise errors.NoAnswer(queue, within.total_seconds()) from None
 
     async def _check_same(self, request: MissionRequest) -> bool:
         """Refuse an id that belongs to another request; return True if the mission still runs."""
@@ -299,48 +273,28 @@ async def preview_plan(
     workflow_id = names.plan_workflow_id(
         hashlib.sha256(wanted.request.model_dump_json().encode()).hexdigest()
     )
-    await _begin_plan(connection, wanted, workflow_id)
-    running = connection.temporal.get_workflow_handle(workflow_id, result_type=PlanPreview)
     with connection.explaining():
+        running = await connection.temporal.start_workflow(
+            names.PLAN_WORKFLOW,
+            wanted,
+            id=workflow_id,
+            task_queue=connection.task_queue,
+            # Two simultaneous requests are planned once; a later one is planned again.
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            execution_timeout=_LONGEST_PLAN,
+            static_summary=markdown_summary(request.goal),
+            result_type=PlanPreview,
+        )
         try:
+            await connection.taken_up(workflow_id, within=_PLAN_TAKEN_UP)
             preview: PlanPreview = await running.result()
+        except errors.NoAnswer:
+            with contextlib.suppress(RPCError):
+                await running.terminate("no worker has taken it up")
+            raise
         except WorkflowFailureError as failure:
             raise _plan_refusal(failure, connection.task_queue) from failure
     return preview.model_copy(update={"undeclared_inputs": brought.undeclared})
-
-
-async def _begin_plan(connection: Connection, wanted: "PlanInput", workflow_id: str) -> None:
-    """Have a worker start a plan.
-
-    Raises:
-        NoAnswer: no worker did in time; the workflow was terminated.
-    """
-    from orchestrator.messages.plan_preview import PlanTaken
-
-    start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
-        names.PLAN_WORKFLOW,
-        wanted,
-        id=workflow_id,
-        task_queue=connection.task_queue,
-        # Two simultaneous requests are planned once; a later one is planned again.
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        execution_timeout=_LONGEST_PLAN,
-        static_summary=markdown_summary(wanted.request.goal),
-    )
-    try:
-        await connection.start_with(
-            start,
-            names.TAKE_ON_UPDATE,
-            wanted,
-            PlanTaken,
-            update_id=str(uuid.uuid4()),
-            within=_PLAN_TAKEN_UP,
-        )
-    except errors.NoAnswer:
-        with contextlib.suppress(RPCError):
-            running = connection.temporal.get_workflow_handle(workflow_id)
-            await running.terminate("no worker has taken it up")
-        raise
 
 
 def _plan_refusal(failure: WorkflowFailureError, task_queue: str) -> errors.OrchestratorError:

@@ -10,8 +10,7 @@ from orchestrator.core.received_files import ReceivedFile
 from orchestrator.settings import Settings
 
 if TYPE_CHECKING:  # imports a database library
-    from orchestrator.adapters.storage.personal_values import VaultKey
-    from orchestrator.adapters.storage.sql_vault import SqlVault
+    from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey
     from orchestrator.adapters.storage.store import Store
 
 
@@ -56,7 +55,7 @@ def url_of_store(settings: Settings) -> str | None:
 
 def vault_key_of(settings: Settings) -> "VaultKey | None":
     """Return the source of the vault's key; None: the file next to a SQLite store."""
-    from orchestrator.adapters.storage.personal_values import VaultKey
+    from orchestrator.adapters.storage.sql_vault import VaultKey
 
     if settings.pii_key is not None:
         return VaultKey("ORCHESTRATOR_PII_KEY", settings.pii_key.get_secret_value())
@@ -78,7 +77,7 @@ async def mission_file(settings: Settings, mission_id: str, handle: str) -> Kept
         UsageError: the mission has received no such file, or the file is no longer stored.
         StateMissing: the store is unavailable.
     """
-    from orchestrator.adapters.storage.mission_files import MissionFiles
+    from orchestrator.adapters.storage.sql_observations import MissionFiles
 
     async with store_of(settings) as store:
         found = await asyncio.to_thread(MissionFiles(store.observations).read, mission_id, handle)

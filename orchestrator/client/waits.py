@@ -59,7 +59,7 @@ async def waits_of(connection: Connection, mission_id: str) -> Waiting:
     Raises:
         MissionNotFound: there is no such mission.
     """
-    return in_order([await waits_in(await connection.mission(mission_id))])
+    return await waits_in(await connection.mission(mission_id))
 
 
 async def all_waiting(connection: Connection, *, requester: str | None = None) -> Waiting:
@@ -126,7 +126,7 @@ async def _waits_about(connection: Connection, asked_id: str) -> Waiting:
     workflow_id = await workflow_of(connection, asked_id)
     if workflow_id == mission_of(asked_id):
         return await waits_of(connection, workflow_id)
-    return in_order([await waits_in(await connection.describe(workflow_id))])
+    return await waits_in(await connection.describe(workflow_id))
 
 
 async def open_card(connection: Connection, confirmation_id: str) -> ConfirmationCard:

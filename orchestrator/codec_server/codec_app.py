@@ -14,17 +14,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from temporalio.api.common.v1 import Payload, Payloads
-from temporalio.converter import ExternalStorage, PayloadCodec
+from temporalio.converter import PayloadCodec
 
-from orchestrator.adapters.temporal.payload_use import PayloadReferences
 from orchestrator.codec_server.callers import COOKIE, SESSION_S, Callers
-from orchestrator.core.errors import PayloadUnread
+from orchestrator.core.errors import PayloadLocked
 
 _log = logging.getLogger(__name__)
 _MOST_BYTES: Final = 32_000_000
 """Per request: the UI sends the payloads of a page of history at once."""
 _HEADERS: Final = ("Authorization", "Content-Type", "X-Namespace")
-_VERBS: Final = ("decode", "encode", "download")
+_VERBS: Final = ("decode", "encode")
 _NOT_KEPT: Final = {"Cache-Control": "no-store"}
 _OPEN: Final = "<!doctype html><p>The session is open. Go back to the Temporal UI.</p>"
 _PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Codec server</title>
@@ -37,18 +36,16 @@ _PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Codec server</titl
 
 
 class CodecApp:
-    """Answers `/decode`, `/encode` and `/download`, with or without a namespace before it."""
+    """Answers `/decode` and `/encode`, with or without a namespace before it."""
 
     def __init__(
         self,
         codec: PayloadCodec,
         callers: Callers,
         *,
-        storage: ExternalStorage | None = None,
         is_tls: bool = False,
     ) -> None:
         self._codec = codec
-        self._references = PayloadReferences(storage)
         self._callers = callers
         self._is_tls = is_tls
 
@@ -62,7 +59,7 @@ class CodecApp:
         payloads = await _read(request)
         if isinstance(payloads, str):
             return _said(400, payloads)
-        done = [await self._done(verb, request, one) for one in payloads.payloads]
+        done = [await self._done(verb, one) for one in payloads.payloads]
         unread = [why for _, why in done if why is not None]
         for why in dict.fromkeys(map(str, unread)):
             _log.warning("%s for %s: left as it was: %s", verb, caller, why)
@@ -70,19 +67,13 @@ class CodecApp:
         answered = Payloads(payloads=[payload for payload, _ in done])
         return JSONResponse(json_format.MessageToDict(answered), headers=_NOT_KEPT)
 
-    async def _done(
-        self, verb: str, request: Request, given: Payload
-    ) -> tuple[Payload, Exception | None]:
+    async def _done(self, verb: str, given: Payload) -> tuple[Payload, Exception | None]:
         """Apply a verb to a payload; one that cannot be read here comes back as it was."""
         if verb == "encode":
             return (await self._codec.encode([given]))[0], None
         try:
-            payload = given
-            # The UI shows references as they are until somebody asks for their payload.
-            if verb == "download" or request.query_params.get("preserveStorageRefs") != "true":
-                payload = await self._references.fetched(given)
-            return (await self._codec.decode([payload]))[0], None
-        except (PayloadUnread, json_format.ParseError, OSError, ValueError) as unread:
+            return (await self._codec.decode([given]))[0], None
+        except (PayloadLocked, ValueError) as unread:
             return given, unread
 
     async def page(self, request: Request) -> Response:
@@ -125,7 +116,6 @@ def create_codec_app(
     callers: Callers,
     *,
     origins: Collection[str],
-    storage: ExternalStorage | None = None,
     is_tls: bool = False,
 ) -> Starlette:
     """Return the codec server as an ASGI application.
@@ -134,10 +124,9 @@ def create_codec_app(
         codec: with the keys of the workers.
         callers: identifies callers.
         origins: of the Web UIs that may call it from a browser, as http://127.0.0.1:8233.
-        storage: of large payloads.
         is_tls: browsers reach it by https, so a session counts across sites.
     """
-    app = CodecApp(codec, callers, storage=storage, is_tls=is_tls)
+    app = CodecApp(codec, callers, is_tls=is_tls)
     paths = [f"{before}/{verb}" for before in ("", "/{namespace}") for verb in _VERBS]
     return Starlette(
         routes=[

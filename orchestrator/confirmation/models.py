@@ -272,7 +272,7 @@ class ConfirmationCard(Record):
         hours = self.again.max_time.total_seconds() / 3600
         return (
             f"later calls of this mission like this one, up to {self.again.max_amount} together "
-            f"and for at most {hours:g} h; of its inputs may be let differ: {choices}"
+            f"and for at most {hours:.3g} h; of its inputs may be let differ: {choices}"
         )
 
 

@@ -125,10 +125,12 @@ def _is_same(value: JsonValue, wanted: JsonValue, *, by_id: bool) -> bool:
 
 def _holds(wanted: NamedId, item: Mapping[str, JsonValue]) -> bool:
     last = wanted.argument.rpartition(".")[2]
+    said = (wanted.value, str(wanted.value))
     return any(
         _is_same(value, wanted.value, by_id=_says_id(name) and wanted.is_named)
         and (name == last or _says_id(name) or (wanted.is_named and isinstance(value, str)))
         for name, value in item.items()
+        if value in said
     )
 
 

@@ -11,10 +11,9 @@ from orchestrator.confirmation.card_content import CancelTerms, CardLine
 from orchestrator.confirmation.card_facts import CardFact, content_of, facts
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.confirmation.named_things import find_things, main_first, named_thing
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, Overcharge
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
-from orchestrator.core.spending_limit import Overcharge
 
 _HEADING = "Charged more than approved"
 

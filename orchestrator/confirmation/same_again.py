@@ -21,6 +21,8 @@ from orchestrator.json_schema.canonical import canonical_text
 MOST_RULES: Final = 20
 """The maximum number of rules of one mission, whose state carries them."""
 _MOST_NAMED: Final = 100
+_SKEW: Final = timedelta(minutes=1)
+"""Allowed lead of the clock by which a person states the end of a rule."""
 InputPath = tuple[str, ...]
 """The steps to a value among the arguments of a call."""
 
@@ -225,7 +227,7 @@ def refusal_of_limits(
         return f"the rule is up to {again.up_to}, and at most {max_amount} is permitted"
     if again.until <= at:
         return f"the rule ends at {again.until:%Y-%m-%d %H:%M %Z}, which is over"
-    if again.until > at + max_time:
+    if again.until > at + max_time + _SKEW:
         return f"the rule ends later than {max_time} after the approval, which is the most"
     return None
 

@@ -1,15 +1,51 @@
 """Money, tokens, budgets and spending: pure arithmetic."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import reduce
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
+from iso4217 import Currency as _Entry
 from pydantic import Field
 
-from orchestrator.core.currencies import EXPONENTS, exists
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
+
+EXPONENTS: Final[Mapping[str, int]] = {
+    entry.code: entry.exponent for entry in _Entry if entry.exponent is not None
+}
+"""Maps each currency code to its number of decimals. Metals, units of account and the codes for
+tests and for no currency are omitted, as no price is stated in them."""
+
+
+def is_currency(code: str) -> bool:
+    """Return True if a code, in capitals, is of a currency in which prices are stated."""
+    return code in EXPONENTS
+
+
+def in_major_units(amount: Decimal, exponent: int) -> Decimal:
+    """Convert an amount in minor units to units of a currency with that many decimals.
+
+    >>> in_major_units(Decimal(2500), 2)
+    Decimal('25.00')
+    """
+    return amount.scaleb(-exponent)
+
+
+def in_minor_units(amount: Decimal, exponent: int) -> int | None:
+    """Convert an amount to a whole number of minor units; None if it is not whole.
+
+    >>> in_minor_units(Decimal("25.5"), 2)
+    2550
+    """
+    minor = amount.scaleb(exponent)
+    return int(minor) if minor == minor.to_integral_value() else None
+
+
+def has_too_many_decimals(amount: Decimal, code: str) -> bool:
+    """Return True if an amount is finer than its currency allows: 2,500.50 without cents."""
+    return in_minor_units(amount, EXPONENTS.get(code, 2)) is None
+
 
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code")]
 
@@ -37,7 +73,7 @@ def check_currencies(value: object) -> None:
     Raises:
         UsageError: an amount is.
     """
-    if isinstance(value, Money) and not exists(value.currency):
+    if isinstance(value, Money) and not is_currency(value.currency):
         raise UsageError(
             f"{value.currency!r} is no currency of ISO 4217, so nothing can be paid in it; "
             "write a code such as EUR, USD or JPY"
@@ -182,3 +218,66 @@ def over_budget_with_fee(
     if refusal is None:
         return None
     return f"cancelling it may cost {fee}, which is reserved: {refusal}"
+
+
+OnOvercharge = Literal["ask", "keep", "cancel"]
+"""The consequence of a charge above the approved price."""
+
+
+class SpendingLimit(Record):
+    """The maximum cost of one call, and the consequence of a higher charge."""
+
+    approved: Money = Field(description="amount that people, or rules for them, approved")
+    at_most: Money = Field(description="highest charge that nobody is asked about")
+    on_overcharge: OnOvercharge = "ask"
+
+    def exceeded_by(self, charged: Money | None) -> Money | None:
+        """Return the amount charged above the approved price; None if there is none or none known.
+
+        For a charge in another currency no part is known to be approved, as we have no exchange
+        rates.
+        """
+        if charged is None:
+            return None
+        if charged.currency != self.approved.currency:
+            return charged
+        if charged.amount <= self.at_most.amount:
+            return None
+        return Money(amount=charged.amount - self.approved.amount, currency=charged.currency)
+
+
+class Overcharge(Record):
+    """The difference between the charged and the approved price."""
+
+    approved: Money
+    charged: Money
+    more: Money = Field(
+        description="amount above the approval; the whole charge if the currency differs"
+    )
+
+    def __str__(self) -> str:
+        """Return part of a sentence."""
+        return f"{self.charged} was charged, and {self.approved} was approved"
+
+
+def limit_of(
+    approved: Money,
+    *,
+    tolerance: Decimal = Decimal(0),
+    standing: Money | None = None,
+    on_overcharge: OnOvercharge = "ask",
+) -> SpendingLimit:
+    """Return the limit of a call that was approved at this price.
+
+    Args:
+        approved: the expected price at the time of the approval.
+        tolerance: a fraction of the price: 0.05 is 5 %.
+        standing: the highest price that the call's standing approval covers; None: there is none,
+            or it sets no amount.
+        on_overcharge: the consequence when the call costs more.
+    """
+    most = approved.amount * (1 + tolerance)
+    if standing is not None and standing.currency == approved.currency:
+        most = max(most, standing.amount)
+    at_most = Money(amount=most, currency=approved.currency)
+    return SpendingLimit(approved=approved, at_most=at_most, on_overcharge=on_overcharge)

@@ -66,7 +66,7 @@ def repair(hold_id: str, *, can_go_on: bool = True) -> tuple[str, ...]:
 
 def store_personal(field: str) -> str:
     """Put a personal value into the vault."""
-    return _line("pii", "set", field)
+    return _line("pii", field)
 
 
 def terminate(workflow_id: str) -> str:

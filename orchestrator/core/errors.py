@@ -11,8 +11,9 @@ OrchestratorError
   SessionError        a session is not used as it can be
   ServiceUnavailable  a required service does not answer; retryable
     NoWorker            no worker polls a task queue with waiting tasks
-    PayloadUnread       a payload cannot be read here and now
+    PayloadLocked       a payload cannot be read here and now
     StateMissing        a mission's state outside its history is not available here
+      StoreUnusable       the settings, the key or the release do not fit the store
 
 An error that somebody catches has a class of its own. Others have the class of their kind, a
 sentence and a `code`.
@@ -25,6 +26,10 @@ from typing import Any, ClassVar, Final, dataclass_transform
 from orchestrator.core import command_lines
 
 KEYS_VARIABLE: Final = "ORCHESTRATOR_PAYLOAD_KEYS"
+NOT_IN_TIME: Final = "NotInTime"
+"""Code of a `StateMissing`: the worker's clock is wrong, or it was paused for too long."""
+THOUGHT_CUT_OFF: Final = "ThoughtCutOff"
+"""Code of a `ServiceUnavailable`: each worker that began this thought has died."""
 
 
 class OrchestratorError(Exception):
@@ -294,7 +299,7 @@ class PiiMissing(Worded):
 
     def __str__(self) -> str:
         named = ", ".join(self.fields)
-        return f"the PII vault holds no {named}; store it with: orchestrator pii set"
+        return f"the PII vault holds no {named}; store it with: orchestrator pii NAME"
 
 
 class PiiGone(PiiMissing):
@@ -337,15 +342,6 @@ class ServerUnreachable(ServiceUnavailable, Worded):
         "or set TEMPORAL_ADDRESS"
     )
     address: str
-
-
-class NamespaceUnprepared(ServiceUnavailable, Worded):
-    template = (
-        "the namespace {namespace!r} has no search attributes of missions, perhaps because its "
-        "database is new; a worker adds them when it starts, and within a minute while it runs: "
-        "start one, and try again"
-    )
-    namespace: str
 
 
 class NoWorker(ServiceUnavailable, Worded):
@@ -422,17 +418,6 @@ class NoAnswer(NoWorker):
         return f"{late}; {self.sent} may still be taken when one answers: look before you repeat it"
 
 
-class ThoughtCutOff(ServiceUnavailable, Worded):
-    template = (
-        "step {step} of the leg {leg_id} was begun {times} times in a workflow task of "
-        "{mission_id}, and its worker died each time"
-    )
-    mission_id: str
-    leg_id: str
-    step: int
-    times: int
-
-
 class EmbedderUnavailable(ServiceUnavailable, Worded):
     template = "the embedder gives no vectors: {reason}"
     reason: str
@@ -472,11 +457,9 @@ class WorkflowStuck(ServiceUnavailable, Worded):
         )
 
 
-class PayloadUnread(ServiceUnavailable):
+class PayloadLocked(ServiceUnavailable, Worded):
     """A payload cannot be read here and now; its reader waits, and loses nothing."""
 
-
-class PayloadLocked(PayloadUnread, Worded):
     UNKNOWN_HERE: ClassVar[str] = "a payload is encrypted with the key"
     template = (
         f"{UNKNOWN_HERE} {{key_id!r}}, and {{reason}}; give this process that key in "
@@ -486,19 +469,10 @@ class PayloadLocked(PayloadUnread, Worded):
     reason: str
 
 
-class PayloadLost(PayloadUnread, Worded):
-    template = (
-        "a large payload is not available in {place}: {reason}; give this process the "
-        "ORCHESTRATOR_PAYLOAD_STORE that all others have"
-    )
-    place: str
-    reason: str
-
-
 class PayloadKeysInvalid(UsageError, Worded):
     template = (
         "{name}: {reason}; write ID:KEY, one for each key, the one that encrypts first "
-        "(make one with: orchestrator keys new payload FILE --id ID)"
+        "(make one with: orchestrator key payload FILE --id ID)"
     )
     name: str
     reason: str
@@ -547,18 +521,6 @@ class ObservationsUnkept(StateMissing, Worded):
     reason: str
 
 
-class NotInTime(StateMissing, Worded):
-    """A worker whose clock is wrong, or that was paused for too long, sends nothing."""
-
-    reason: str
-
-
-class VaultLocked(UsageError, StateMissing, Worded):
-    """This worker's key does not open the vault of personal values."""
-
-    reason: str
-
-
 class SlotsTaken(StateMissing, Worded):
     template = (
         "{count} calls of {provider} or of mission {mission_id} are under way at this worker, all "
@@ -575,23 +537,20 @@ class StoreUnavailable(StateMissing, Worded):
     reason: str
 
 
-class StoreRefused(UsageError, StateMissing, Worded):
+class StoreUnusable(UsageError, StateMissing):
+    """The store cannot be used with these settings, this key or this release.
+
+    Codes: StoreNewer, VaultLocked.
+    """
+
+
+class StoreRefused(StoreUnusable, Worded):
     template = (
         "ORCHESTRATOR_STORE: {place}: {reason}; it should be "
         "postgresql://USER:PASSWORD@HOST/DATABASE"
     )
     place: str
     reason: str
-
-
-class StoreNewer(UsageError, StateMissing, Worded):
-    template = (
-        "the store {place} is of a newer release (schema {found}, this one knows {known}); install "
-        "that release here, or restore the store as it was before"
-    )
-    place: str
-    found: str
-    known: str
 
 
 class OverlayWarning(UserWarning):

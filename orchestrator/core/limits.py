@@ -5,7 +5,6 @@ known only after its answer, so the last request may exceed a limit.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import ROUND_FLOOR, Decimal
 from functools import reduce
@@ -131,15 +130,16 @@ class Allowance(Record):
         used = figures_of(usage)
         return any(used[name] >= most for name, most in self.left.items() if name in used)
 
-    def is_spent(self, *, calls: bool) -> bool:
-        """Return True if no further step may begin, or with `calls` no further tool call."""
-        return not all(most for name, most in self.left.items() if is_of_calls(name) is calls)
+    def part(self, others: int) -> "Allowance":
+        """Return an equal part, next to that many others; of less than a unit, all that is left."""
+        parts = {name: _whole(name, most / (1 + others)) for name, most in self.left.items()}
+        return Allowance(left=parts) if all(parts.values()) else self
 
-    def after(self, before: Used, now: Used) -> "Allowance":
-        """Return the rest after more use, never below zero; `before` is the use without it."""
-        since = {name: used - before.figures[name] for name, used in now.figures.items()}
-        left = {n: max(most - since[n], Decimal(0)) for n, most in self.left.items()}
-        return Allowance(left=left)
+    def without(self, parts: "Iterable[Allowance]") -> "Allowance":
+        """Return the rest after these parts, never below zero."""
+        gone = [part.left for part in parts]
+        left = {n: most - sum(p.get(n, Decimal(0)) for p in gone) for n, most in self.left.items()}
+        return Allowance(left={n: max(most, Decimal(0)) for n, most in left.items()})
 
     def of_models(self) -> "Allowance":
         """Return the part that model requests use up."""
@@ -211,80 +211,7 @@ def _amount(figure: str, value: Decimal) -> str:
     return f"{value:,.4f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
 
 
-_CENT: Final = Decimal("0.01")
-_FINEST: Final = 200
-"""Parts of a limit. Shares shrink as less is left, down to one part. Below that, legs take turns
-with single requests, so that a mission does not answer its legs without end."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """The answer to a leg's request: an allowance, a refusal, or legs to call back first."""
-
-    allowance: Allowance | None = None
-    refusal: LimitReached | None = None
-    call_back: tuple[str, ...] = ()
-
-
-@dataclass
-class LimitShares:
-    """The limits of a mission, with each leg's use and allowance."""
-
-    limits: Limits
-    before: Used = field(default_factory=Used)
-    """The use before any leg began."""
-    used: dict[str, Used] = field(default_factory=dict)
-    granted: dict[str, Figures] = field(default_factory=dict)
-    """The allowance of each leg, on top of its reported use."""
-
-    @property
-    def is_limited(self) -> bool:
-        """True if there is anything to share."""
-        return bool(self.limits.figures)
-
-    @property
-    def total(self) -> Used:
-        """The use of all legs, as far as they have reported it."""
-        return Used.total([self.before, *self.used.values()])
-
-    def record(self, leg_id: str, used: Used) -> None:
-        """Record the total use of a leg; its granted allowance becomes free again."""
-        self.used[leg_id] = used
-        self.granted.pop(leg_id, None)
-
-    def ask(self, leg_id: str, used: Used, *, running: int, calls: bool = False) -> Share:
-        """Return the next share of a leg; `running` legs share the rest, this leg included.
-
-        The leg asks for its next step, or with `calls` for its next tool call.
-        """
-        self.record(leg_id, used)
-        total = self.total
-        refusal = reached(self.limits, total, of="the mission", calls=calls)
-        if refusal is not None:
-            return Share(refusal=refusal)
-        left = left_of_limits(self.limits, total).left
-        if running < 2 and not self.granted:
-            return self._grant(leg_id, left)
-        held = {n: sum(s.get(n, Decimal(0)) for s in self.granted.values()) for n in left}
-        free = {name: most - held[name] for name, most in left.items()}
-        parts = {name: most / (2 * running) for name, most in free.items()}
-        finest = {name: most / _FINEST for name, most in self.limits.figures.items()}
-        wanted = [name for name in parts if is_of_calls(name) is calls]
-        if all(parts[name] >= max(finest[name], _smallest(name)) for name in wanted):
-            return self._grant(leg_id, {name: _whole(name, most) for name, most in parts.items()})
-        if self.granted:
-            return Share(call_back=tuple(self.granted))
-        return Share(allowance=Allowance(left={name: _smallest(name) for name in left}))
-
-    def _grant(self, leg_id: str, share: Figures) -> Share:
-        self.granted[leg_id] = share
-        return Share(allowance=Allowance(left=share))
-
-
-def _smallest(name: str) -> Decimal:
-    return _CENT if name == "cost_usd" else Decimal(1)
-
-
 def _whole(name: str, most: Decimal) -> Decimal:
-    """Return the largest share up to `most`: for counts, a whole number."""
-    return most if name == "cost_usd" else most.to_integral_value(ROUND_FLOOR)
+    """Return an amount rounded down: to a cent, or to a whole number."""
+    unit = Decimal("0.01") if name == "cost_usd" else Decimal(1)
+    return most.quantize(unit, ROUND_FLOOR)

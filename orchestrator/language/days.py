@@ -319,7 +319,7 @@ _BEHIND: Final = (
     r"|(?:on|in|tomorrow|today|tonight|and|for|with|to|until|please|sharp)\b))"
 )
 _TIME: Final = re.compile(
-    r"(?<![\w.,:/$€£])(?<![A-LN-Za-ln-z]-)(?P<h>[01]?\d|2[0-3])(?:[:.](?P<m>[0-5]\d))?"
+    r"(?<![\w.,:/$€£])(?<![A-LN-Za-ln-z]-)(?<!\d[-\u2013])(?P<h>[01]?\d|2[0-3])(?:[:.](?P<m>[0-5]\d))?"
     + _HALF.format("ap")
     + r"|(?:(?<![\w.,:/])(?<![A-LN-Za-ln-z]-)|(?<=\dt))(?P<h24>[01]?\d|2[0-3]):(?P<m24>[0-5]\d)"
     r"(?::[0-5]\d)?(?!\d|:\d|\.\d)|\b(?P<named>noon|midday|midnight)\b"
@@ -327,10 +327,6 @@ _TIME: Final = re.compile(
     r"|\b(?P<part>half|(?:a\s+)?quarter)\s+(?P<side>past|to)\s+"
     rf"(?P<of>{_HOUR_WORD}|1[0-2]|[1-9])\b(?!:)" + _HALF.format("ap3") + "?"
     rf"|\b(?:at|by|until|before|after)\s+(?P<bare>(?:[01]?\d|2[0-3]|{_HOUR_WORD})(?!\w)){_BEHIND}"
-)
-_TIME_RANGE: Final = re.compile(
-    r"(?<![\w.,:/$€£-])(?P<one>1[0-2]|0?[1-9])(?::(?P<m1>[0-5]\d))?\s*(?:-|\u2013|to|and|until)\s*"
-    r"(?P<two>1[0-2]|0?[1-9])(?::(?P<m2>[0-5]\d))?\s?(?P<half>[ap])\.?m\b\.?"
 )
 _FOREIGN_HOUR: Final = re.compile(
     r"(?<![\d.,:/-])(?P<h>[01]?\d|2[0-3])\s?(?:uhr|h|時)(?:\s?(?P<m>[0-5]\d)\b|(?![^\W_]))"
@@ -345,22 +341,10 @@ def find_times(text: str, now: datetime, language: str) -> Iterator[Found]:
     if language != ENGLISH:
         for match in _FOREIGN_HOUR.finditer(low):
             yield Found("time", *match.span(), f"{int(match['h']):02}:{match['m'] or '00'}")
-    for match in _TIME_RANGE.finditer(low):
-        yield from _two_times(match)
     for match in _TIME.finditer(low):
         start = match.start("bare") if match["bare"] else match.start()
         value, readings = _clock(match, low)
         yield Found("time", start, match.end(), value, readings=readings)
-
-
-def _two_times(match: re.Match[str]) -> Iterator[Found]:
-    """Yield both ends of "2 to 4 pm": the first is the last such time before the second."""
-    end = 60 * (int(match["two"]) % 12) + int(match["m2"] or 0) + 720 * (match["half"] == "p")
-    start = 60 * (int(match["one"]) % 12) + int(match["m1"] or 0)
-    start += 720 * (start + 720 < end)
-    first = match.end("m1") if match["m1"] else match.end("one")
-    yield Found("time", match.start(), first, _shown(start))
-    yield Found("time", match.start("two"), match.end(), _shown(end))
 
 
 def _clock(match: re.Match[str], low: str) -> tuple[str | None, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.core import currencies
+from orchestrator.core import budget
 from orchestrator.core.record import Record
 from orchestrator.language.days import (
     ENGLISH,
@@ -27,7 +27,7 @@ from orchestrator.language.days import (
     vocabulary,
 )
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import STOP_WORDS, is_verb, lowered
+from orchestrator.language.words import STOP_WORDS, is_verb
 
 
 class Value(Record):
@@ -157,7 +157,6 @@ _SPACED_NUMBER: Final = re.compile(
     r"(?<![\w.,:/#-])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?(?![\d.,])"
 )
 _SPELLED: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_LAST_WORDS: Final = _LISTS.words("currency_last_words")
 _CURRENCY: Final = re.compile(r"\s*([^\W\d_]+(?:[ -][^\W\d_]+){0,3})")
 
 
@@ -248,7 +247,7 @@ def _amounts(text: str, now: datetime, language: str) -> Iterator[Found]:
     signed, plain = _number_patterns(language)
     for match in signed.finditer(text):
         code = match["code"] or match["before"] or _SIGNS[match["sign"] or match["behind"]]
-        if currencies.exists(code):
+        if budget.is_currency(code):
             number = _decimal(match["a"] or match["b"] or match["c"], language)
             thousand = match["ka"] or match["kb"] or match["kc"]
             yield Found("amount", *match.span(), money(number * (1000 if thousand else 1), code))
@@ -269,8 +268,8 @@ def _amounts(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 def money(amount: Decimal, currency: str) -> JsonValue:
     """Return an amount as JSON, with the decimals of its currency: "90.00"."""
-    places = Decimal(1).scaleb(-currencies.EXPONENTS.get(currency, 2))
-    exact = not currencies.has_too_many_decimals(amount, currency)
+    places = Decimal(1).scaleb(-budget.EXPONENTS.get(currency, 2))
+    exact = not budget.has_too_many_decimals(amount, currency)
     is_written_out = exact and amount.adjusted() < _DIGITS
     return {
         "amount": str(amount.quantize(places) if is_written_out else amount),
@@ -285,60 +284,12 @@ def currency_at(text: str, at: int, language: str) -> tuple[str, int] | None:
     while match and name:
         low, end = name.lower(), match.start(1) + len(name)
         code = name if name.isupper() else low.upper() if low.upper() in _KNOWN_CODES else ""
-        if len(name) == 3 and code and currencies.exists(code):
+        if len(name) == 3 and code and budget.is_currency(code):
             return code, end
-        if (code := _MONEY_WORDS.get(low) or _currency_named(low, language)) is not None:
+        if (code := _MONEY_WORDS.get(low)) is not None:
             return code, end
         name = re.sub(r"[ -]?[^ -]+$", "", name)
     return None
-
-
-def _currency_named(low: str, language: str) -> str | None:
-    """Return the code of a currency by its whole name ("Swedish kronor"); in English two words."""
-    if language == ENGLISH and " " not in low:
-        return None
-    if language == ENGLISH and not low.endswith(_LAST_WORDS):
-        return None
-    return _currency_names(language).get(low)
-
-
-@cache
-def _currency_names(language: str) -> dict[str, str]:
-    """Return the names of currencies in a language, singular and plural."""
-    from babel import Locale, UnknownLocaleError
-    from babel.numbers import get_currency_name
-
-    try:
-        locale = Locale.parse(language)
-    except (UnknownLocaleError, ValueError):
-        return {}
-    return {
-        get_currency_name(code, count=count, locale=locale).lower(): code
-        for code in currencies.EXPONENTS
-        for count in (1, 2)
-    }
-
-
-_MIXED: Final = re.compile(
-    r"\b(?P<h>\d{1,2})\s?(?:h|hrs?|hours?)\s?(?:and\s+)?(?P<m>[0-5]?\d)(?:\s?(?:m|min|mins|minutes?))?\b"
-    r"|\b(?P<n>\d{1,2}|an|one|two|three)\s+(?:hours?\s+and\s+a\s+half|and\s+a\s+half\s+hours?)\b"
-    r"|\b(?P<part>half\s+an|a\s+quarter\s+of\s+an|three\s+quarters\s+of\s+an|an|one)[\s-]+hour\b"
-)
-_PARTS_OF_HOUR: Final = {"half": 30, "a": 15, "three": 45, "an": 60, "one": 60}
-_SMALL: Final = {"an": 1, "one": 1, "two": 2, "three": 3}
-
-
-def _durations(text: str, now: datetime, language: str) -> Iterator[Found]:
-    low = lowered(text)
-    if language == ENGLISH and ("hour" in low or re.search(r"\dh", low)):
-        for match in _MIXED.finditer(low):
-            if match["part"]:
-                minutes = _PARTS_OF_HOUR[match["part"].split()[0]]
-            elif match["h"]:
-                minutes = 60 * int(match["h"]) + int(match["m"])
-            else:
-                minutes = 60 * int(_SMALL.get(match["n"]) or match["n"]) + 30
-            yield Found("duration", *match.span(), {"minutes": minutes}, "minutes")
 
 
 _UNIT: Final = re.compile(r"[\s-]{1,2}([^\W\d_]{1,30})\b")
@@ -437,7 +388,7 @@ def _ids(text: str, now: datetime, language: str) -> Iterator[Found]:
             for match in pattern.finditer(text):
                 yield Found("id", *match.span(), match.group())
         for match in _CAPS_DIGITS.finditer(text):
-            if not currencies.exists(match.group()[:3]):
+            if not budget.is_currency(match.group()[:3]):
                 yield Found("id", *match.span(), match.group())
         for match in _NUMBERED.finditer(text):
             if _names_one(match, language):
@@ -553,8 +504,8 @@ def _proper_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
 
 
 _READERS: Final = (
-    *(_quoted, _addresses, find_days, find_times, _amounts, _durations),
-    *(_numbered_names, _ids, _numbers, _names),
+    *(_quoted, _addresses, find_days, find_times),
+    *(_amounts, _numbered_names, _ids, _numbers, _names),
 )
 """Readers in order of certainty: later readers skip what earlier ones have read."""
 

@@ -90,7 +90,7 @@ def _request(exchange: Exchange, tool: Tool, given: JsonObject) -> MissionReques
         if name in arguments and not is_handle(arguments[name]):
             raise refused(
                 f"{name} is personal: leave it out, or give its handle {handle_for(name)!r}; the "
-                "person stores the value with: orchestrator pii set"
+                "person stores the value with: orchestrator pii NAME"
             )
     for name in set(tool.pii_fields) & set(tool.required_inputs):
         arguments.setdefault(name, handle_for(name))

@@ -22,10 +22,11 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.mcp.mcp_server import mcp_server
-from orchestrator.web.api_operations import Gate, check_origin, identified
+from orchestrator.web.api_operations import Gate, identified
 from orchestrator.web.health import health_routes
 from orchestrator.web.people import Person
 from orchestrator.web.problem_details import ProblemError, problem_of, response_of
+from orchestrator.web.sign_in.csrf import check_origin
 from orchestrator.web.sign_in.door import local_person
 from orchestrator.web.sign_in.hosts import KnownHosts
 from orchestrator.web.web_service import Service
@@ -124,7 +125,7 @@ class _Identified:
         request = Request(scope, receive)
         try:
             person = await identified(request, self._service, self._gate)
-            check_origin(request, self._service, person)  # of token bearers too: the protocol asks
+            check_origin(request, self._service.url)  # of token bearers too: the protocol asks
         except (ProblemError, OrchestratorError) as error:
             await self._refusal(problem_of(error))(scope, receive, send)
             return

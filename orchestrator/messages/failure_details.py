@@ -108,7 +108,6 @@ class ModelState(Record):
     """Steps spent on unusable answers of this model."""
     passed_over: tuple[str, ...] = ()
     """Models that gave too many unusable answers."""
-    questions: int = Field(default=0, description="number of times that a person was asked")
     changes: tuple[ModelChange, ...] = ()
 
 
@@ -120,13 +119,15 @@ class UsageSoFar(Record):
     """Usage of all attempts of an activity so far."""
 
     usage_so_far: Usage
+    text: str = Field(default="", description="end of the text that the model is sending")
+    attempt: int = Field(default=0, description="the attempt that receives the text")
 
     @classmethod
-    def found_in(cls, details: Iterable[Any]) -> Usage | None:
-        """Return the usage in details that were serialized as JSON; None: no usage."""
+    def found_in(cls, details: Iterable[Any]) -> "UsageSoFar | None":
+        """Return it from details that were serialized as JSON; None: it is not among them."""
         for detail in details:
             if isinstance(detail, dict) and "usage_so_far" in detail:
-                return cls.model_validate(detail).usage_so_far
+                return cls.model_validate(detail)
         return None
 
 

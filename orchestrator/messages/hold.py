@@ -178,7 +178,7 @@ def hold_problems(hold: Hold, values: JsonObject) -> Iterator[str]:
         personal = [name for name, value in hold.failed.arguments.items() if is_handle(value)]
         for name in bare_personal(changes, personal):
             yield (
-                f"{name} is personal and must not be sent as it is; store it (orchestrator pii set "
+                f"{name} is personal and must not be sent as it is; store it (orchestrator pii "
                 f"{name}) and give its handle, {handle_for(name)}"
             )
     if values.get(LIMIT):

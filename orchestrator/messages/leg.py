@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import date, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
@@ -11,7 +11,7 @@ from orchestrator.confirmation.asked_before import AskedCall
 from orchestrator.confirmation.models import Approval, ConfirmationCard, DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.call_ref import CallRef
-from orchestrator.core.limits import Allowance, LimitReached, Limits, Used
+from orchestrator.core.limits import LimitReached, Limits, Used
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.failure_details import ModelChange, ModelPause, ModelState
@@ -34,15 +34,6 @@ from orchestrator.saga.outcome import FollowUp, InputWanted, OutcomeKind
 
 if TYPE_CHECKING:
     from orchestrator.messages.question_field import QuestionField
-
-
-class LegShare(Record):
-    """The share of a leg, and what the leg had used when it was granted."""
-
-    allowance: Allowance | None = Field(
-        default=None, description="None: the leg has to ask before it thinks"
-    )
-    since: Used = Field(default_factory=Used)
 
 
 class LegStatus(StrEnum):
@@ -185,7 +176,7 @@ class LegAccount(Record):
     tool_calls: int = Field(default=0, description="number of calls sent")
     limit: LimitReached | None = Field(default=None, description="limit that ended the leg")
     decisions: tuple[DecisionRecord, ...] = ()
-    discovered: tuple[str, ...] = Field(default=(), description="tools that any leg's search found")
+    discovered: tuple[str, ...] = Field(default=(), description="tools that its searches found")
 
     @property
     def taken(self) -> Spend:
@@ -212,8 +203,6 @@ class LegState(LegAccount):
     began_at: datetime | None = Field(
         default=None, description="start of its first run; None before that"
     )
-    share: LegShare = Field(default_factory=LegShare)
-    """Its share of the mission's limits."""
     repeats: Repeats = Field(default_factory=Repeats)
     asked: tuple[AskedCall, ...] = ()
     """Questions and cards with their outcomes, the newest last."""
@@ -294,7 +283,6 @@ class LegInput(Record):
             "model": model,
             "error": None,
             "limit": None,
-            "share": LegShare(),
         }
         return self.model_copy(update={"state": state.model_copy(update={**again, **changes})})
 
@@ -400,3 +388,46 @@ class MissionProgress(Record):
     """The legs of a mission by leg id, in the order in which they started."""
 
     legs: dict[str, LegProgress] = Field(default_factory=dict)
+
+
+class HandOverAsked(Record):
+    """A leg's request to have another agent do a part of its goal."""
+
+    hand_over_id: str = Field(description="id of the asking step")
+    leg_id: str
+    agent: str = Field(max_length=200)
+    goal: str = Field(max_length=4000)
+    orders: tuple[Order, ...] = ()
+    """Orders of the leg that are not served yet."""
+    gives: JsonObject | None = None
+    """JSON Schema of the outputs, for the goal of a written workflow's step."""
+    inputs: JsonObject = Field(default_factory=dict)
+
+
+class HandedOver(Record):
+    """The outcome of a hand-over."""
+
+    outcome: Literal["ended", "refused"]
+    leg_id: str = Field(default="", description="leg that did the work")
+    status: LegStatus | None = None
+    summary: str = ""
+    why: str = Field(default="", description="reason of a refusal or failure")
+    facts: tuple[Fact, ...] = ()
+    outputs: JsonObject = Field(default_factory=dict)
+
+
+class HandOverInput(Record):
+    """The input for planning a hand-over as a leg."""
+
+    mission_id: str
+    asked: HandOverAsked
+    asking: LegPlan
+    new_leg_id: str
+    catalog_digest: str
+
+
+class HandOverPlan(Record):
+    """The leg for a hand-over, or the reason for refusing it."""
+
+    leg: LegPlan | None = None
+    refusal: str = ""

@@ -20,7 +20,6 @@ from orchestrator.core.record import JsonObject, Record, shared_fields
 from orchestrator.messages.hold import HoldRecord
 from orchestrator.messages.leg import LegInput, LegResult, LegWaiting, Question
 from orchestrator.messages.mission_policy import BeginInput, CatalogPin, MissionPolicy, OnFailure
-from orchestrator.messages.plan_changes import Replanned
 from orchestrator.messages.receipts import (
     Cancelled,
     Left,
@@ -229,8 +228,6 @@ class MissionResult(Record):
     stopped: bool = Field(default=False, description="True if a person cancelled it")
     plan_made_by: PlanOrigin = Field(default_factory=PlanOrigin)
     """The planner, with the reason if a configured model did not plan."""
-    replanned: tuple[Replanned, ...] = ()
-    """Earlier plans, with the reasons; `usage` counts all plans."""
     plan_waits: LegWaiting = Field(default_factory=LegWaiting)
     """An open question or card about its plan."""
     plan_answers: tuple[PlanAnswer, ...] = ()
@@ -378,7 +375,6 @@ class CarriedMission(Record):
     said_at: datetime
     answers: tuple[PlanAnswer, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
-    replanned: tuple[Replanned, ...] = ()
     planning: Used = Field(default_factory=Used, description="usage before its legs began")
     legs: tuple[LegInput, ...] = Field(
         default=(), description="legs under way, in order of their start"

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from orchestrator.confirmation.policy import ConfirmationPolicy
 from orchestrator.confirmation.same_again import SameAgainPolicy
+from orchestrator.core.budget import OnOvercharge
 from orchestrator.core.errors import PolicyWidened, UsageError
 from orchestrator.core.limits import Limits, Used
 from orchestrator.core.record import Record, shared_fields
-from orchestrator.core.spending_limit import OnOvercharge
 from orchestrator.planning.models import GoalBrief
 
 CALL_TIMEOUT: Final = timedelta(seconds=20)
@@ -108,8 +108,6 @@ class MissionPolicy(Record):
     """A person approves the plan first; in a worker's policy this applies to every mission."""
     hand_overs: int = Field(default=8, ge=0, le=50)
     """The most parts that legs may hand to other agents, in the whole mission."""
-    replan: int = Field(default=0, ge=0, le=1)
-    """Further plans, if a leg fails before the mission had any effect."""
     on_failure: OnFailure = "rollback"
     """After a final failure with effects: roll them back, or ask the requester first."""
     hold_limit: timedelta = timedelta(hours=24)

@@ -49,10 +49,8 @@ NOTE_UNDELIVERED: Final = "note_undelivered"
 DECIDE_UPDATE: Final = "decide"
 REVOKE_UPDATE: Final = "revoke_again"
 ANSWER_UPDATE: Final = "answer"
-TAKE_ON_UPDATE: Final = "take_on"
 RESOLVE_UPDATE: Final = "resolve"
 RESUME_UPDATE: Final = "resume"
-OPEN_UPDATE: Final = "open"
 BEGIN_UPDATE: Final = "begin"
 OUTCOME_UPDATE: Final = "outcome"
 END_UPDATE: Final = "end"
@@ -61,6 +59,8 @@ WATCH_SIGNAL: Final = "watch"
 CALL_SETTLED_SIGNAL: Final = "call_settled"
 SESSION_SERVICE: Final = "OrchestratorSessions"
 """The Nexus service of sessions."""
+TERMS_MEMO: Final = "terms"
+"""The digest of a session's terms, so that a comparison needs no worker."""
 OUTCOME_MEMO: Final = "outcome."
 """Prefix of the memo keys for calls of a session that have an outcome. The call id follows."""
 WAITS_MEMO: Final = "waits."
@@ -222,11 +222,6 @@ def input_id(call_id: str, asked: int) -> str:
 def model_pause_id(call_id: str) -> str:
     """Return the id of the pause of a leg whose model could not be asked in this step."""
     return f"{call_id}-model"
-
-
-def model_question_id(call_id: str, asked: int) -> str:
-    """Return the id of the nth question about a model with unusable answers."""
-    return confirmation_id(f"{call_id}-answers", asked)
 
 
 def leg_of(asked: str) -> str:

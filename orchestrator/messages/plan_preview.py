@@ -116,10 +116,6 @@ class PlanInput(Record):
     )
 
 
-class PlanTaken(Record):
-    """The acceptance of a plan request by a worker."""
-
-
 class PlanReviewInput(Record):
     """The input for reviewing a mission's plan before or after its approval."""
 
@@ -351,7 +347,8 @@ def order_text(order: Order, tools: Mapping[str, PlannedTool]) -> str:
     titles = dict.fromkeys([tool.title or tool.name for tool in known] or order.tools)
     title = " or ".join(titles)
     often = f"each of {order.each!r}" if order.each else "once" if order.count == 1 else ""
-    parts = [f"{title}: {often or f'{order.count} times'}"]
+    most = "at most " if order.at_most else ""
+    parts = [f"{title}: {often or f'{most}{order.count} times'}"]
     parts += [f"only {order.when!r}"] if order.when else []
     parts += [f"for {order.clause!r}"] if order.clause else []
     parts += dict.fromkeys(map(_asked_and_cancelled, known))

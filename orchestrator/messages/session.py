@@ -40,11 +40,11 @@ class SessionTerms(Record):
         """The terms alone, without the fields of a subclass."""
         return SessionTerms(**shared_fields(self, SessionTerms))
 
-
-class SessionOpened(Record):
-    """The answer of a session that a worker has started."""
-
-    saga_id: str = Field(description="the id in its cards, and in `rollback show`")
+    @property
+    def digest(self) -> str:
+        """A digest of the terms, for comparing starts under one id."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class WantedCall(Record):

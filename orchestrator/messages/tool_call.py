@@ -8,10 +8,9 @@ from orchestrator.confirmation.asked_before import AskedCall
 from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.confirmation.policy import StandingApproval
 from orchestrator.confirmation.signatures import PublicKeys
-from orchestrator.core.budget import Money, Spend
+from orchestrator.core.budget import Money, Spend, SpendingLimit
 from orchestrator.core.call_ref import CallRef, StatedCancel
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.core.spending_limit import SpendingLimit
 from orchestrator.core.wall import Wall
 from orchestrator.messages.mission_policy import CALL_TIMEOUT, MissionPolicy
 from orchestrator.planning.models import NO_TERMS, CallTerms, Fact, Observation
@@ -124,6 +123,8 @@ class PrepareInput(CallRef):
     covered: tuple[Order, ...] = ()
     """Orders that a standing approval may cover."""
     effects: tuple[Effect, ...] = Field(default=(), description="effects of the leg that stand")
+    elsewhere: tuple[Effect, ...] = ()
+    """Effects of the same tool in the mission's other legs that stand."""
     read_only: bool = Field(default=False, description="True if the mission may change nothing")
     most_each: int = 1
     """The most effects of an `each` order, by its agent."""

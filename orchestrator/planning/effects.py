@@ -40,6 +40,7 @@ def why_unordered(
     effects: Sequence[Effect],
     *,
     most_each: int,
+    elsewhere: Sequence[Effect] = (),
 ) -> str:
     """Return why no order covers a consequence, in one sentence; empty if one does.
 
@@ -49,9 +50,10 @@ def why_unordered(
         orders: of its leg.
         effects: of its leg, and of the legs that it handed parts to.
         most_each: how many effects an `each` order may have.
+        elsewhere: effects of the mission's other legs that stand.
     """
     standing = [effect for effect in effects if not effect.why_not]
-    for effect in standing:
+    for effect in (*standing, *elsewhere):
         if effect.tool == tool.name and _is_same(tool, arguments, effect.arguments):
             return (
                 f"This repeats {effect.title or tool.title!r}, which stands ({effect.call_id}): "

@@ -1,7 +1,8 @@
 """Count the usage of models while an activity asks them, so that no failure loses the count.
 
 Each request is counted where it is answered, before any error in handling the answer. The activity
-around it opens the meter, and reads it whatever the outcome.
+around it opens the meter, and reads it whatever the outcome. The meter also has the text of an
+answer that is being received.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ class Meter:
         self.watch = watch
         self.usage = before
         self.counted = False
+        self.text = ""
 
     def count(self, usage: Usage) -> None:
         """Add the usage of one request."""
@@ -54,6 +56,18 @@ def count(usage: Usage) -> None:
     meter = _OPEN.get()
     if meter is not None:
         meter.count(usage)
+
+
+def show(text: str) -> None:
+    """Set the text of the answer that is being received; without an open meter it is dropped."""
+    meter = _OPEN.get()
+    if meter is not None:
+        meter.text = text
+
+
+def opened() -> Meter | None:
+    """Return the open meter, if any."""
+    return _OPEN.get()
 
 
 def watched(model: str) -> AbstractContextManager[AskedModel]:

@@ -269,9 +269,6 @@ class GoalBrief(Record):
     model_away: str = Field(
         default="", description="reason why no model may split the goal; empty if one may"
     )
-    failed_before: tuple[str, ...] = Field(
-        default=(), description="failures of an earlier plan, of which nothing was done"
-    )
     read_only: bool = Field(default=False, description="True if the mission may change nothing")
     call: OneCall | None = Field(default=None, description="None: the goal is to be planned")
     workflow: WorkflowSource | None = Field(
@@ -397,7 +394,7 @@ class StepContext(Record):
         default=(), description="outcomes of the leg's steps, the oldest first"
     )
     discovered: tuple[str, ...] = Field(
-        default=(), description="callable tools that searches of the mission found"
+        default=(), description="callable tools that searches of the leg found"
     )
     orders: tuple[Order, ...] = Field(
         default=(), description="effects without which the leg does not end"
@@ -519,6 +516,11 @@ class Dropped(Record):
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
     why: str
+    is_left_out: bool = Field(
+        default=False,
+        description="True if the call was made without these arguments: people see it, and the "
+        "planner, which a note would lead to give up, does not",
+    )
     is_refused: bool = Field(default=False, description="True if the agent's wall forbids it")
 
 

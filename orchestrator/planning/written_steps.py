@@ -127,7 +127,7 @@ def step_of_workflow(written: WrittenWorkflow, context: StepContext) -> StepDeci
         case EndMove(outputs=outputs, skipped=skipped, missing=missing):
             done = f"{written.summary or written.workflow_id}: done."
             return Finish(
-                summary=" ".join((done, *missing)),
+                summary=f"{done} {'; '.join(missing)}".strip(),
                 outputs=outputs,
                 conditions=tuple(
                     WhenRead(when=_reached(path), holds=False, read="the workflow ended without it")
@@ -182,6 +182,7 @@ def _orders_of(workflow: WrittenWorkflow, only: str = "") -> Iterator[Order]:
             yield Order(
                 tools=(tool,),
                 count=step.repeats,
+                at_most=step.repeats > 1,
                 when=_reached(path),
                 clause=step.title or step.step_id,
             )

@@ -1,13 +1,18 @@
 """The proxy as a Starlette app, which forwards requests to models with the tools that fit."""
 
 import asyncio
+import base64
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+import uuid
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 import anyio
 import httpx
@@ -17,22 +22,273 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.proxy.pruners import warm_up
-from orchestrator.proxy.upstream import (
-    Headers,
-    Upstream,
-    answer_headers,
-    open_client,
-    request_of,
-    token_of,
-)
-from orchestrator.proxy.usage_report import Exchange, report_page
+from orchestrator.adapters.storage.protocols import RouteTraces
+from orchestrator.core.errors import UsageError
+from orchestrator.language.intent import IntentFrame
+from orchestrator.proxy.pruning_transport import warm_up
 from orchestrator.pruning.answer_reader import AnswerReader
 from orchestrator.pruning.model_apis import api_of
 from orchestrator.pruning.model_request import IDENTITY, MOST_BYTES, ModelApi
 from orchestrator.pruning.pruner import Mode, Pruned, Pruner, fallen_open, read_mode
-from orchestrator.routing.learning.trace import ProxyUsage
+from orchestrator.routing.learning.trace import ProxyUsage, RouteRecord, record_of
 from orchestrator.routing.profile import PROXY_LIMIT_S
+from orchestrator.routing.selection import Selection
+
+_CHARACTERS_A_TOKEN: Final = 4
+_BAR: Final = 22
+_WIDTH: Final = 420
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
+       color: #1b2330; background: #fff; }
+dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 1rem; }
+dt { color: #5b6675; } dd { margin: 0; font-size: 1.6rem; font-variant-numeric: tabular-nums; }
+svg text { font: 13px system-ui, sans-serif; fill: #1b2330; } rect { fill: #2f6fd0; }
+@media (prefers-color-scheme: dark) {
+  body { color: #e7ebf1; background: #14181f; } dt { color: #9aa6b6; } svg text { fill: #e7ebf1; }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request to a model whose answer has passed."""
+
+    pruned: Pruned
+    called: tuple[str, ...]
+    overhead_s: float
+
+
+class ExchangeRecorder:
+    """Writes a record of each exchange, in order and outside the event loop."""
+
+    def __init__(self, traces: RouteTraces) -> None:
+        self._traces = traces
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="route-traces")
+
+    def __call__(self, exchange: Exchange) -> None:
+        """Record an exchange, if tools were chosen in it."""
+        if (record := record_of_exchange(exchange)) is not None:
+            self._writer.submit(self._traces.record, record)
+
+    def close(self) -> None:
+        """Wait for pending writes."""
+        self._writer.shutdown()
+
+
+def record_of_exchange(exchange: Exchange) -> RouteRecord | None:
+    """Return the record of an exchange, without its text; None if it had no tools."""
+    pruned = exchange.pruned
+    if pruned.routing == "passed_on":
+        return None
+    selection = pruned.selection or Selection(
+        tools=(),
+        k=0,
+        band="fail_open",
+        reason=pruned.reason,
+        frame=IntentFrame(),
+        catalog_size=pruned.offered,
+    )
+    record = record_of(
+        selection,
+        mission_id=f"proxy-{uuid.uuid4().hex}",
+        called=tuple((name,) for name in exchange.called),
+    )
+    figures = {
+        "mode": pruned.mode,
+        "offered": pruned.offered,
+        "forwarded": len(pruned.kept),
+        "stayed": tuple(sorted(pruned.names.difference(selection.tools))),
+        "tokens_saved": pruned.saved_characters // _CHARACTERS_A_TOKEN,
+        "overhead_ms": round(exchange.overhead_s * 1000, 2),
+    }
+    return record.model_copy(update=figures)
+
+
+def report_page(usage: ProxyUsage) -> str:
+    """Return the page as HTML, without scripts or external resources."""
+    figures = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in _figures(usage))
+    grouped = f"<dl>{figures}</dl>".replace("<dt>", "<div><dt>").replace("</dd>", "</dd></div>")
+    charts = "".join(
+        f"<h2>{title}</h2>{_bars({str(key): count for key, count in counts.items()})}"
+        for title, counts in (
+            ("Tools forwarded", usage.widths),
+            ("Bands", usage.bands),
+            ("Modes", usage.modes),
+        )
+        if counts
+    )
+    empty = "" if usage.requests else "<p>No request with tools has passed yet.</p>"
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Tool pruning</title>"
+        f'<meta name=viewport content="width=device-width"><style>{_STYLE}</style>'
+        f"<h1>Tool pruning</h1>{empty}{grouped}{charts}</html>"
+    )
+
+
+def _figures(usage: ProxyUsage) -> list[tuple[str, str]]:
+    return [
+        ("requests", f"{usage.requests:,}"),
+        ("tools offered", f"{usage.mean_offered:.1f}"),
+        ("tools forwarded", f"{usage.mean_forwarded:.2f}"),
+        ("called tools forwarded", _percent(usage.recall)),
+        ("tokens saved, about", f"{usage.tokens_saved:,}"),
+        ("all forwarded", _percent(usage.fail_open)),
+        ("unread", f"{usage.unread:,}"),
+        ("overhead p50", _milliseconds(usage.overhead_p50_ms)),
+        ("overhead p99", _milliseconds(usage.overhead_p99_ms)),
+    ]
+
+
+def _bars(counts: Mapping[str, int]) -> str:
+    most = max(counts.values())
+    rows = []
+    for row, (name, count) in enumerate(counts.items()):
+        y, width = row * _BAR, max(1, round(_WIDTH * count / most))
+        rows.append(
+            f'<text x="0" y="{y + 15}">{escape(name)}</text>'
+            f'<rect x="110" y="{y + 3}" width="{width}" height="15" rx="2"/>'
+            f'<text x="{118 + width}" y="{y + 15}">{count:,}</text>'
+        )
+    height = len(counts) * _BAR
+    label = escape(", ".join(f"{name}: {count}" for name, count in counts.items()))
+    return (
+        f'<svg role="img" aria-label="{label}" viewBox="0 0 640 {height}" width="640" '
+        f'height="{height}">{"".join(rows)}</svg>'
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "\u2013" if share is None else f"{share:.1%}"
+
+
+def _milliseconds(value: float | None) -> str:
+    return "\u2013" if value is None else f"{value:.1f} ms"
+
+
+Headers = list[tuple[str, str]]
+_VERSION: Final = "/v1"
+_HOP_BY_HOP: Final = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te"),
+        *("trailer", "transfer-encoding", "upgrade", "proxy-connection"),
+    }
+)
+_OURS: Final = "x-orqen-"
+_READABLE: Final = "gzip, deflate"
+"""Content codings that the answer reader decodes."""
+_CREDENTIALS: Final = ("authorization", "x-api-key", "api-key")
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A provider, by the base URL that its own clients take.
+
+    The proxy's `/v1` maps to a `/v1` at the end of that URL.
+    """
+
+    base: str
+    key: str = ""
+    """Sent in place of the caller's key; empty: the caller's key is forwarded."""
+
+    @classmethod
+    def at(cls, url: str, *, key: str = "") -> "Upstream":
+        """Return the provider at a base URL.
+
+        Raises:
+            UsageError: the text is no http or https address, or contains a query or a password.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"{url!r} is no base URL; give one as https://api.example.com/v1")
+        if parts.query or parts.fragment or parts.username or parts.password:
+            raise UsageError("the base URL of a provider has no query, no fragment and no password")
+        return cls(url.rstrip("/").removesuffix(_VERSION), key)
+
+    def url(self, target: str) -> httpx.URL:
+        """Return the provider's URL of a path with its query, beginning with a slash."""
+        return httpx.URL(f"{self.base}{target}")
+
+    def headers(self, received: Iterable[tuple[str, str]], *, reads_answer: bool) -> Headers:
+        """Return the headers of a request to the provider.
+
+        Args:
+            received: the caller's headers.
+            reads_answer: True if the answer is read on its way, so that only decodable codings are
+                accepted.
+        """
+        kept = _end_to_end(received, without=("host", "content-length"))
+        if self.key:
+            style = {name for name, _ in kept if name in _CREDENTIALS} or {"authorization"}
+            kept = [pair for pair in kept if pair[0] not in _CREDENTIALS]
+            kept += [(n, f"Bearer {self.key}" if n == "authorization" else self.key) for n in style]
+        if reads_answer:
+            codings = [value for name, value in kept if name == "accept-encoding"]
+            kept = [pair for pair in kept if pair[0] != "accept-encoding"]
+            can_unpack = any("gzip" in value for value in codings)
+            kept.append(("accept-encoding", _READABLE if can_unpack else "identity"))
+        return kept
+
+
+def answer_headers(received: Iterable[tuple[str, str]]) -> Headers:
+    """Return the headers of an answer to the caller."""
+    return _end_to_end(received)
+
+
+def token_of(received: Iterable[tuple[str, str]]) -> str:
+    """Return the token that a caller presents, in the header that its client uses."""
+    found = {name.lower(): value for name, value in received}
+    for name in _CREDENTIALS:
+        if value := found.get(name):
+            kind, _, encoded = value.partition(" ")
+            if kind.lower() == "basic":
+                return _password(encoded)
+            return value.removeprefix("Bearer ").strip()
+    return ""
+
+
+def _password(encoded: str) -> str:
+    """Return the password of basic authentication; empty if there is none."""
+    try:
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
+
+
+def open_client(timeout_s: float) -> httpx.AsyncClient:
+    """Return a client without redirects or a limit of connections.
+
+    A provider may stay silent for `timeout_s`; connecting may take ten seconds.
+    """
+    return httpx.AsyncClient(
+        timeout=httpx.Timeout(timeout_s, connect=min(10, timeout_s), pool=None),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=200),
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+def request_of(
+    client: httpx.AsyncClient,
+    method: str,
+    url: httpx.URL,
+    headers: Headers,
+    content: bytes | AsyncIterable[bytes],
+) -> httpx.Request:
+    """Return a request with exactly these headers, apart from its length and its host."""
+    request = client.build_request(method, url, headers=headers, content=content)
+    added = {"user-agent", "accept", "accept-encoding", "connection"} - {n for n, _ in headers}
+    for name in added:
+        request.headers.pop(name, None)
+    return request
+
+
+def _end_to_end(received: Iterable[tuple[str, str]], without: Iterable[str] = ()) -> Headers:
+    """Return the end-to-end headers, with names in lower case."""
+    pairs = [(name.lower(), value) for name, value in received]
+    named = {one.strip().lower() for n, v in pairs if n == "connection" for one in v.split(",")}
+    dropped = _HOP_BY_HOP | named | set(without)
+    return [(n, v) for n, v in pairs if n not in dropped and not n.startswith(_OURS)]
+
 
 _MUCH: Final = 1_000_000
 FIRST_LIMIT_S: Final = 0.3

@@ -81,15 +81,9 @@ async def serving(
 
 
 @asynccontextmanager
-async def running_proxy(
-    proxy: Proxy, *, host: str = "127.0.0.1", port: int = 0
-) -> AsyncIterator[str]:
-    """Serve the proxy in this event loop until the block ends; yield the base URL.
-
-    Raises:
-        OSError: the port is taken.
-    """
-    async with running_app(create_proxy(proxy), host=host, port=port) as url:
+async def running_proxy(proxy: Proxy) -> AsyncIterator[str]:
+    """Serve the proxy in this event loop until the block ends; yield the base URL."""
+    async with running_app(create_proxy(proxy)) as url:
         yield url
 
 

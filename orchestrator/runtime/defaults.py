@@ -10,8 +10,8 @@ from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
-from orchestrator.adapters.storage.mission_files import MissionFiles
 from orchestrator.adapters.storage.protocols import ObservationStore
+from orchestrator.adapters.storage.sql_observations import MissionFiles
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
@@ -27,8 +27,7 @@ from orchestrator.routing.cards.capability_card import CardCache
 from orchestrator.routing.profile import STEP_VECTORS_S
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
-from orchestrator.runtime.agent_profiles import LLM_EXTRA
-from orchestrator.runtime.extensions import PlannerParts, load_leg_planner, load_planner
+from orchestrator.runtime.extensions import LLM_EXTRA, PlannerParts, load_leg_planner, load_planner
 from orchestrator.runtime.vectors import embedder_of, similarity_of
 from orchestrator.settings import Settings, load_mcp_servers, load_routing_profile
 

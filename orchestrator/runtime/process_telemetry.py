@@ -147,7 +147,7 @@ def _prometheus() -> tuple[Sequence[Any], Callable[[], tuple[bytes, str]]]:
 
 def _carry_sdk_metrics(stack: AsyncExitStack, measuring: Any) -> None:
     """Export the metrics of Temporal's SDK and of the workflows in the same way."""
-    from orchestrator.adapters.telemetry.temporal_metrics import SdkMetrics, sdk_buffer
+    from orchestrator.adapters.telemetry.exporting import SdkMetrics, sdk_buffer
 
     buffer = sdk_buffer()
     _use_runtime(buffer)
@@ -158,8 +158,8 @@ def _carry_sdk_metrics(stack: AsyncExitStack, measuring: Any) -> None:
 
 
 def _watch(stack: AsyncExitStack, measuring: Any, client: "Client") -> None:
+    from orchestrator.adapters.telemetry.exporting import WaitingWork
     from orchestrator.adapters.telemetry.instruments import SCOPE
-    from orchestrator.adapters.telemetry.temporal_metrics import WaitingWork
 
     work = WaitingWork(client, measuring.get_meter(SCOPE))
     looking = asyncio.create_task(work.keep_looking())

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Final
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from orchestrator.adapters.storage.begun_thoughts import FOLDER as THOUGHTS
-from orchestrator.adapters.storage.begun_thoughts import BegunThoughts
-from orchestrator.client.payloads import payload_drivers_of
+from orchestrator.adapters.storage.files import FOLDER as THOUGHTS
+from orchestrator.adapters.storage.files import BegunThoughts
 from orchestrator.client.retention import (
     remove_catalogs,
     remove_expired,
     remove_observations,
-    remove_payloads,
 )
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.settings import Settings
@@ -43,7 +41,6 @@ async def keep_retention(client: Client, settings: Settings, store: "Store") -> 
         _remove_observations,
         _remove_thoughts,
         _remove_catalogs,
-        _remove_payloads,
         _remove_notices,
     )
     while True:
@@ -103,14 +100,6 @@ async def _remove_catalogs(
 ) -> AsyncIterator[str]:
     if removed := await remove_catalogs(client, store.catalogs, now=now):
         yield f"removed {len(removed)} catalogs that no mission needs"
-
-
-async def _remove_payloads(
-    client: Client, settings: Settings, _store: "Store", now: datetime
-) -> AsyncIterator[str]:
-    for kept in payload_drivers_of(settings):
-        if removed := await remove_payloads(client, kept, now=now):
-            yield f"removed the large payloads of {len(removed)} workflows"
 
 
 async def _remove_notices(

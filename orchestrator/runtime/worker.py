@@ -29,9 +29,8 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from orchestrator.activities import all_activities
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.begun_thoughts import FOLDER as THOUGHTS
-from orchestrator.adapters.storage.begun_thoughts import BegunThoughts
-from orchestrator.adapters.storage.files import private_folder
+from orchestrator.adapters.storage.files import FOLDER as THOUGHTS
+from orchestrator.adapters.storage.files import BegunThoughts, private_folder
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.overlay import unmarked
 from orchestrator.catalog.python_functions import FunctionTool
@@ -43,7 +42,6 @@ from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
-from orchestrator.runtime.agent_profiles import load_profiles
 from orchestrator.runtime.defaults import (
     default_approval_keys,
     default_planner,
@@ -51,7 +49,7 @@ from orchestrator.runtime.defaults import (
     default_tools,
     list_mcp_servers,
 )
-from orchestrator.runtime.extensions import check_given
+from orchestrator.runtime.extensions import check_given, load_profiles
 from orchestrator.runtime.notice_parts import default_notices
 from orchestrator.runtime.registration import (
     keep_registered,
@@ -246,8 +244,7 @@ async def run_worker(
 
     Raises:
         UsageError: the planner or the embedder is invalid, or the file of agent profiles is.
-        StoreRefused, StoreNewer: the store cannot be used.
-        VaultLocked: the key of personal values does not match them.
+        StoreUnusable: the store cannot be used, or its key does not match its personal values.
         StoreUnavailable: the store is a file that cannot be opened.
     """
     check_given(planner, embedder)

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import reduce
 
-from orchestrator.core.budget import Spend
+from orchestrator.core.budget import Spend, SpendingLimit
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.core.spending_limit import SpendingLimit
 from orchestrator.saga.obligation import (
     CancelCall,
     IdsKey,

@@ -20,11 +20,10 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from orchestrator.core import compensation_limits
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, Overcharge, SpendingLimit
 from orchestrator.core.call_ref import StatedCancel, key_of_call
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject, Record, id_text, same_id
-from orchestrator.core.spending_limit import Overcharge, SpendingLimit
 from orchestrator.saga.agreed_days import other_days
 from orchestrator.saga.outcome import (
     CompensationFailure,

@@ -26,6 +26,9 @@ class Order(Record):
         description="list of the goal, in its words, whose items get one effect each; "
         "empty: `count` effects",
     )
+    at_most: bool = Field(
+        default=False, description="True if fewer effects than `count` serve it, one at least"
+    )
     when: str = Field(
         default="",
         description="condition, in the words of the goal; the planner says whether it "
@@ -106,7 +109,7 @@ def unserved(
         read: the planners' readings of conditional orders.
     """
     standing = [effect for effect in effects if not effect.why_not]
-    by_number = served_by(orders, standing)
+    by_number = _served_as_read(orders, standing, read)
     return [
         order
         for number, order in enumerate(orders)
@@ -118,7 +121,8 @@ def done_though_unmet(
     orders: Sequence[Order], effects: Iterable[Effect], read: Sequence[WhenRead]
 ) -> list[tuple[Order, WhenRead]]:
     """Return the orders that have an effect although their planner read that `when` fails."""
-    by_number = served_by(orders, [effect for effect in effects if not effect.why_not])
+    standing = [effect for effect in effects if not effect.why_not]
+    by_number = _served_as_read(orders, standing, read)
     found = []
     for number, order in enumerate(orders):
         said = _said_of(order, orders, read) if order.when else None
@@ -219,8 +223,24 @@ def covered_orders(
     return {leg_id: tuple(filter(is_listed, own)) for leg_id, own in orders.items()}
 
 
+def _served_as_read(
+    orders: Sequence[Order], effects: Sequence[Effect], read: Sequence[WhenRead]
+) -> dict[int, list[int]]:
+    """Return the effects that serve each order; an excused order gets what the others leave."""
+    excused = [_is_excused(order, orders, read) for order in orders]
+    taken: dict[int, list[int]] = {}
+    left = [*range(len(effects))]
+    for is_excused in (False, True):
+        numbers = [n for n, one in enumerate(excused) if one is is_excused]
+        found = served_by([orders[n] for n in numbers], [effects[at] for at in left])
+        taken |= {numbers[n]: [left[at] for at in own] for n, own in found.items()}
+        used = {at for own in taken.values() for at in own}
+        left = [at for at in left if at not in used]
+    return taken
+
+
 def _needs(order: Order) -> int:
-    return 1 if order.each else order.count
+    return 1 if order.each or order.at_most else order.count
 
 
 def _is_excused(order: Order, orders: Sequence[Order], read: Sequence[WhenRead]) -> bool:

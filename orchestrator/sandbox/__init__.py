@@ -1,8 +1,7 @@
 """Serves OpenAPI documents as real HTTP services that record everything they did."""
 
 from orchestrator.sandbox.app import create_app
-from orchestrator.sandbox.document_files import load_documents, redirected
-from orchestrator.sandbox.document_reading import read_document
+from orchestrator.sandbox.document_reading import load_documents, read_document, redirected
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import (
     Duplicate,

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import Receive, Scope, Send
 
 from orchestrator.sandbox.document_reading import read_document
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.effect_ledger import EffectLedger
-from orchestrator.sandbox.faults import RULES, FaultPlan
-from orchestrator.sandbox.playbook import STANDARD, Playbook
+from orchestrator.sandbox.effect_ledger import Cause, EffectLedger
+from orchestrator.sandbox.faults import RULES, FaultPlan, FaultRule, InjectedFault
+from orchestrator.sandbox.playbook import STANDARD, Call, Playbook, ProviderAnswer, timestamp
 from orchestrator.sandbox.problems import (
     DocumentError,
     RequestRefused,
@@ -26,8 +30,309 @@ from orchestrator.sandbox.problems import (
     Violation,
 )
 from orchestrator.sandbox.provider import Provider
-from orchestrator.sandbox.served_operations import OperationKind, Position, ServedOperation
-from orchestrator.sandbox.service import Service
+from orchestrator.sandbox.request_validation import RequestValidator, sent_path
+from orchestrator.sandbox.served_operations import (
+    OperationKind,
+    Position,
+    ServedOperation,
+    id_names,
+    is_key,
+)
+from orchestrator.sandbox.synthesis import UnsupportedSchema
+from orchestrator.sandbox.wire_values import (
+    BODILESS,
+    answer_response,
+    break_off,
+    broken_success,
+    drop,
+    gateway_page,
+    refusal_response,
+)
+
+_log = logging.getLogger(__name__)
+_BROKEN_OFF = frozenset({"truncate", "cut_chunk"})
+_UNREPORTED = frozenset({"status_after", "drop_after", "refuse_repeat"})
+"""Kinds that hide the outcome from the caller."""
+_UNANSWERED = frozenset({"drop_after", "refuse_repeat"}) | _BROKEN_OFF
+
+
+class _Visit(NamedTuple):
+    """A request to an operation; path is the path after the document's prefix."""
+
+    operation: ServedOperation
+    request: Request
+    path: str
+    body: bytes
+
+    def cause(self, arguments: Mapping[str, Any]) -> Cause:
+        """Return the origin of the request, from its headers and its client reference."""
+        headers = self.request.headers
+        reference = arguments.get("client_reference")
+        named = str(self.operation.raw.get("x-orchet-idempotency-key", "")).lower()
+        sent = [*headers.items(), *arguments.items()]
+        keys = [
+            v for n, v in sent if v and isinstance(v, str) and (is_key(n) or n.lower() == named)
+        ]
+        return Cause(
+            idempotency_key=next(iter(keys), None),
+            request_id=headers.get("x-request-id") or None,
+            client_reference=reference if isinstance(reference, str) else None,
+        )
+
+
+class Service:
+    """Serves one document; requests are handled one at a time, so none sees half an effect."""
+
+    def __init__(
+        self,
+        document: Document,
+        provider: Provider,
+        *,
+        ledger: EffectLedger,
+        faults: FaultPlan,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._document = document
+        self._provider = provider
+        self._validator = RequestValidator(document)
+        self._ledger = ledger
+        self._faults = faults
+        self._clock = clock
+        self._first_ids: dict[tuple[str, str], Mapping[str, Any]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or close its connection."""
+        request = Request(scope, receive)
+        body = await request.body()
+        path = sent_path(scope)
+        found = self._called_operation(request, path, body)
+        if found is None:
+            await self._not_found(request.method, path).to_response()(scope, receive, send)
+            return
+        visit = _Visit(found, request, path, body)
+        fault = self._faults.draw(
+            found.operation_id,
+            role=self._document.role(found),
+            request_id=request.headers.get("x-request-id"),
+        )
+        kind = fault.rule.kind if fault.rule else None
+        response = await self._handle(visit, fault)
+        if response is None:
+            await drop(scope, receive)
+        elif kind in _BROKEN_OFF and response.status_code < 300:
+            in_chunk = kind == "cut_chunk"
+            await break_off(response, scope, receive, send, in_chunk=in_chunk)
+        else:
+            await response(scope, receive, send)
+
+    def _called_operation(self, request: Request, path: str, body: bytes) -> ServedOperation | None:
+        """Return the called operation: the first at this path that accepts the request."""
+        query = dict(request.query_params)
+        found = self._document.candidates(request.method, path, query)
+        for operation in found if len(found) > 1 else ():
+            with suppress(RequestRefused):
+                self._validator.arguments(operation, request, path, body)
+                return operation
+        return next(iter(found), None)
+
+    def _not_found(self, method: str, path: str) -> RequestRefused:
+        methods = self._document.methods(path)
+        if not methods:
+            return RequestRefused(404, f"{self._document.name} has no path {path}.")
+        allow = ", ".join(sorted(set(methods)))
+        return RequestRefused(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
+
+    async def _handle(self, visit: _Visit, fault: InjectedFault) -> Response | None:
+        """Return the response, or None if the connection must be closed without one."""
+        if fault.delay_s:
+            await asyncio.sleep(fault.delay_s)
+        fault = _possible(fault, visit.operation)
+        refusal = _refusal_before(visit.operation, fault)
+        if refusal:
+            return self._refuse(visit, refusal, fault)
+        rule = fault.rule
+        if rule and rule.kind in ("drop_before", "gateway", "breach_before"):
+            status = visit.operation.success_status
+            if rule.kind == "drop_before":
+                self._record(visit, None, fault)
+                return None
+            if rule.kind == "gateway":
+                self._record(visit, rule.status, fault)
+                return gateway_page(rule.status)
+            if rule.breach in ("html", "error"):
+                self._record(visit, status, fault)
+                return broken_success(rule.breach, status)
+            return self._perform(visit, fault, is_kept=False)
+        response = self._perform(visit, fault)
+        if rule and rule.kind == "duplicate":
+            self._perform(visit, fault)
+        if rule and rule.kind == "late_duplicate":
+            delay_s = rule.delay_s
+            loop = asyncio.get_running_loop()
+            loop.call_later(delay_s, self._perform, visit, fault)
+        return response
+
+    def _perform(
+        self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
+    ) -> Response | None:
+        rule = fault.rule
+        is_reported = rule is None or rule.kind not in _UNREPORTED
+        try:
+            answer = self._answer(visit, fault, is_kept=is_kept)
+        except RequestRefused as problem:
+            if is_reported:
+                return self._refuse(visit, problem, fault)
+            self._record(visit, _status_seen(rule, problem.status), fault)
+        else:
+            mission = visit.request.headers.get("x-request-id", "").partition(".")[0]
+            body = answer.body if isinstance(answer.body, Mapping) else {}
+            ids = {name: body[name] for name in id_names(body)}
+            earlier = self._first_ids.setdefault((visit.operation.operation_id, mission), ids)
+            if rule and rule.kind.startswith("breach"):
+                return broken_success(rule.breach, answer.status, answer, earlier)
+            if is_reported:
+                return answer_response(visit.operation, answer, url=str(visit.request.url))
+        is_status = rule is not None and rule.kind == "status_after"
+        return _failed(rule).to_response() if rule and is_status else None
+
+    def _answer(
+        self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
+    ) -> ProviderAnswer:
+        """Validate, perform and record a request with its effect in one transaction.
+
+        If `is_kept` is False, the request is rolled back after its answer is made.
+
+        Raises:
+            RequestRefused: credentials are missing, the request does not follow the document, the
+                provider refuses, or no answer can be generated from the schema.
+        """
+        operation, request = visit.operation, visit.request
+        _check_credentials(self._document, operation, request)
+        arguments = self._validator.arguments(operation, request, visit.path, visit.body)
+        cause = visit.cause(arguments)
+        call = Call(operation, arguments, cause, self._clock(), fault.surcharge)
+        if fault.rule is not None and fault.rule.kind == "moved_version":
+            with self._ledger.database.transaction():
+                self._provider.move_version(call)
+        try:
+            with self._ledger.database.transaction(is_kept=is_kept):
+                answer = self._provider.answer(call)
+                if is_kept:
+                    self._record_answer(visit, fault, call, answer)
+            if not is_kept:
+                self._record_answer(visit, fault, call, answer)
+        except UnsupportedSchema as exc:
+            raise RequestRefused(501, f"{operation.operation_id}: {exc}") from exc
+        except RecursionError as exc:
+            reason = f"{operation.operation_id}: the schema of its answer is part of itself"
+            raise RequestRefused(501, reason) from exc
+        return answer
+
+    def _record_answer(
+        self, visit: _Visit, fault: InjectedFault, call: Call, answer: ProviderAnswer
+    ) -> None:
+        seen = _status_seen(fault.rule, answer.status)
+        self._record(visit, seen, fault, call=call, replayed=answer.replayed)
+
+    def _refuse(self, visit: _Visit, problem: RequestRefused, fault: InjectedFault) -> Response:
+        self._record(visit, problem.status, fault)
+        return refusal_response(self._document, visit.operation, problem, now=self._clock())
+
+    def _record(
+        self,
+        visit: _Visit,
+        status: int | None,
+        fault: InjectedFault,
+        *,
+        call: Call | None = None,
+        replayed: bool = False,
+    ) -> None:
+        """Record that a request arrived; status is None when no answer is sent."""
+        self._ledger.record_request(
+            at=timestamp(self._clock()),
+            provider=self._document.name,
+            operation=visit.operation.operation_id,
+            cause=call.cause if call else visit.cause({}),
+            arguments=call.arguments if call else None,
+            status=status,
+            fault=fault.name,
+            replayed=replayed,
+        )
+        answered = "no answer" if status is None else status
+        planned = f", as planned: {fault.name}" if fault.name else ""
+        again = ", replayed" if replayed else ""
+        _log.info("%s: %s%s%s", visit.operation.operation_id, answered, planned, again)
+
+
+def _possible(fault: InjectedFault, operation: ServedOperation) -> InjectedFault:
+    """Return a fault without a broken body, where the answer that a document declares has none.
+
+    Such an answer could only lie, which no caller can notice and no document can prevent.
+    """
+    rule = fault.rule
+    if rule is None or not rule.kind.startswith("breach"):
+        return fault
+    return replace(fault, rule=None) if operation.success_status in BODILESS else fault
+
+
+def _refusal_before(operation: ServedOperation, fault: InjectedFault) -> RequestRefused | None:
+    rule = fault.rule
+    if rule is None:
+        return None
+    if rule.kind == "status_before" or fault.is_repeat:
+        return _failed(rule)
+    if rule.kind == "refuse_cancel":
+        return RequestRefused(409, f"{operation.operation_id}: it can no longer be cancelled.")
+    if rule.kind == "rate_limit":
+        wait = 1 if rule.retry_after_s is None else rule.retry_after_s
+        status = 403 if rule.status == 403 else 429
+        why = f"Too many requests; try again in {wait} s."
+        return RequestRefused(status, why, headers={"Retry-After": str(wait)})
+    return None
+
+
+def _failed(rule: FaultRule) -> RequestRefused:
+    wait = rule.retry_after_s
+    headers = {} if wait is None else {"Retry-After": str(wait)}
+    return RequestRefused(rule.status, "The provider failed on purpose.", headers=headers)
+
+
+def _status_seen(rule: FaultRule | None, status: int) -> int | None:
+    if rule and rule.kind in _UNANSWERED:
+        return None
+    return rule.status if rule and rule.kind == "status_after" else status
+
+
+def _check_credentials(document: Document, operation: ServedOperation, request: Request) -> None:
+    """Check that the credentials of one security alternative are present; any value is accepted.
+
+    Raises:
+        RequestRefused: 401; a credential is missing.
+    """
+    alternatives = operation.raw.get("security", document.raw.get("security")) or []
+    if not alternatives or any(not alternative for alternative in alternatives):
+        return
+    schemes = document.raw.get("components", {}).get("securitySchemes", {})
+    for alternative in alternatives:
+        if all(_credential(schemes.get(name, {}), request) for name in alternative):
+            return
+    wanted = " or ".join(" and ".join(alternative) for alternative in alternatives)
+    raise RequestRefused(
+        401,
+        f"{operation.operation_id} needs the credential {wanted}; it is missing.",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def _credential(scheme: Mapping[str, Any], request: Request) -> str | None:
+    if scheme.get("type") == "apiKey":
+        places = {"query": request.query_params, "cookie": request.cookies}
+        return places.get(str(scheme.get("in")), request.headers).get(str(scheme.get("name")))
+    kind, _, value = request.headers.get("authorization", "").partition(" ")
+    # OAuth 2 and OpenID Connect end in a bearer token.
+    wanted = str(scheme.get("scheme", "bearer")).lower()
+    return value.strip() if kind.lower() == wanted else None
+
 
 ACTIONS = ("create", "list", "read", "change", "delete")
 

@@ -16,12 +16,12 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from orchestrator.sandbox.app import DocumentMemory, create_app, memories_of
-from orchestrator.sandbox.document_files import load_documents
+from orchestrator.sandbox.document_reading import load_documents
 from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import RULES, FaultPlan, FaultRule
 from orchestrator.sandbox.playbook import STANDARD, Playbook
-from orchestrator.sandbox.responses import TRANSPORT
 from orchestrator.sandbox.served_schemas import JsonObject
+from orchestrator.sandbox.wire_values import TRANSPORT
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8700

@@ -1,4 +1,4 @@
-"""Test kit for the product's own tests and for rollback tests of users.
+"""Test kit for rollback tests of users, and for the product's own.
 
 Names are imported lazily, as pytest loads this package in every project that has the product
 installed.
@@ -8,39 +8,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from orchestrator.testing.driving import Decide as Decide
-    from orchestrator.testing.driving import Leftover as Leftover
-    from orchestrator.testing.driving import approve as approve
-    from orchestrator.testing.driving import assert_nothing_left as assert_nothing_left
-    from orchestrator.testing.driving import eventually as eventually
-    from orchestrator.testing.driving import find_leftovers as find_leftovers
-    from orchestrator.testing.driving import run_to_end as run_to_end
-    from orchestrator.testing.fakes import Script as Script
-    from orchestrator.testing.fakes import ScriptedPlanner as ScriptedPlanner
-    from orchestrator.testing.fakes import fake_leg as fake_leg
-    from orchestrator.testing.fakes import fake_obligation as fake_obligation
-    from orchestrator.testing.fakes import fake_selection as fake_selection
-    from orchestrator.testing.fakes import fake_tool as fake_tool
-    from orchestrator.testing.fakes import states_of as states_of
     from orchestrator.testing.installation import QUICK as QUICK
+    from orchestrator.testing.installation import Decide as Decide
     from orchestrator.testing.installation import Installation as Installation
+    from orchestrator.testing.installation import Leftover as Leftover
+    from orchestrator.testing.installation import MadeUpSecrets as MadeUpSecrets
+    from orchestrator.testing.installation import Script as Script
+    from orchestrator.testing.installation import ScriptedPlanner as ScriptedPlanner
+    from orchestrator.testing.installation import approve as approve
+    from orchestrator.testing.installation import assert_nothing_left as assert_nothing_left
+    from orchestrator.testing.installation import eventually as eventually
+    from orchestrator.testing.installation import fake_selection as fake_selection
+    from orchestrator.testing.installation import find_leftovers as find_leftovers
     from orchestrator.testing.installation import installed as installed
     from orchestrator.testing.installation import installed_in_background as installed_in_background
-    from orchestrator.testing.memory import MadeUpSecrets as MadeUpSecrets
-    from orchestrator.testing.memory import MemoryCatalogs as MemoryCatalogs
-    from orchestrator.testing.memory import MemoryGrants as MemoryGrants
-    from orchestrator.testing.memory import MemoryPii as MemoryPii
-    from orchestrator.testing.memory import MemorySecrets as MemorySecrets
-    from orchestrator.testing.memory import MemoryTraces as MemoryTraces
+    from orchestrator.testing.installation import run_to_end as run_to_end
     from orchestrator.testing.sample_arguments import make_arguments as make_arguments
     from orchestrator.testing.sample_arguments import make_up_person as make_up_person
-    from orchestrator.testing.world import PLAN_STEP as PLAN_STEP
-    from orchestrator.testing.world import SELECT_TOOLS as SELECT_TOOLS
-    from orchestrator.testing.world import FakeCall as FakeCall
-    from orchestrator.testing.world import FakeWorld as FakeWorld
-    from orchestrator.testing.world import Hold as Hold
 
-_MODULES = ("fakes", "memory", "sample_arguments", "driving", "installation", "world")
+_MODULES = ("sample_arguments", "installation")
 """The modules with these names, the fastest to import first."""
 
 

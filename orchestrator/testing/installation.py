@@ -5,15 +5,24 @@ and the worker connects to loopback only: no real host is called.
 """
 
 import asyncio
+import contextlib
 import functools
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections import Counter
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import httpx
 from temporalio.client import Client
@@ -36,18 +45,43 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.start import new_mission_id
 from orchestrator.client.stores import open_vault
-from orchestrator.core.errors import ServiceUnavailable
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.errors import (
+    ConfirmationError,
+    NoWorker,
+    ServerUnreachable,
+    ServiceUnavailable,
+)
+from orchestrator.core.limits import Limits
+from orchestrator.core.record import JsonObject
+from orchestrator.language.intent import IntentFrame
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.planning.models import StepDecision
+from orchestrator.planning.models import (
+    AgentProfile,
+    CallTool,
+    Finish,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import PlannedStep, Planner
 from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Band, RouteContext, Selection
 from orchestrator.runtime.devserver import Ports, end_process, temporal_binary
 from orchestrator.runtime.worker import build
-from orchestrator.sandbox import Playbook, RunningSandbox, redirected, running_sandbox
+from orchestrator.saga.orders import Order
+from orchestrator.sandbox import (
+    Playbook,
+    RunningSandbox,
+    SandboxClient,
+    redirected,
+    running_sandbox,
+)
 from orchestrator.settings import Settings
-from orchestrator.testing.fakes import ScriptedPlanner, ScriptedRouter
-from orchestrator.testing.memory import MadeUpSecrets
 from orchestrator.testing.sample_arguments import make_up_person
 
 _START_S = 40.0
@@ -119,7 +153,7 @@ class Installation:
     sandbox: RunningSandbox
     catalog: Catalog
     settings: Settings
-    planner: ScriptedPlanner
+    planner: "ScriptedPlanner"
 
     @property
     def sandbox_url(self) -> str:
@@ -151,7 +185,6 @@ async def installed(
     folder: Path,
     *,
     seed: int = 0,
-    playbook: Playbook | None = None,
     own_providers: bool = False,
 ) -> AsyncIterator[Installation]:
     """Run an installation in this event loop until the block ends.
@@ -160,7 +193,6 @@ async def installed(
         documents: OpenAPI documents by name, overlays applied.
         folder: stores catalogs and the PII vault.
         seed: seeds the sandbox's values and faults.
-        playbook: hand-written behaviour of the sandbox; none by default.
         own_providers: use the documents' own servers, which the test runs on this machine; the
             sandbox is not called.
 
@@ -173,7 +205,7 @@ async def installed(
             running_sandbox(
                 redirected(documents, f"http://{_LOOPBACK}"),
                 seed=seed,
-                playbook=playbook or Playbook(),
+                playbook=Playbook(),
                 is_stocked=True,
             )
         )
@@ -272,3 +304,249 @@ def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
         task_queue="installation",
         allowed_private_hosts=(_LOOPBACK,),
     )
+
+
+_SHORTEST_PAUSE_S = 0.05
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 0.5
+_GROWTH = 1.25
+
+T = TypeVar("T")
+Decide = Callable[[MissionHandle, ConfirmationCard], Awaitable[None]]
+
+
+async def approve(mission: MissionHandle, card: ConfirmationCard) -> None:
+    """Approve a card as `tester@example.com`."""
+    await mission.approve(card, approver="tester@example.com")
+
+
+async def run_to_end(
+    mission: MissionHandle, decide: Decide = approve, *, timeout_s: float = 120.0
+) -> MissionResult:
+    """Return the result of a mission, deciding on each card that opens.
+
+    It retries while no server or worker answers and when a decision is too late. The longer no card
+    opens, the less often it polls, because each poll keeps a worker busy.
+
+    Args:
+        mission: a started mission.
+        decide: called with each open card until the card is closed; it may leave the card open.
+        timeout_s: seconds for the whole mission.
+
+    Raises:
+        AssertionError: the mission asks a question, which no test code can answer.
+        TimeoutError: the mission did not end in time.
+    """
+    pause_s = _FIRST_PAUSE_S
+    async with asyncio.timeout(timeout_s), _ending(mission) as ending:
+        while not ending.done():
+            with contextlib.suppress(NoWorker, ServerUnreachable, ConfirmationError):
+                waiting = await mission.waiting()
+                for card in waiting.cards:
+                    await decide(mission, card)
+                    pause_s = _FIRST_PAUSE_S
+                for question in waiting.questions:
+                    raise AssertionError(f"{question.question_id} asks: {question.question}")
+            await asyncio.wait([ending], timeout=pause_s)
+            pause_s = min(pause_s * _GROWTH, _LONGEST_PAUSE_S)
+        return ending.result()
+
+
+@contextlib.asynccontextmanager
+async def _ending(mission: MissionHandle) -> AsyncIterator[asyncio.Task[MissionResult]]:
+    """Wait for the result in a task that survives restarts of the server."""
+
+    async def ended() -> MissionResult:
+        while True:
+            with contextlib.suppress(NoWorker, ServerUnreachable):
+                return await mission.result()
+            await asyncio.sleep(_LONGEST_PAUSE_S)
+
+    ending = asyncio.create_task(ended())
+    try:
+        yield ending
+    finally:
+        ending.cancel()
+        await asyncio.wait([ending])
+
+
+async def eventually(ask: Callable[[], Awaitable[T]], *, timeout_s: float = 60.0) -> T:
+    """Return the first truthy answer, polling less and less often.
+
+    Example: `cards = await eventually(mission.confirmations)`
+
+    Raises:
+        TimeoutError: there was none in time.
+    """
+    clock, pause_s = asyncio.get_running_loop().time, _SHORTEST_PAUSE_S
+    async with asyncio.timeout(timeout_s):
+        while True:
+            began = clock()
+            if answer := await ask():
+                return answer
+            await asyncio.sleep(max(pause_s, clock() - began))
+            pause_s = min(pause_s * _GROWTH, _LONGEST_PAUSE_S)
+
+
+class Leftover(NamedTuple):
+    """A flaw of a rollback, found in the sandbox's ledger."""
+
+    kind: Literal["stands", "cancelled again", "made again"]
+    sentence: str
+
+
+async def find_leftovers(sandbox: SandboxClient, mission_id: str) -> list[Leftover]:
+    """Return the flaws of a rollback; none if everything was made once and cancelled once."""
+    effects = await sandbox.ledger(mission_id)
+    made = [e for e in effects if e["kind"] == "create"]
+    cancels = Counter(_thing(e) for e in effects if e["kind"] == "cancel")
+    standing = [
+        Leftover("stands", f"{e['resource_type']} {e['resource_id']} of {e['operation']} stands")
+        for e in made
+        if e["status"] == "live"
+    ]
+    again = [
+        Leftover("cancelled again", f"{thing[1]} {thing[2]} was cancelled {cancels[thing]} times")
+        for thing, times in Counter(_thing(e) for e in made).items()
+        if cancels[thing] > times
+    ]
+    twice = [
+        Leftover(
+            "made again", f"the call {found['cause']} took effect {len(found['effects'])} times"
+        )
+        for found in await sandbox.duplicates(mission_id)
+    ]
+    return [*standing, *again, *twice]
+
+
+def _thing(effect: JsonObject) -> tuple[str, str, str]:
+    return str(effect["provider"]), str(effect["resource_type"]), str(effect["resource_id"])
+
+
+async def assert_nothing_left(sandbox: SandboxClient, mission: MissionHandle) -> None:
+    """Fail if a finished mission left anything at a provider or to an operator.
+
+    Raises:
+        AssertionError: a sentence for each leftover.
+    """
+    await mission.result()
+    # Not from the result, as a rollback may have followed it.
+    ledger = (await mission.snapshot()).ledger
+    found = [left.sentence for left in await find_leftovers(sandbox, mission.mission_id)]
+    found += [
+        f"{o.tool} is {o.state.value} in the mission's ledger: {o.note}" for o in ledger.live()
+    ]
+    assert not found, f"mission {mission.mission_id} left behind: " + "; ".join(found)
+
+
+def fake_selection(
+    *tools: str, catalog_size: int, band: Band = "crisp", reason: str = "scripted"
+) -> Selection:
+    """Return a selection of tools."""
+    return Selection(
+        tools=tools,
+        k=len(tools),
+        band=band,
+        reason=reason,
+        frame=IntentFrame(),
+        catalog_size=catalog_size,
+    )
+
+
+LEG = "1-script"
+"""Id of the only leg of a script."""
+
+
+_GOAL = "call: "
+
+
+Script = tuple[StepDecision, ...]
+"""Decisions of a mission's only leg, step by step; after the last decision the leg finishes."""
+
+
+class ScriptedPlanner:
+    """Plans missions by their script, and missions without a script by another planner."""
+
+    def __init__(self, usual: Planner) -> None:
+        """Create a planner; `usual` plans missions without a script."""
+        self._usual = usual
+        self._scripts: dict[str, Script] = {}
+
+    def write(self, mission_id: str, script: Script) -> None:
+        """Set the script of a mission before it is started."""
+        self._scripts[mission_id] = script
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """Return a plan with one leg, whose goal names the tools of the script."""
+        script = self._scripts.get(brief.mission_id)
+        if script is None:
+            return await self._usual.split_goal(brief, catalog, agents)
+        called = dict.fromkeys(step.tool for step in script if isinstance(step, CallTool))
+        goal = _GOAL + ", ".join(called)
+        # The leg finishes, and gets one more step if an order has no effect by then.
+        agent = AgentProfile(name="script", limits=Limits(steps=len(script) + 2))
+        effects = Counter(
+            step.tool
+            for step in script
+            if isinstance(step, CallTool) and catalog.tool(step.tool).is_side_effect
+        )
+        orders = tuple(Order(tools=(tool,), count=count) for tool, count in effects.items())
+        leg = LegPlan(leg_id=LEG, goal=goal, agent=agent, orders=orders)
+        return MissionPlan(legs=(leg,))
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision | PlannedStep:
+        """Return the script's decision for this step."""
+        script = self._scripts.get(context.mission_id)
+        if script is None:
+            return await self._usual.plan_step(context, selection, catalog)
+        if context.step > len(script):
+            return Finish(summary="the script is done")
+        return script[context.step - 1]
+
+
+class ScriptedRouter(Router):
+    """Forwards the tools that a script's leg names, and routes other legs by another router."""
+
+    def __init__(self, catalog: Catalog, usual: Callable[[Catalog], Router]) -> None:
+        """Create a router; `usual` makes the router of other legs when first needed."""
+        self._whole = catalog
+        self._usual = usual
+
+    def route(
+        self,
+        text: str,
+        context: RouteContext | None = None,
+        *,
+        now: datetime | None = None,
+        limit_s: float | None = None,
+    ) -> Selection:
+        """Return the tools for a request."""
+        if text.startswith(_GOAL):
+            names = text.removeprefix(_GOAL).split(", ")
+            tools = [name for name in names if name in self._whole.tools]
+            return fake_selection(
+                *tools, catalog_size=len(self._whole), reason="a script names them"
+            )
+        return self._usual(self._whole).route(text, context, now=now, limit_s=limit_s)
+
+    def without_deadline(self) -> Router:
+        """Return the usual router."""
+        return self._usual(self._whole).without_deadline()
+
+    def __getattr__(self, name: str) -> object:
+        """Return the attribute of the usual router."""
+        if name in ("_whole", "_usual"):
+            raise AttributeError(name)
+        return getattr(self._usual(self._whole), name)
+
+
+class MadeUpSecrets:
+    """Fictitious values for all credentials that documents declare."""
+
+    def get(self, name: str) -> str:
+        """Return a value that is equal for equal names."""
+        return f"made-up-{name}"

@@ -137,7 +137,7 @@ def sandbox(orchestrator_stack: Installation) -> Iterator[SandboxClient]:
 @pytest.fixture
 def assert_nothing_left(sandbox: SandboxClient) -> Callable[[MissionHandle], Awaitable[None]]:
     """Function that awaits the end of a mission and fails if it left anything at a provider."""
-    from orchestrator.testing.driving import assert_nothing_left as assertion
+    from orchestrator.testing.installation import assert_nothing_left as assertion
 
     async def check(mission: MissionHandle) -> None:
         await assertion(sandbox, mission)

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, Generic, TypeVar, get_args, get_type_hints
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -19,14 +18,12 @@ from starlette.routing import Route
 
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError, invalid_body
-from orchestrator.web.request_limits import Clock, TokenBuckets, body_problem
+from orchestrator.web.request_limits import Clock, TokenBuckets, body_problem, read_body
 from orchestrator.web.web_service import Service
 
 Body = TypeVar("Body", bound=BaseModel | None)
 Query = TypeVar("Query", bound=BaseModel | None)
 JSON: Final = "application/json"
-_SAFE: Final = frozenset({"GET", "HEAD"})
-_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _READ_S: Final = 60.0
 
 
@@ -213,7 +210,7 @@ async def identified(request: Request, service: Service, gate: Gate) -> Person:
     """Return who sends a request.
 
     Raises:
-        ProblemError: nothing proves it, it came from a page of another site, or too often.
+        ProblemError: nothing proves it, or it came too often.
     """
     person = await service.identify(request)
     if person is None:
@@ -226,8 +223,6 @@ async def identified(request: Request, service: Service, gate: Gate) -> Person:
             headers={"WWW-Authenticate": "Bearer"},
         )
     _check_rate(gate.people.take(person.subject))
-    if person.proved_by in ("cookie", "loopback"):
-        check_origin(request, service, person)
     return person
 
 
@@ -239,32 +234,6 @@ def _check_rate(wait_s: float) -> None:
             code="TooManyRequests",
             headers={"Retry-After": str(math.ceil(wait_s))},
         )
-
-
-def check_origin(request: Request, service: Service, person: Person) -> None:
-    """Refuse what a page of another site makes a browser send, which adds cookies by itself.
-
-    Raises:
-        ProblemError: the request may be such.
-    """
-    own = urlsplit(service.url or str(request.base_url))
-    # A stranger's name may lead to this machine: without sign-in, only its own names count.
-    names = _LOOPBACK | ({own.hostname} if service.url else set())
-    if person.proved_by == "loopback" and request.url.hostname not in names:
-        raise _foreign(f"the host {request.url.hostname} is not this service")
-    if request.method in _SAFE:
-        return
-    origin = request.headers.get("origin")
-    if origin is not None:
-        given = urlsplit(origin)
-        if (given.scheme, given.netloc) != (own.scheme, own.netloc):
-            raise _foreign("the request comes from a page of another site")
-    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        raise _foreign("the request comes from a page of another site")
-
-
-def _foreign(why: str) -> ProblemError:
-    return ProblemError(HTTPStatus.FORBIDDEN, why, code="ForeignOrigin")
 
 
 # -- what a request holds -------------------------------------------------------------------------
@@ -281,39 +250,9 @@ async def _body_of(operation: Operation, request: Request, service: Service) -> 
             code="RequestInvalid",
             headers={"Accept-Post": JSON},
         )
-    try:
-        async with asyncio.timeout(service.limits.body_s):
-            content = await _read(request, service.limits.body_bytes)
-    except TimeoutError:
-        raise ProblemError(
-            HTTPStatus.REQUEST_TIMEOUT,
-            "the body took too long to arrive",
-            code="RequestInvalid",
-            headers={"Connection": "close"},
-        ) from None
-    return _parsed(operation, content, service.limits.body_depth)
-
-
-async def _read(request: Request, most: int) -> bytes:
-    """Return the body of a request; no more than the limit is read of a larger one."""
-    stated = request.headers.get("content-length", "")
-    if stated.isdecimal() and int(stated[:20]) > most:
-        raise _too_large(most)
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > most:
-            raise _too_large(most)
-    return bytes(content)
-
-
-def _too_large(most: int) -> ProblemError:
-    return ProblemError(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        f"a body has at most {most:,} bytes",
-        code="RequestTooLarge",
-        headers={"Connection": "close"},
-    )
+    limits = service.limits
+    content = await read_body(request, most=limits.body_bytes, within_s=limits.body_s)
+    return _parsed(operation, content, limits.body_depth)
 
 
 def _parsed(operation: Operation, content: bytes, depth: int) -> Any:

@@ -3,13 +3,19 @@
 They hold for one process. Several behind a load balancer let as many times more through.
 """
 
+import asyncio
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 from pydantic import JsonValue
+from starlette.requests import Request
+from starlette.types import Message, Receive
+
+from orchestrator.web.problem_details import ProblemError
 
 Clock = Callable[[], float]
 """Returns seconds that only grow, such as `time.monotonic`."""
@@ -110,6 +116,55 @@ class Slots:
     def __len__(self) -> int:
         """Return the number of places that are taken by anybody."""
         return self._taken.total()
+
+
+async def read_body(request: Request, *, most: int, within_s: float = Limits.body_s) -> bytes:
+    """Return the body of a request; no more than the limit is read of a larger one.
+
+    Raises:
+        ProblemError: it is larger, or takes too long to arrive.
+    """
+    stated = request.headers.get("content-length", "")
+    if stated.isdecimal() and int(stated[:20]) > most:
+        raise _too_large(most)
+    content = bytearray()
+    try:
+        async with asyncio.timeout(within_s):
+            async for chunk in request.stream():
+                content += chunk
+                if len(content) > most:
+                    raise _too_large(most)
+    except TimeoutError:
+        raise ProblemError(
+            HTTPStatus.REQUEST_TIMEOUT,
+            "the body took too long to arrive",
+            code="RequestInvalid",
+            headers={"Connection": "close"},
+        ) from None
+    return bytes(content)
+
+
+def _too_large(most: int) -> ProblemError:
+    return ProblemError(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"a body has at most {most:,} bytes",
+        code="RequestTooLarge",
+        headers={"Connection": "close"},
+    )
+
+
+def received_again(body: bytes, then: Receive | None = None) -> Receive:
+    """Return what receives a body that was read before, and after it what follows."""
+    is_read = False
+
+    async def receive() -> Message:
+        nonlocal is_read
+        if not is_read or then is None:
+            is_read = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await then()
+
+    return receive
 
 
 def body_problem(value: JsonValue, *, depth: int) -> str:

@@ -51,9 +51,9 @@ from orchestrator.runtime.registration import register_search_attributes
 from orchestrator.runtime.worker import build
 from orchestrator.settings import Settings, bundled_specs
 from orchestrator.testing.installation import running_temporal
-from orchestrator.testing.memory import MemoryPii, MemorySecrets
 from orchestrator.testing.model_server import ModelAnswer, ModelServer, ReceivedRequest, call
 from tests.benchmarks.figure import Figure
+from tests.fakes import MemoryPii, MemorySecrets
 
 _STEPS: Final = (10, 100, 500)
 _LONG, _BUSY, _ASKING = "1-long", "2-busy", "3-asking"

@@ -22,9 +22,9 @@ from orchestrator.language.values import find_values
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.runtime.worker import build
 from orchestrator.settings import Settings
-from orchestrator.testing import MemoryPii, MemorySecrets
 from orchestrator.testing.installation import running_temporal
 from tests.benchmarks.figure import Figure
+from tests.fakes import MemoryPii, MemorySecrets
 
 _GOAL_MS = 100.0
 _SETTLED_S = 3.0

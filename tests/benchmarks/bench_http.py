@@ -14,8 +14,8 @@ import httpx
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
-from orchestrator.testing import MemoryPii, MemorySecrets
 from tests.benchmarks.figure import Figure
+from tests.fakes import MemoryPii, MemorySecrets
 
 _ROUNDS = 1_500
 _WARM_UP = 100

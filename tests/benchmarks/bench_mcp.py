@@ -17,8 +17,8 @@ from orchestrator.adapters.mcp.listing import list_servers
 from orchestrator.adapters.mcp.servers import McpServer
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.mcp_documents import McpListing
-from orchestrator.testing import MemoryPii, MemorySecrets
 from tests.benchmarks.figure import Figure
+from tests.fakes import MemoryPii, MemorySecrets
 
 _ROUNDS = 100
 _WARM_UP = 10

@@ -22,7 +22,7 @@ import httpx
 
 from orchestrator.adapters.embedding.built_in import similarity_in_process
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.proxy.pruners import make_pruner
+from orchestrator.proxy.pruning_transport import make_pruner
 from orchestrator.proxy.server import address_of, listen
 from orchestrator.pruning.model_apis import api_named
 from tests.benchmarks import baselines

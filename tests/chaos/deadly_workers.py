@@ -16,7 +16,7 @@ from typing import Any
 
 from temporalio import activity
 
-from orchestrator.adapters.storage.mission_files import MissionFiles
+from orchestrator.adapters.storage.sql_observations import MissionFiles
 from orchestrator.chaos.child_pool import keep_alive
 from orchestrator.client.connection import connect_temporal
 from orchestrator.planning.rules.rule_planner import RulePlanner

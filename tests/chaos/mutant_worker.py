@@ -125,7 +125,7 @@ MUTANTS = {
 """,
     ),
     "believes-a-breach": _one(
-        "orchestrator.adapters.http.answer_outcome", "if breach is not None:", "if False:"
+        "orchestrator.adapters.http.answer_checks", "if breach is not None:", "if False:"
     ),
     "believes-any-404-of-a-probe": Mutant(
         "orchestrator.saga.probe_answer",

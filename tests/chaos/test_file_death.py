@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.adapters.storage.personal_values import new_key
+from orchestrator.adapters.storage.sql_vault import new_key
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.testing import run_to_end

@@ -11,10 +11,9 @@ from itertools import chain
 
 import pytest
 
-from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.chaos_run import RunJudge, RunOptions, Seen
-from orchestrator.chaos.conductor import Conductor, Missions
-from orchestrator.chaos.fault_injector import VaultChanges
+from orchestrator.chaos.conductor import Approver, Conductor, Missions
+from orchestrator.chaos.crew import VaultChanges
 from orchestrator.chaos.scenarios.plan import Interruption, InterruptionMoment, MissionScript
 from orchestrator.chaos.verdicts.invariants import Account, Invariant
 from orchestrator.chaos.verdicts.report import ChaosReport
@@ -27,8 +26,8 @@ from tests.chaos.mutant_worker import MUTANTS
 
 RENTAL = f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my calendar"
 OPTIONS = RunOptions(seed=0, faults=frozenset(), late_s=2.0)
-ONE_TRY = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=1)
-TWO_TRIES = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=2)
+ONE_TRY = MissionPolicy(call_timeout=timedelta(seconds=3), call_attempts=1)
+TWO_TRIES = MissionPolicy(call_timeout=timedelta(seconds=3), call_attempts=2)
 PATIENT = MissionPolicy(call_timeout=timedelta(seconds=100), call_attempts=2)
 
 CAR, RETURN, EVENT = "car_book_offer", "car_cancel_booking", "calendar_create_event"

@@ -10,7 +10,8 @@ from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import TRIP
 from orchestrator.settings import bundled_specs
-from orchestrator.testing import approve, run_to_end, states_of
+from orchestrator.testing import approve, run_to_end
+from tests.fakes import states_of
 
 if TYPE_CHECKING:
     from orchestrator.client.mission_handle import MissionHandle

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.arazzo.arazzo_files import load_contents, read_text_document
+from orchestrator.arazzo.arazzo_document import parse_document
+from orchestrator.arazzo.arazzo_files import content_of, load_contents
 from orchestrator.arazzo.binding import bind
 from orchestrator.arazzo.engine import CallMove, StepAnswer, next_move
 from orchestrator.client.mission_calls import mission_calls
@@ -37,7 +38,7 @@ async def test_an_exported_mission_makes_the_same_calls(
     assert ran.exit_code == 0, ran.stderr
     made = await mission_calls(client.connection, mission.mission_id)
     text = file.read_text(encoding="utf-8")
-    document = read_text_document(file.name, text)
+    document = parse_document(file.name, content_of(file.name, text))
     workflow = bind(document, "", shipped_catalog())[0]
     answers: list[StepAnswer] = []
     moves: list[CallMove] = []

@@ -10,7 +10,8 @@ import jsonschema_rs
 import pytest
 from pydantic import JsonValue
 
-from orchestrator.arazzo.arazzo_files import read_text_document
+from orchestrator.arazzo.arazzo_document import parse_document
+from orchestrator.arazzo.arazzo_files import content_of
 from orchestrator.arazzo.binding import bind
 from orchestrator.arazzo.engine import EndMove
 from orchestrator.arazzo.workflow_export import as_yaml, export_document
@@ -137,7 +138,7 @@ async def test_an_exported_run_has_the_same_effects(name: str, seed: int, tmp_pa
         effects = run.effects()
     OFFICIAL.validate(content)
     text = as_yaml(content)
-    document = read_text_document("again.arazzo.yaml", text)
+    document = parse_document("again.arazzo.yaml", content_of("again.arazzo.yaml", text))
 
     async with provider(documents, tmp_path / "again", seed=seed + 100) as again:
         (workflow,) = bind(document, "", again.catalog)

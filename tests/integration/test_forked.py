@@ -45,7 +45,7 @@ async def test_it_prints_what_a_command_prints_that_is_started_anew(
 async def test_what_a_command_changes_is_its_own(tmp_path: Path) -> None:
     """Neither the next command nor this process has it."""
     before = dict(os.environ), Path.cwd()
-    first = await run_apart("pii", "set", "a", "--generate", environment=BARE, folder=tmp_path)
+    first = await run_apart("pii", "a", "--generate", environment=BARE, folder=tmp_path)
     second = await run_apart("tools", "list", environment={**BARE, "COLUMNS": "60"})
 
     assert first.exit_code == 2

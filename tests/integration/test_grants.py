@@ -26,7 +26,7 @@ from orchestrator.sandbox import (
     running_sandbox,
 )
 from orchestrator.settings import bundled_specs
-from orchestrator.testing import MemoryPii, MemorySecrets
+from tests.fakes import MemoryPii, MemorySecrets
 from tests.unit.activities.environments import of_mission
 
 MISSION = "m-grants"

@@ -34,7 +34,8 @@ from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.runtime.demo import DINNER
 from orchestrator.runtime.devserver import Stack
 from orchestrator.saga.ledger import Ledger
-from orchestrator.testing import approve, eventually, run_to_end, states_of
+from orchestrator.testing import approve, eventually, run_to_end
+from tests.fakes import states_of
 from tests.shipped import shipped_catalog
 
 if TYPE_CHECKING:

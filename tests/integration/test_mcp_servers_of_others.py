@@ -26,7 +26,8 @@ from orchestrator.planning.models import WorkflowSource
 from orchestrator.runtime.defaults import default_tools, list_mcp_servers
 from orchestrator.runtime.devserver import Ports
 from orchestrator.runtime.worker import build
-from orchestrator.testing import MemoryPii, MemorySecrets, run_to_end
+from orchestrator.testing import run_to_end
+from tests.fakes import MemoryPii, MemorySecrets
 from tests.mcp_servers_of_others import command_of, reference_server
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from orchestrator.saga.own_cancels import obligations_named
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.sandbox.faults import FaultKind
 from orchestrator.settings import bundled_specs
-from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
+from tests.fakes import MemoryGrants, MemoryPii, MemorySecrets
 from tests.unit.activities.environments import of_mission, of_rollback
 
 T = TypeVar("T")

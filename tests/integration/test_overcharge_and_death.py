@@ -16,7 +16,8 @@ from orchestrator.runtime.demo import DINING
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
-from orchestrator.testing import approve, eventually, run_to_end, states_of
+from orchestrator.testing import approve, eventually, run_to_end
+from tests.fakes import states_of
 from tests.forked import ForkedStack
 
 GOAL = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"

@@ -18,8 +18,9 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy
 from orchestrator.planning.models import CallTool, StepDecision
 from orchestrator.sandbox import SandboxClient
-from orchestrator.testing import approve, eventually, run_to_end, states_of
+from orchestrator.testing import approve, eventually, run_to_end
 from orchestrator.testing.installation import QUICK, Installation, installed
+from tests.fakes import states_of
 
 EIGHTY = Money(amount=Decimal(80), currency="EUR")
 

@@ -22,7 +22,8 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import LEAVING, RETURNING
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
-from orchestrator.testing import approve, eventually, run_to_end, states_of
+from orchestrator.testing import approve, eventually, run_to_end
+from tests.fakes import states_of
 from tests.refusals import raises_code
 
 if TYPE_CHECKING:
@@ -130,10 +131,10 @@ async def test_values_go_when_their_mission_is_over(
     """Not while it runs, unless it is forced; by a command, or when the time has come."""
     mission = await client.start(flight("ALICE-1111"))
     await the_card(mission)
-    early = await cli("pii", "forget", "--mission", mission.mission_id)
+    early = await cli("pii", "--forget", "--mission", mission.mission_id)
     await run_to_end(mission)
-    purged = await cli("pii", "forget", "--mission", mission.mission_id, "--json")
-    again = await cli("pii", "forget", "--mission", mission.mission_id)
+    purged = await cli("pii", "--forget", "--mission", mission.mission_id, "--json")
+    again = await cli("pii", "--forget", "--mission", mission.mission_id)
 
     assert early.exit_code == 2
     assert "still runs" in early.stderr

@@ -122,9 +122,9 @@ async def test_personal_values_and_secrets_are_at_the_providers_and_nowhere_else
 async def test_a_value_that_a_person_types_is_read_back_masked(
     stack: Stack, client: MissionClient, cli: Cli
 ) -> None:
-    """`pii set` stores a value that no command prints again."""
-    stored = await cli("pii", "set", "loyalty_number", "--value", "LOYAL-55821-QX")
-    listed = await cli("pii", "list")
+    """`pii` stores a value that no command prints again."""
+    stored = await cli("pii", "loyalty_number", "--value", "LOYAL-55821-QX")
+    listed = await cli("pii")
 
     assert (stored.exit_code, listed.exit_code) == (0, 0)
     assert "loyalty_number" in listed.stdout.split()

@@ -23,8 +23,9 @@ from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.demo import day_in
 from orchestrator.runtime.devserver import temporal_binary
 from orchestrator.runtime.worker import build
-from orchestrator.testing import approve, eventually, run_to_end, states_of
+from orchestrator.testing import approve, eventually, run_to_end
 from orchestrator.workflows.mission_workflow import MissionWorkflow
+from tests.fakes import states_of
 
 if TYPE_CHECKING:
     from orchestrator.client.mission_handle import MissionHandle

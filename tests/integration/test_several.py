@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import httpx
@@ -12,14 +11,16 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import day_in
-from orchestrator.testing import approve, run_to_end
+from orchestrator.testing import approve, eventually, run_to_end
 
 if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
     from tests.integration.conftest import Witness
 
 THREE = (
-    "Email ann@example.com, bob@example.com and cy@example.com that the office is closed. "
+    "Email ann@example.com that the office is closed. "
+    "Email bob@example.com that the office is closed. "
+    "Email cy@example.com that the office is closed. "
     f"Reserve a table for four in Lisbon on {day_in(90)} at 19:00. "
     f"Reserve a table for four in Lisbon on {day_in(91)} at 19:00"
 )
@@ -76,17 +77,16 @@ async def test_all_that_are_meant_are_ended_and_no_other(
     assert alive & {*ids} == {ids[2]}
 
 
-async def test_more_than_are_done_one_by_one_are_not_begun(
+async def test_several_values_of_one_input_are_asked_about(
     client: MissionClient, sandbox: Witness
 ) -> None:
-    """Twenty is the bound: of twenty-one nothing is sent, and the mission says why."""
-    people = ", ".join(f"p{number}@example.com" for number in range(20))
-    goal = f"Email {people} and last@example.com that the office is closed"
+    """The rules send one message for a clause: the question names whom it would leave out."""
+    goal = "Email ann@example.com, bob@example.com and cy@example.com that the office is closed"
 
     mission = await client.start(MissionRequest(goal=goal))
-    async with asyncio.timeout(60):
-        result = await mission.result()
+    (question,) = await eventually(mission.questions)
+    await mission.cancel()
 
-    assert result.status is MissionStatus.FAILED
-    assert "asks for 21 calls of message_send_email" in (result.error or "")
-    assert await sandbox.live(result.mission_id) == []
+    assert "'bob@example.com'" in question.question
+    assert "'cy@example.com'" in question.question
+    assert await sandbox.live(mission.mission_id) == []

@@ -16,7 +16,8 @@ from orchestrator.runtime.registration import schedule_sweep
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation
 from orchestrator.sandbox import FaultRule
-from orchestrator.testing import eventually, states_of
+from orchestrator.testing import eventually
+from tests.fakes import states_of
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, SweepUntilFound, Witness

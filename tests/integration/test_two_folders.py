@@ -5,7 +5,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,12 +17,9 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 
-from orchestrator.adapters.storage.payload_driver import PayloadKey
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.payloads import IN_STORE, payload_drivers_of
-from orchestrator.client.retention import remove_payloads
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import MissionNotFound
 from orchestrator.messages import names
@@ -40,7 +37,6 @@ _TASK_DONE = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 _KEY = Fernet.generate_key().decode()
 _QUICK = MissionPolicy(call_timeout=timedelta(seconds=3))
 """A rollback waits until what is unclear can no longer arrive: 40 seconds, not 174."""
-_LARGE = 3_000
 """Bytes from which on a payload is kept in the store that machines share: plans are, for one."""
 
 
@@ -60,7 +56,6 @@ class Site:
         changes |= {"routing_timeout_ms": 5000, "specs": (specs or bundled_specs(),)}
         if self.store is not None:
             changes |= {"store": SecretStr(self.store), "pii_key": SecretStr(_KEY)}
-            changes |= {"payload_store": IN_STORE, "payload_store_over": _LARGE}
         return self.stack.settings.model_copy(update=changes)
 
     @asynccontextmanager
@@ -138,7 +133,7 @@ async def test_after_a_change_of_documents_a_worker_with_its_own_folder_loses_no
 async def test_workers_of_two_folders_share_one_store(
     site: Site, newer: Path, sandbox: Witness, postgres_url: str, person: dict[str, str]
 ) -> None:
-    """What one keeps, the other has: catalogs, personal values, used grants, large payloads."""
+    """What one keeps, the other has: catalogs, personal values, used grants."""
     shared = replace(site, store=postgres_url)
     client = await shared.client()
     async with store_of(shared.settings("client")) as store:
@@ -163,21 +158,7 @@ async def test_workers_of_two_folders_share_one_store(
     # What its history no longer knows is taken back with the rest: the store knows it.
     assert reset.status is MissionStatus.ROLLED_BACK
     assert await sandbox.live(first.mission_id) == []
-    assert await _large_payloads_of(client, shared.settings("client"), "gone") >= {
-        first.mission_id,
-        cancelled.mission_id,
-    }
     assert await sandbox.duplicates(first.mission_id) == []
-
-
-async def _large_payloads_of(client: MissionClient, settings: Settings, forgotten: str) -> set[str]:
-    """The workflows that large payloads are kept of, once those of a forgotten one have gone."""
-    (driver,) = payload_drivers_of(settings)
-    namespace, later = client.temporal.namespace, datetime.now(UTC) + timedelta(days=2)
-    driver.keep(PayloadKey(namespace, forgotten, "0" * 64), b"of nobody")
-    assert await remove_payloads(client.temporal, driver, now=datetime.now(UTC)) == ()
-    assert await remove_payloads(client.temporal, driver, now=later) == (forgotten,)
-    return set(driver.workflows(namespace))
 
 
 async def _sent_again(client: MissionClient, mission: MissionHandle) -> MissionResult:

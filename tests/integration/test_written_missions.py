@@ -253,6 +253,64 @@ async def test_a_retry_never_repeats_an_effect_that_stands(
     await assert_nothing_left(sandbox, mission)
 
 
+async def test_a_retry_repeats_what_was_refused(client: MissionClient, sandbox: Witness) -> None:
+    """After a clear refusal nothing stands: the same call is approved again, and sent."""
+    again: JsonObject = {"name": "again", "type": "retry", "retryAfter": 0, "retryLimit": 2}
+    refused = FaultRule(
+        operation_id="dining_reserve_table", kind="status_before", status=422, times=1
+    )
+    await sandbox.set_faults([refused])
+    mission = await client.start(
+        request(document(workflow(FIND, {**RESERVE, "onFailure": [again]})))
+    )
+    result = await run_to_end(mission)
+
+    assert result.status is MissionStatus.SUCCEEDED, result.error
+    assert [outcome for step, outcome in steps_of(result) if step == "reserve"] == [
+        "rejected",
+        "succeeded",
+    ]
+
+
+async def test_another_step_of_the_same_tool_takes_the_place_of_a_refused_one(
+    client: MissionClient, sandbox: Witness
+) -> None:
+    """The example: the best table is gone, the second is reserved, and nothing is missing."""
+    gone = FaultRule(operation_id="dining_reserve_table", kind="status_before", status=409, times=1)
+    await sandbox.set_faults([gone])
+    content, _ = load_contents(WRITTEN / "dinner.arazzo.yaml")
+    mission = await client.start(request(content))
+    result = await run_to_end(mission)
+
+    assert result.status is MissionStatus.SUCCEEDED, (result.error, result.summary)
+    assert steps_of(result)[-2:] == [("reserve", "rejected"), ("reserveSecond", "succeeded")]
+
+
+async def test_a_loop_may_end_before_its_last_effect(
+    client: MissionClient, sandbox: Witness
+) -> None:
+    """`x-orchet-repeats` is the most that may be made."""
+    loop: JsonObject = {
+        **SEND,
+        "requestBody": {"payload": {"channel_id": "$steps.channel.outputs.id", "text": "Hello"}},
+        "x-orchet-repeats": 3,
+    }
+    back: JsonObject = {
+        "name": "back",
+        "type": "goto",
+        "stepId": "say",
+        "criteria": [{"condition": "$response.body#/customers"}],
+    }
+    mission = await client.start(
+        request(document(workflow(CHANNEL, {**loop, "onSuccess": [back]})))
+    )
+    result = await run_to_end(mission)
+
+    assert result.status is MissionStatus.SUCCEEDED, result.error
+    made = [e["operation"] for e in await sandbox.ledger(mission.mission_id)]
+    assert made.count("message_send") == 1
+
+
 async def test_the_written_trip_makes_what_the_trip_in_words_makes(client: MissionClient) -> None:
     """Flight and room side by side, then the expense of both: the same tools at the same prices."""
     content, linked = load_contents(TRIP_FILE)

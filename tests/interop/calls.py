@@ -13,8 +13,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import ArgumentsInvalid, OrchestratorError, TransportFailed
 from orchestrator.core.record import JsonObject
-from orchestrator.testing.memory import MemoryPii
 from orchestrator.testing.sample_arguments import make_arguments
+from tests.fakes import MemoryPii
 from tests.interop.listing import PORT
 from tests.interop.prism import Judgement, judgement_of
 

@@ -10,7 +10,8 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.models import CallTool
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg
+from tests.fakes import fake_leg
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

@@ -68,9 +68,9 @@ from orchestrator.runtime.worker import workflow_runner
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, Resolution
 from orchestrator.saga.orders import Order
-from orchestrator.testing import FakeWorld, fake_leg, fake_tool
-from orchestrator.testing.world import DecideStep
 from orchestrator.workflows import ALL_WORKFLOWS
+from tests.fakes import fake_leg, fake_tool
+from tests.world import DecideStep, FakeWorld
 
 T = TypeVar("T")
 

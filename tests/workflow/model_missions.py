@@ -39,10 +39,10 @@ from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld
-from orchestrator.testing.memory import MemoryPii, MemoryTraces
+from tests.fakes import MemoryPii, MemoryTraces
 from tests.shipped import shipped_catalog
 from tests.workflow.conftest import Stage
+from tests.world import FakeWorld
 
 NOBODY: Final = MissionPolicy(
     confirmation=ConfirmationPolicy(

@@ -17,8 +17,9 @@ from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, fake_tool, states_of
+from tests.fakes import fake_leg, fake_tool, states_of
 from tests.workflow.conftest import Stage
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

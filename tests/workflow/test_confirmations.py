@@ -19,9 +19,10 @@ from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AskUser, CallTool, Finish, GiveUp, StepContext
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
 from orchestrator.workflows.confirmation import ConfirmationGate
+from tests.fakes import fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

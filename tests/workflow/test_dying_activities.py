@@ -1,4 +1,4 @@
-"""Hand-over, another plan and a model's pause, while the worker of each activity dies twice at it.
+"""A hand-over and a model's pause, while the worker of each activity dies twice at it.
 
 Each attempt dies where it hurts: what only thinks, before it answers; a call once it was made, so
 that its answer is lost. Nothing is done twice, forgotten, or asked twice for it.
@@ -18,21 +18,19 @@ from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelPause, ResumeInput
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionStatus
-from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
     CallTool,
     Finish,
-    GiveUp,
     HandOver,
-    MissionPlan,
     StepContext,
     StepDecision,
 )
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import SELECT_TOOLS, FakeWorld, fake_leg
+from tests.fakes import fake_leg
 from tests.workflow.replays import replays_at_every_task
+from tests.world import SELECT_TOOLS, FakeWorld
 
 if TYPE_CHECKING:
     from orchestrator.messages.tool_call import ToolCall
@@ -109,23 +107,6 @@ async def test_a_part_is_handed_over_once_and_its_question_is_asked_once(
     assert [receipt.tool for receipt in result.receipts] == ["book_hotel"]
     assert deaths.at[names.PLAN_HAND_OVER] == _DEATHS
     assert deaths.at[names.INVOKE_TOOL] == _DEATHS
-    _one_room(world)
-    assert await replays_at_every_task(mission.handle)
-
-
-async def test_another_plan_is_made_once(stage: Stage, world: FakeWorld, deaths: Deaths) -> None:
-    """The first plan's legs are over, the second one's run; no third one is made."""
-    other = MissionPlan(legs=(fake_leg("hotel"),))
-    world.replan(MissionPlan(legs=(fake_leg("train"),)), other)
-    world.decide("train", GiveUp(reason="no train goes there"))
-    world.decide("r1-hotel", HOTEL)
-    mission = await stage.start(policy=MissionPolicy(replan=1))
-    result = await mission.end()
-
-    assert result.status is MissionStatus.SUCCEEDED, result.error
-    assert [leg.leg_id for leg in result.legs] == ["r1-hotel"]
-    assert len(result.replanned) == 1
-    assert deaths.at[names.SPLIT_GOAL] == 2 * _DEATHS
     _one_room(world)
     assert await replays_at_every_task(mission.handle)
 

@@ -23,7 +23,8 @@ from orchestrator.messages.events import AnyEvent, CardEvent, MissionEvent
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AskUser, CallTool, CallTools
 from orchestrator.settings import Settings
-from orchestrator.testing import FakeWorld, fake_leg
+from tests.fakes import fake_leg
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

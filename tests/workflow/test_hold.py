@@ -32,12 +32,12 @@ from orchestrator.planning.models import (
 )
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, fake_tool, states_of
-from orchestrator.testing.world import DecideStep
+from tests.fakes import fake_leg, fake_tool, states_of
 from tests.workflow.charges import buy, eur
 from tests.workflow.conftest import OPERATORS, TOOLS, Mission, Stage
 from tests.workflow.replays import replays_at_every_task
 from tests.workflow.test_sweep import sweep
+from tests.world import DecideStep, FakeWorld
 
 Lost = Callable[..., Awaitable[Mission]]
 HOUR = timedelta(hours=1)

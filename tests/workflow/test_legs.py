@@ -21,11 +21,11 @@ from orchestrator.planning.models import (
 )
 from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
-from tests.workflow.replays import replays_at_every_task
+from tests.fakes import fake_leg, states_of
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
-    from tests.workflow.conftest import Mission, Stage
+    from tests.workflow.conftest import Stage
 
 SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
 
@@ -124,47 +124,6 @@ async def test_arguments_that_break_the_contract_go_back_to_the_planner(
     assert result.ledger.obligations == ()
 
 
-async def test_what_a_leg_found_is_there_for_the_legs_that_follow(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """Whether they depend on it or not: a second search would find the same."""
-    world.plan(fake_leg("flight"), fake_leg("car", after=("flight",)))
-    world.find("rent a car", "rent_car")
-    world.decide("flight", DiscoverTools(query="rent a car"), Finish(summary="Looked."))
-
-    mission = await stage.start()
-    await mission.end()
-
-    (first, *_) = world.contexts("car")
-    assert first.discovered == ("rent_car",)
-
-
-async def test_what_a_leg_found_reaches_one_that_runs_beside_it(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """By its next step; told once, and its own finds stay first."""
-    world.plan(fake_leg("flight"), fake_leg("hotel"))
-    world.find("rent a car", "rent_car")
-    world.find("a bed", "book_hotel")
-    world.decide("flight", DiscoverTools(query="rent a car"), CallTool(tool="book_flight"))
-    world.decide(
-        "hotel", DiscoverTools(query="a bed"), CallTool(tool="book_hotel"), Finish(summary="Done.")
-    )
-    hotel = world.hold(names.INVOKE_TOOL, "book_hotel")
-    flight = world.hold(names.INVOKE_TOOL, "book_flight")
-
-    mission = await stage.start()
-    async with hotel, flight:
-        await mission.eventually(lambda: _knows(mission, "hotel", "rent_car"))
-    result = await mission.end()
-
-    *_, last = world.contexts("hotel")
-    assert sorted(last.discovered) == ["book_hotel", "rent_car"]
-    assert {leg.status for leg in result.legs} == {LegStatus.SUCCEEDED}
-    # Whoever takes the mission over at any of its tasks, sharing included, goes on the same way.
-    assert await replays_at_every_task(mission.handle) > 2
-
-
 async def test_discovery_adds_tools_to_every_later_step(stage: Stage, world: FakeWorld) -> None:
     """A found tool joins the forwarded ones and can be called; the search is a step on record."""
     world.plan(fake_leg("car"))
@@ -255,8 +214,3 @@ async def test_a_goal_that_cannot_be_split_fails_the_mission(
     assert await mission.status() is WorkflowExecutionStatus.CANCELED
     assert result.legs == ()
     assert world.compensated() == []
-
-
-async def _knows(mission: Mission, leg_id: str, tool: str) -> bool | None:
-    """Whether a leg was told of a tool."""
-    return tool in (await mission.leg(leg_id)).discovered or None

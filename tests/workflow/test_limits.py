@@ -25,8 +25,9 @@ from orchestrator.planning.models import (
 )
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg, states_of
+from tests.fakes import fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
+from tests.world import PLAN_STEP, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage

@@ -22,8 +22,9 @@ from orchestrator.messages.rollback import RollbackInput
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import CompensationOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
 from orchestrator.workflows import ALL_WORKFLOWS
+from tests.fakes import fake_leg, states_of
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

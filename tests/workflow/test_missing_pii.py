@@ -27,8 +27,9 @@ from orchestrator.messages.leg import AnswerInput, LegWaiting
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool
-from orchestrator.testing import FakeWorld, MemoryPii, fake_leg, fake_tool
 from orchestrator.workflows import ALL_WORKFLOWS
+from tests.fakes import MemoryPii, fake_leg, fake_tool
+from tests.world import FakeWorld
 
 BOOK = CallTool(
     tool="book_flight",
@@ -156,7 +157,7 @@ async def test_a_missing_field_is_asked_for_and_the_call_is_made_once_it_is_stor
 
     assert question.personal == ("phone", "traveler_id")
     assert question.fields == {}
-    assert all(f"orchestrator pii set {name}" in question.question for name in PERSONAL)
+    assert all(f"orchestrator pii {name}" in question.question for name in PERSONAL)
     assert asked_before == []
     assert result.status is MissionStatus.SUCCEEDED
     (sent,) = world.sent("book_flight")
@@ -271,7 +272,7 @@ async def test_a_missing_credential_is_asked_for_like_a_missing_field(
     await flight.handle.terminate()
 
     assert first.personal == ("phone",)
-    assert "orchestrator pii set phone" in first.question
+    assert "orchestrator pii phone" in first.question
     assert "set PAYMENTS" in first.question
     assert "set PAYMENTS" in second.question
     assert (cards, second.fields) == (None, {})

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from temporalio.client import WorkflowUpdateFailedError
 
 from orchestrator.adapters.temporal.search_attributes import STATUS, WAITING_FOR
 from orchestrator.core.errors import (
@@ -20,8 +21,9 @@ from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AgentProfile, CallTool, Finish, StepContext, StepDecision
-from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg, states_of
+from tests.fakes import fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
+from tests.world import PLAN_STEP, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -174,7 +176,7 @@ async def test_the_deadline_of_the_policy_ends_the_wait(
 
     assert result.status is MissionStatus.ROLLED_BACK
     assert result.error is not None
-    assert "has not answered since" in result.error
+    assert "gave no usable answer since" in result.error
     assert "401, it does not take the key" in result.error
     assert timedelta(hours=5) < asked[-1].at - asked[0].at < timedelta(hours=6, minutes=1)
     assert 10 < len(asked) < 20
@@ -354,44 +356,40 @@ async def test_answers_of_no_use_cost_a_step_each(stage: Stage, world: FakeWorld
 async def test_after_too_many_of_them_another_model_goes_on_and_then_a_person_is_asked(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """A name that cannot be is asked about again; the new model starts with a clean slate."""
+    """A name that cannot be is refused; the new model starts with a clean slate."""
     world.model_problems["foo:bar"] = "no provider of models is called 'foo'"
     mind = Broken(BAD, good="anthropic:claude")
     agent = _agent("openai:gpt-4", max_bad_answers=2)
     mission = await _booked(stage, world, mind, agent=agent)
-    question = await mission.question("trip")
-    await mission.answer(question, {"then": "foo:bar"})
-
-    async def next_question() -> str | None:
-        asked = (await mission.waiting("trip")).question
-        return None if asked is None or asked == question else asked.question
-
-    again = await mission.eventually(next_question)
-    second = await mission.question("trip")
-    await mission.answer(second, {"then": "anthropic:claude"})
+    pause = await _pause(mission)
+    id_ = pause.pause_id
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await _resume(mission, pause_id=id_, action="change_model", model="foo:bar")
+    await _resume(mission, pause_id=id_, action="change_model", model="anthropic:claude", by="ada")
     result = await mission.end()
 
-    assert "openai:gpt-4 gave 2 answers" in question.question
-    assert str(BAD) in question.question
-    assert "no provider of models is called 'foo'" in again
+    assert pause.model == "openai:gpt-4"
+    assert pause.reason == f"2 answers of no use, the last: {BAD}"
+    assert pause.retried_at is None
+    assert "no provider of models is called 'foo'" in str(refused.value.cause)
     assert mind.asked == [*["openai:gpt-5"] * 2, *["openai:gpt-4"] * 2, "anthropic:claude"]
     assert result.status is MissionStatus.SUCCEEDED
     await replays_at_every_task(mission.handle)
 
 
 @pytest.mark.parametrize(
-    ("then", "status"),
-    [("go on", MissionStatus.SUCCEEDED), ("give up", MissionStatus.ROLLED_BACK)],
+    ("action", "status"),
+    [("retry", MissionStatus.SUCCEEDED), ("give_up", MissionStatus.ROLLED_BACK)],
 )
 async def test_a_person_says_what_follows_answers_of_no_use(
-    stage: Stage, world: FakeWorld, then: str, status: MissionStatus
+    stage: Stage, world: FakeWorld, action: str, status: MissionStatus
 ) -> None:
     """The same model again, or the end of this part."""
     mind = Broken(BAD)
     mission = await _booked(stage, world, mind, agent=_agent(max_bad_answers=1))
-    question = await mission.question("trip")
+    await _pause(mission)
     mind.heals = True
-    await mission.answer(question, {"then": then})
+    await _resume(mission, action=action, by="ada")
 
     assert (await mission.end()).status is status
 

@@ -39,9 +39,10 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg
+from tests.fakes import fake_leg
 from tests.workflow.charges import buy, charged, eur, overcharge_card
 from tests.workflow.replays import replays_at_every_task
+from tests.world import PLAN_STEP, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -497,27 +498,6 @@ async def test_limits_count_what_the_runs_before_have_used(
     assert result.error == "the limit of the mission is reached: used 20 of 20 requests to models"
     assert result.usage.requests == 20
     await replays(stage, mission)
-
-
-async def test_what_a_leg_found_before_is_there_for_those_that_begin_later(
-    stage: Stage, world: FakeWorld, busy: Busy
-) -> None:
-    """Also while the one that found it still waits for a person."""
-    world.plan(fake_leg("trip"), busy.leg, fake_leg("south", after=("busy",)))
-    world.find("rent a car", "rent_car")
-    world.decide("trip", DiscoverTools(query="rent a car"), WHEN)
-    mission = await stage.start(policy=POLICY)
-    question = await mission.question("trip")
-    await busy.goes_on(mission)
-
-    async def began() -> bool | None:
-        return bool(world.contexts("south")) or None
-
-    await mission.eventually(began)
-    await mission.answer(question, {"day": "Monday"})
-    await mission.end()
-
-    assert world.contexts("south")[0].discovered == ("rent_car",)
 
 
 async def test_it_may_go_on_again_and_again(stage: Stage, world: FakeWorld) -> None:

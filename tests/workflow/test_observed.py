@@ -24,11 +24,12 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import CallTool, GiveUp
     from orchestrator.runtime.worker import workflow_runner
     from orchestrator.saga.outcome import ToolOutcome
-    from orchestrator.testing import FakeWorld, fake_leg, states_of
     from orchestrator.workflows import ALL_WORKFLOWS
     from orchestrator.workflows.saga_desk import SagaRouting
     from orchestrator.workflows.tool_saga import SagaState
+    from tests.fakes import fake_leg, states_of
     from tests.replay.replaying import replayer
+    from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage

@@ -17,7 +17,8 @@ from orchestrator.messages import names
 from orchestrator.planning.models import AskUser, CallTool, DiscoverTools, Doubt, Finish, GiveUp
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import CompensationOutcome
-from orchestrator.testing import FakeWorld, fake_leg
+from tests.fakes import fake_leg
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

@@ -19,9 +19,10 @@ from orchestrator.messages.rollback import RollbackReport
 from orchestrator.planning.models import CallTool, Finish, StepContext, StepDecision
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
+from tests.fakes import fake_leg, states_of
 from tests.workflow.conftest import OPERATORS, TOOLS
 from tests.workflow.replays import replays_at_every_task
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from temporalio.testing import WorkflowEnvironment
@@ -90,6 +91,22 @@ async def test_a_repeated_effect_is_asked_about(stage: Stage, ordered: FakeWorld
     two = TICKET.model_copy(update={"count": 2})
 
     assert "repeats" in await asked_about(stage, ordered, [two], ticket(), ticket())
+
+
+async def test_an_effect_of_another_leg_is_asked_about(stage: Stage, ordered: FakeWorld) -> None:
+    """Each leg orders one: the second would repeat what the first has done."""
+    second = fake_leg("back", after=("trip",), orders=[TICKET])
+    ordered.plan(fake_leg("trip", orders=[TICKET]), second)
+    ordered.decide("trip", ticket(), DONE)
+    ordered.decide("back", ticket(), DONE)
+
+    mission = await stage.start(policy=OPEN)
+    card = await mission.card("back")
+    await mission.reject(card, "it is booked")
+    await mission.end()
+
+    assert "repeats" in card.unordered
+    assert len(ordered.sent("buy_ticket")) == 1
 
 
 async def test_an_order_for_each_thing_has_as_many_effects_as_were_read(

@@ -19,10 +19,11 @@ from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy
 from orchestrator.planning.models import CallTool
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, states_of
+from tests.fakes import fake_leg, states_of
 from tests.workflow.charges import buy, charged, eur, overcharge_card, overcharged
 from tests.workflow.conftest import OPERATORS
 from tests.workflow.replays import replays_at_every_task
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

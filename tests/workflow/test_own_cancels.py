@@ -17,13 +17,8 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import (
-    FakeWorld,
-    fake_leg,
-    fake_obligation,
-    fake_tool,
-    states_of,
-)
+from tests.fakes import fake_leg, fake_obligation, fake_tool, states_of
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

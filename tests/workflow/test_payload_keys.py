@@ -28,7 +28,7 @@ from orchestrator.adapters.temporal.payload_keys import (
 )
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.client.history_replay import Replays
-from orchestrator.core.errors import PayloadLocked, PayloadLost, TransportFailed
+from orchestrator.core.errors import PayloadLocked, TransportFailed
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -37,8 +37,10 @@ from orchestrator.planning.models import AskUser, CallTool, GiveUp
 from orchestrator.runtime.worker import workflow_runner
 from orchestrator.runtime.worker_state import LockedCalls
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import PLAN_STEP, FakeWorld, eventually, fake_leg, fake_tool
+from orchestrator.testing import eventually
 from orchestrator.workflows import ALL_WORKFLOWS
+from tests.fakes import fake_leg, fake_tool
+from tests.world import PLAN_STEP, FakeWorld
 
 OLD, NEW = new_payload_key(), new_payload_key()
 ONLY_OLD, ONLY_NEW, BOTH, OLD_FIRST = (
@@ -366,8 +368,8 @@ async def test_a_call_that_nobody_can_read_is_held_until_somebody_can(
     assert result.ledger.obligations[0].deadline == sent[-1].deadline
 
 
-class _PayloadsAway(Interceptor):
-    """A payload store that is away: what is small, as the probe of a key is, is read."""
+class _OneUnread(Interceptor):
+    """A worker that reads the probe of a key, and not the payload that is waited for."""
 
     is_away = True
 
@@ -377,16 +379,16 @@ class _PayloadsAway(Interceptor):
         class Reads(ActivityInboundInterceptor):
             async def execute_activity(self, input: ExecuteActivityInput) -> Any:
                 if store.is_away and activity.info().activity_type == names.THINK:
-                    kind = PayloadLost.__name__
+                    kind = PayloadLocked.__name__
                     raise ApplicationError("it is away", type=kind, non_retryable=True)
                 return await super().execute_activity(input)
 
         return Reads(next)
 
 
-async def test_a_payload_store_that_stays_away_does_not_fill_the_history(keyed: Keyed) -> None:
+async def test_a_payload_that_stays_locked_does_not_fill_the_history(keyed: Keyed) -> None:
     """That a key is there says nothing of it: looks that come to nothing are spread."""
-    store = _PayloadsAway()
+    store = _OneUnread()
     keyed.world.plan(fake_leg("trip"))
     async with await keyed.worker(BOTH, interceptors=[store]):
         mission = await keyed.start(BOTH)

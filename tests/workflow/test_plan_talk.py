@@ -31,8 +31,9 @@ from orchestrator.messages.mission_policy import BeginInput, MissionPolicy
 from orchestrator.messages.plan_preview import MOST_ROUNDS, PlanInput, PlanPreview
 from orchestrator.planning.models import CallTool, Doubt, GiveUp, MissionPlan
 from orchestrator.saga.orders import Order
-from orchestrator.testing import SELECT_TOOLS, FakeWorld, fake_leg, fake_tool, states_of
+from tests.fakes import fake_leg, fake_tool, states_of
 from tests.workflow.replays import replays_at_every_task
+from tests.world import SELECT_TOOLS, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

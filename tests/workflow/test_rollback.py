@@ -17,7 +17,8 @@ from orchestrator.planning.models import CallTool, Finish, GiveUp
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
-from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg, fake_obligation, states_of
+from tests.fakes import fake_leg, fake_obligation, states_of
+from tests.world import PLAN_STEP, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

@@ -25,8 +25,9 @@ from orchestrator.planning.models import CallTool
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome
-from orchestrator.testing import FakeWorld, states_of
+from tests.fakes import states_of
 from tests.workflow.replays import replay
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

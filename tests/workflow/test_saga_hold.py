@@ -26,10 +26,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.mission_policy import MissionPolicy, OnFailure
     from orchestrator.runtime.worker import workflow_runner
     from orchestrator.saga.outcome import ToolOutcome
-    from orchestrator.testing import FakeWorld
     from orchestrator.workflows import ALL_WORKFLOWS
     from orchestrator.workflows.saga_desk import SagaRouting
     from tests.replay.replaying import replayer
+    from tests.world import FakeWorld
 
 FULL = ToolOutcome(kind="rejected", status=409, reason="no room is left")
 ROOM = ToolOutcome(kind="succeeded", status=201, body={"room": 7})

@@ -18,8 +18,8 @@ from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.rollback import RollbackReport
 from orchestrator.planning.models import AskUser, CallTool
-from orchestrator.testing import FakeWorld
 from tests.workflow.replays import replays_at_every_task
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

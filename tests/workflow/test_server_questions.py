@@ -16,8 +16,9 @@ from orchestrator.messages.rollback import RollbackReport
 from orchestrator.planning.models import CallTool, CallTools, Finish
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import InputWanted, ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg
+from tests.fakes import fake_leg
 from tests.workflow.replays import replays_at_every_task
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from orchestrator.messages.tool_call import ToolCall

@@ -30,10 +30,12 @@ from orchestrator.messages.session import (
 )
 from orchestrator.runtime.worker import workflow_runner
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, eventually, states_of
+from orchestrator.testing import eventually
 from orchestrator.workflows import ALL_WORKFLOWS
 from orchestrator.workflows import session_workflow as code
+from tests.fakes import states_of
 from tests.workflow.replays import replays_at_every_task
+from tests.world import FakeWorld
 
 NO_ROOM = ToolOutcome(kind="rejected", status=409, reason="no room")
 LONG = 60
@@ -206,9 +208,11 @@ async def test_a_new_run_has_the_calls_and_the_ledger(
     for number in range(6):
         await session.made("find_flights", f"look-{number}")
     newest = session.env.client.get_workflow_handle(session.handle.id)
-    run_id = (await newest.describe()).run_id
+    described = await newest.describe()
+    run_id = described.run_id
 
     assert run_id != session.handle.first_execution_run_id
+    assert await described.memo_value(names.TERMS_MEMO) == SessionTerms().digest
     assert await session.look(first.call_id) == first
     assert await session.begin("book_flight", "flight") == first.call_id
     result = await session.end("rollback")

@@ -19,7 +19,8 @@ from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool
-from orchestrator.testing import PLAN_STEP, FakeWorld, fake_leg, fake_tool
+from tests.fakes import fake_leg, fake_tool
+from tests.world import PLAN_STEP, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage

@@ -28,11 +28,13 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import PLAN_STEP, SELECT_TOOLS, FakeWorld, fake_leg
+from tests.fakes import fake_leg
 from tests.workflow.conftest import Mission, Stage
 from tests.workflow.replays import replays_at_every_task
+from tests.world import PLAN_STEP, SELECT_TOOLS, FakeWorld
 
 if TYPE_CHECKING:
+    from orchestrator.core.record import JsonObject
     from orchestrator.messages.tool_call import ToolCall
     from tests.workflow.conftest import Stage
 
@@ -296,6 +298,29 @@ async def test_what_is_dropped_is_told_to_the_planner(stage: Stage, world: FakeW
         ("1b", "succeeded", False),
         ("1c", "dropped", False),
         ("2", "done", False),
+    ]
+
+
+async def test_what_is_left_out_of_a_call_is_shown_to_people_only(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The call was made: a note on it reads to a small model like a failure."""
+    copied: JsonObject = {"class": "business"}
+    left_out = Dropped(tool="find_flights", arguments=copied, why="an example", is_left_out=True)
+
+    result = await stage.run_leg(
+        "flight",
+        PlannedStep(decision=_find("a", "b"), dropped=(left_out,)),
+        Finish(summary="Found."),
+    )
+
+    seen = world.contexts("flight")[1].observations
+    assert [one.outcome for one in seen] == ["succeeded", "succeeded"]
+    assert [(s.label, s.outcome) for s in result.legs[0].steps] == [
+        ("1", "succeeded"),
+        ("1b", "succeeded"),
+        ("1c", "dropped"),
+        ("2", "done"),
     ]
 
 

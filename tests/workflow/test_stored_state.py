@@ -19,9 +19,10 @@ from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.models import RULES, CallTool, CallTools
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import PLAN_STEP, SELECT_TOOLS, FakeWorld, fake_leg, states_of
 from orchestrator.workflows import progress
+from tests.fakes import fake_leg, states_of
 from tests.workflow.replays import replay, replays_at_every_task
+from tests.world import PLAN_STEP, SELECT_TOOLS, FakeWorld
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage

@@ -44,11 +44,12 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.obligation import Obligation
     from orchestrator.saga.outcome import ToolOutcome
-    from orchestrator.testing import FakeWorld, fake_obligation, states_of
     from orchestrator.workflows import ALL_WORKFLOWS
     from orchestrator.workflows.saga_desk import SagaRouting
     from orchestrator.workflows.tool_saga import SagaState
+    from tests.fakes import fake_obligation, states_of
     from tests.replay.replaying import replayer
+    from tests.world import FakeWorld
 
 NO_ROOM = ToolOutcome(kind="rejected", status=409, reason="no room")
 

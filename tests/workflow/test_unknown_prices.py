@@ -17,8 +17,9 @@ from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy, UnknownPrice
 from orchestrator.planning.models import CallTool
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, fake_tool
+from tests.fakes import fake_leg, fake_tool
 from tests.workflow.conftest import OPERATORS, TOOLS
+from tests.world import FakeWorld
 
 if TYPE_CHECKING:
     from temporalio.testing import WorkflowEnvironment

@@ -1,17 +1,29 @@
-"""OpenAPI's dialects of JSON Schema, as they bind one side of an exchange."""
+"""The dialect of a contract's schemas, and the deviations of values from them.
+
+A booking that stands must not be lost to a date without an offset in a field that nobody reads. An
+id, a price or a state that a condition names stays strict, because a wrong value would be acted on.
+"""
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from typing import Any, Literal
+from functools import cache, lru_cache
+from typing import Any, Final, Literal
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
+from pydantic import JsonValue
 
+from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.stated_prices import names_currency, names_price
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.read_once import read_once
+from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.openapi_dialect import branch_values, discriminator_property
-from orchestrator.json_schema.validator import Keyword, once, with_patterns
+from orchestrator.json_schema.references import follow, parse_pointer
+from orchestrator.json_schema.validator import UNSAID, Keyword, extra_names, once, with_patterns
 
 Hidden = Literal["readOnly", "writeOnly"]
 """The mark of properties that this side should not send."""
@@ -165,3 +177,162 @@ def _noted(hidden: Hidden) -> Keyword:
 
 def _nothing(*_: Any) -> Iterator[ValidationError]:
     yield from ()
+
+
+_READ_FROM_ANSWER: Final = re.compile(r"\$response\.body#?((?:/[^\s/=!<>\"'{}]+)+)")
+_HEADER_READ: Final = re.compile(r"\$response\.header\.([^\s=!{}]+)")
+_CHOICES: Final = frozenset({"anyOf", "oneOf"})
+_EXTRA: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
+_MISSING: Final = frozenset({"required", "dependentRequired"})
+_WORDS: Final = frozenset({"enum", "const"})
+_TROUBLES: Final = frozenset({"error", "errors"})
+_WHOLE: Final = re.compile(r"-?[0-9]{1,300}", re.ASCII)
+_METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
+
+Uses = tuple[frozenset[str], frozenset[str], dict[str, frozenset[str]]]
+"""Names and headers of answers that extensions read, and the operations requiring each input."""
+
+
+class UsedParts:
+    """The names of an operation's answer that the document or another operation reads."""
+
+    def __init__(self, operation: Operation, tool: Tool) -> None:
+        """Collect the names once.
+
+        Args:
+            operation: the operation, with its whole document.
+            tool: the tool that it compiled to.
+        """
+        reads, self._headers, required = _uses_of(operation.root.mapping())
+        own = f"{operation.method.lower()} {operation.path}"
+        later = (name for name, wanted_by in required.items() if wanted_by - {own})
+        self._names = reads | frozenset(later) | frozenset(tool.reference_inputs)
+        self._is_cancel = tool.effect is Effect.CANCEL
+
+    def is_used(self, name: str) -> bool:
+        """Return True if something reads a property of this name, or if it is an id or a price."""
+        return name in self._names or _identifies(name) or names_price(name) or names_currency(name)
+
+    def is_header_used(self, name: str) -> bool:
+        """Return True if something reads a header of this name."""
+        return name.lower() in self._headers
+
+    def is_harmless(self, breach: ValidationError) -> bool:
+        """Return True if the breach is in a part that nothing uses.
+
+        A body of another type is never harmless, nor a body that misses properties and has none
+        that is used, because it may be anything. The answer of a cancel is the only proof that the
+        cancel was done, so a breach is not harmless if its part could show that: a missing
+        property, a word, a boolean.
+        """
+        steps = [step for step in breach.absolute_path if isinstance(step, str)]
+        if steps and _identifies(steps[-1]) and _is_digits(breach):
+            return True
+        if any(self.is_used(step) for step in steps):
+            return False
+        kind = breach.validator
+        if kind in _CHOICES:
+            return self._fits_a_choice(breach)
+        if kind == UNSAID or (kind == "type" and not breach.absolute_path):
+            return False
+        if kind in _EXTRA:
+            return not _TROUBLES & {*_extra(breach)}
+        if kind in _MISSING:
+            return not self._is_cancel and self._misses_nothing_used(breach, bool(steps))
+        is_boolean = isinstance(breach.instance, bool) or "boolean" in str(breach.validator_value)
+        return not self._is_cancel or not (kind in _WORDS or (kind == "type" and is_boolean))
+
+    def _misses_nothing_used(self, breach: ValidationError, is_inner: bool) -> bool:
+        held, wanted = breach.instance, breach.validator_value
+        if not isinstance(held, dict) or not isinstance(wanted, list):
+            return False
+        is_known = is_inner or any(self.is_used(name) and held[name] is not None for name in held)
+        return is_known and not any(self.is_used(n) for n in wanted if n not in held)
+
+    def _fits_a_choice(self, breach: ValidationError) -> bool:
+        """Return True if one alternative is broken only harmlessly, or if several fit."""
+        branches: dict[object, list[ValidationError]] = {}
+        for nested in breach.context or ():
+            branches.setdefault(nested.schema_path[0], []).append(nested)
+        return not branches or any(
+            all(self.is_harmless(nested) for nested in one) for one in branches.values()
+        )
+
+
+def _is_digits(breach: ValidationError) -> bool:
+    """Return True for digits as a text where a whole number is declared, as for an int64."""
+    value, declared = breach.instance, breach.validator_value
+    wanted = declared if isinstance(declared, list) else [declared]
+    is_whole = breach.validator == "type" and "integer" in wanted
+    return is_whole and isinstance(value, str) and _WHOLE.fullmatch(value) is not None
+
+
+def _extra(breach: ValidationError) -> Iterator[str]:
+    if isinstance(breach.instance, dict) and isinstance(breach.schema, dict):
+        yield from extra_names(breach.instance, breach.schema)
+
+
+@lru_cache(maxsize=4096)
+def _identifies(name: str) -> bool:
+    return name.lower() in ("id", "uuid", "guid", "key", "code", "number", "reference") or (
+        name.endswith(("_id", "Id", "ID", "-id", "_uuid", "_ref", "_reference", "Reference"))
+    )
+
+
+def _read_uses(document: JsonObject) -> Uses:
+    """Return the names that the document's extensions read, and the operations of each input."""
+    reads: set[str] = set()
+    headers: set[str] = set()
+    required: dict[str, frozenset[str]] = {}
+    paths = document.get("paths")
+    for path, item in paths.items() if isinstance(paths, dict) else ():
+        if not isinstance(item, dict):
+            continue
+        for method, operation in item.items():
+            if method not in _METHODS or not isinstance(operation, dict):
+                continue
+            for text in _texts_of(operation):
+                for found in _READ_FROM_ANSWER.finditer(text):
+                    reads.update(found[1].strip("/").split("/"))
+                headers.update(name.lower() for name in _HEADER_READ.findall(text))
+            for name in _required_by(operation, item, document):
+                required[name] = required.get(name, frozenset()) | {f"{method} {path}"}
+    return frozenset(reads), frozenset(headers), required
+
+
+def _texts_of(operation: JsonObject) -> Iterator[str]:
+    waiting = [value for name, value in operation.items() if name.startswith("x-orchet-")]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+def _required_by(operation: JsonObject, item: JsonObject, document: JsonObject) -> Iterator[str]:
+    listed = [operation.get("parameters"), item.get("parameters")]
+    for node in (one for some in listed if isinstance(some, list) for one in some):
+        parameter = _resolved(node, document)
+        if parameter.get("required") is True and isinstance(parameter.get("name"), str):
+            yield str(parameter["name"])
+    content = _resolved(operation.get("requestBody"), document).get("content")
+    for media in content.values() if isinstance(content, dict) else ():
+        schema = _resolved(media.get("schema") if isinstance(media, dict) else None, document)
+        wanted = schema.get("required")
+        yield from (str(name) for name in (wanted if isinstance(wanted, list) else ()))
+
+
+def _resolved(node: JsonValue, document: JsonObject) -> JsonObject:
+    """Return an object of the document, with one reference followed; {} if there is none."""
+    if isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
+        try:
+            node = follow(document, parse_pointer(reference.removeprefix("#")))
+        except (LookupError, ValueError):
+            return {}
+    return node if isinstance(node, dict) else {}
+
+
+_uses_of: Final = read_once(_read_uses)

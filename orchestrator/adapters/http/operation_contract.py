@@ -35,8 +35,7 @@ from openapi_core.validation.schemas.validators import SchemaValidator
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.answer import Answer
-from orchestrator.adapters.http.contract_dialect import Hidden, contract_dialect
-from orchestrator.adapters.http.deviations import UsedParts
+from orchestrator.adapters.http.contract_dialect import Hidden, UsedParts, contract_dialect
 from orchestrator.adapters.http.parameter_styles import json_text
 from orchestrator.adapters.http.request import Placement
 from orchestrator.catalog.arguments import unreadable_schema

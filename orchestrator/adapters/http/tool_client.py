@@ -15,7 +15,7 @@ import httpx
 
 from orchestrator.adapters.http.answer import Answer, described_file, read_answer, unstored_file
 from orchestrator.adapters.http.answer_checks import AnswerChecks
-from orchestrator.adapters.http.bodies import Files
+from orchestrator.adapters.http.bodies import Files, FileStore, SentFiles, find_files
 from orchestrator.adapters.http.credentials import (
     ClientGrant,
     ClientKey,
@@ -32,7 +32,6 @@ from orchestrator.adapters.http.destinations import (
     ServerVariables,
 )
 from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
-from orchestrator.adapters.http.function_transport import FunctionTransport
 from orchestrator.adapters.http.masking import Hidden, Mask, hide_personal, hide_secret
 from orchestrator.adapters.http.personal_arguments import (
     PersonalValues,
@@ -43,16 +42,15 @@ from orchestrator.adapters.http.personal_arguments import (
     reveal_arguments,
 )
 from orchestrator.adapters.http.request import Placement, build_request, place_arguments
-from orchestrator.adapters.http.sent_files import FileStore, SentFiles, find_files
 from orchestrator.adapters.http.transport import (
     HTTPX_ERRORS,
     CheckedTransport,
+    FunctionTransport,
     check_destination,
     fault_of,
     transport_failure,
 )
-from orchestrator.adapters.mcp.elicitation import masked
-from orchestrator.adapters.mcp.mcp_transport import GIVEN, MOUNT, InputAsked, McpTransport
+from orchestrator.adapters.mcp.mcp_transport import GIVEN, MOUNT, InputAsked, McpTransport, masked
 from orchestrator.adapters.mcp.servers import McpServer
 from orchestrator.adapters.secrets import SecretStore, wire_logs_dropped
 from orchestrator.adapters.telemetry.instruments import (

@@ -3,29 +3,249 @@
 import asyncio
 import contextlib
 import contextvars
+import os
+import signal
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Final, cast
 
+import anyio
 import httpx
 import httpx2
 import mcp.types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
 from pydantic import JsonValue, RootModel, ValidationError
 
 from orchestrator.adapters.http.destinations import AddressRefused
 from orchestrator.adapters.http.masking import Hidden, hide_secret
-from orchestrator.adapters.http.transport import fault_of
-from orchestrator.adapters.mcp.bounded_stdio import bounded_stdio
-from orchestrator.adapters.mcp.checked_http import CURRENT, CheckedHttp, Exchange
+from orchestrator.adapters.http.transport import HTTPX_ERRORS, fault_of
+from orchestrator.adapters.mcp.mcp_transport import Exchange
 from orchestrator.adapters.mcp.servers import McpServer, Resolved, resolve_secrets
 from orchestrator.adapters.secrets import SecretStore
 from orchestrator.catalog.mcp_documents import declaration_digest
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import InputGiven
+
+_BROKEN = 599
+"""Status that stands for a broken exchange: an exception would end the session of other calls."""
+
+
+CURRENT: ContextVar[Exchange | None] = ContextVar("mcp_exchange", default=None)
+"""The exchange of the calling task, which the library's tasks for its request inherit."""
+
+
+class CheckedHttp(httpx2.AsyncBaseTransport):
+    """Sends requests of the MCP library through a transport of httpx.
+
+    The library has an HTTP client of its own; through `CheckedTransport` the addresses, the only
+    hosts and the proxy are those of all calls, and faults are noted by call.
+    """
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, *, max_bytes: int) -> None:
+        """Take the transport, and the size at which the answer to a request is cut off."""
+        self._transport = transport
+        self._max_bytes = max_bytes
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request; a fault is noted, and becomes a status that no server sends."""
+        exchange = CURRENT.get() or Exchange()
+        is_first = not exchange.was_sent
+        timeout = request.extensions.get("timeout", {})
+        sent = httpx.Request(
+            request.method,
+            str(request.url),
+            headers=[*request.headers.raw],
+            content=await request.aread(),
+            extensions={"timeout": timeout, "trace": exchange.on_event},
+        )
+        try:
+            response = await self._transport.handle_async_request(sent)
+        except (*HTTPX_ERRORS, AddressRefused) as error:
+            exchange.failed(error, is_first=is_first)
+            return httpx2.Response(_BROKEN)
+        if exchange.status is None:
+            exchange.status = response.status_code
+            exchange.retry_after = response.headers.get("Retry-After")
+        is_stream = request.method == "GET"
+        body = _Body(response, exchange, None if is_stream else self._max_bytes)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await body.aclose()  # it was not asked for, and a few kilobytes may hold a gigabyte
+            exchange.failed(httpx.DecodingError("the answer is compressed"), is_first=is_first)
+            return httpx2.Response(_BROKEN)
+        return httpx2.Response(response.status_code, headers=[*response.headers.raw], stream=body)
+
+    async def aclose(self) -> None:
+        """Leave the transport open: it serves all sessions."""
+
+
+class _Body(httpx2.AsyncByteStream):
+    """The body of an answer, up to its limit; one that breaks off ends early and is noted."""
+
+    def __init__(self, response: httpx.Response, exchange: Exchange, most: int | None) -> None:
+        self._response = response
+        self._exchange = exchange
+        self._left = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        stream: Any = self._response.stream
+        try:
+            async for chunk in stream:
+                if self._left is not None:
+                    self._left -= len(chunk)
+                    if self._left < 0:
+                        too_large = httpx.DecodingError("the answer is too large")
+                        self._exchange.failed(too_large, is_first=True)
+                        return
+                yield chunk
+        except HTTPX_ERRORS as error:
+            self._exchange.failed(error, is_first=True)
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+_INHERITED = ("PATH", "HOME", "LANG")
+_EXITS_WITHIN_S = 1.0
+"""Time in which a server may end by itself after its input was closed, and after SIGTERM."""
+_PIECE = 1 << 16
+_LOOKED_AT_S = 0.1
+"""Pause between looks at a process: waiting for it means waiting for its pipes too."""
+
+Streams = tuple[
+    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
+]
+
+
+@asynccontextmanager
+async def bounded_stdio(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    cwd: Path | None,
+    max_bytes: int,
+    ended: Callable[[], None],
+) -> AsyncIterator[Streams]:
+    """Start a server and connect to its pipes; its process group is killed at the end.
+
+    The library's own transport holds a line of any length, and passes more of this process's
+    environment on. Standard error is dropped: it may repeat secrets.
+
+    Args:
+        command: the program and its arguments.
+        env: all of its variables but PATH, HOME and LANG.
+        cwd: the folder in which it runs.
+        max_bytes: the longest message that is read.
+        ended: called when no further message comes.
+
+    Raises:
+        OSError: the process cannot be started.
+    """
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**inherited, **env},
+        cwd=cwd,
+        start_new_session=True,
+        limit=max_bytes,
+    )
+    received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    reads = asyncio.create_task(_read(process, received))
+    reads.add_done_callback(lambda _: ended())
+    writes = asyncio.create_task(_write(process, to_send, received))
+    watches = asyncio.create_task(_watch(process))
+    try:
+        yield incoming, outgoing
+    finally:
+        with anyio.CancelScope(shield=True):
+            for task in (reads, writes, watches):
+                task.cancel()
+            await asyncio.gather(reads, writes, watches, return_exceptions=True)
+            await _end(process)
+            for stream in (received, incoming, outgoing, to_send):
+                await stream.aclose()
+
+
+async def _read(
+    process: asyncio.subprocess.Process,
+    received: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    """Pass each line on; the end, or a line beyond the limit, closes the stream."""
+    assert process.stdout is not None
+    async with received:
+        with contextlib.suppress(ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            while line := await process.stdout.readline():
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    continue  # a server that prints to its output: no message, so no answer
+                await received.send(SessionMessage(message))
+
+
+async def _write(
+    process: asyncio.subprocess.Process,
+    to_send: MemoryObjectReceiveStream[SessionMessage],
+    received: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    assert process.stdin is not None
+    async with to_send:
+        async for one in to_send:
+            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+            try:
+                process.stdin.write(text.encode() + b"\n")
+                await process.stdin.drain()
+            except OSError:
+                await received.aclose()
+                return
+
+
+async def _watch(process: asyncio.subprocess.Process) -> None:
+    """End the group with its leader: what is left of it would keep the output open."""
+    while process.returncode is None:  # noqa: ASYNC110  # asyncio announces it to waiters too late
+        await asyncio.sleep(_LOOKED_AT_S)
+    _kill_group(process)
+
+
+def _kill_group(process: asyncio.subprocess.Process, how: int = signal.SIGKILL) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, how)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Close the input, then stop the process group, which is this process's own."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for stop in (None, signal.SIGTERM, signal.SIGKILL):
+        if stop is not None:
+            _kill_group(process, stop)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_EXITS_WITHIN_S):
+                await process.wait()
+                break
+    _kill_group(process)  # its children outlive it where they ignore the end of their input
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_EXITS_WITHIN_S):
+            while await _discarded(process):
+                pass
+            await process.wait()
+
+
+async def _discarded(process: asyncio.subprocess.Process) -> bytes:
+    """Return output that nobody reads any more: its end closes the pipe."""
+    assert process.stdout is not None
+    return await process.stdout.read(_PIECE)
+
 
 _OPENED_WITHIN_S: Final = 20.0
 """Time in which a server begins and lists its tools; `npx` loads a package first."""

@@ -175,7 +175,7 @@ class NoticeDesk:
         if off is not None:
             why = (
                 f"it is disabled since {off.since:%Y-%m-%d %H:%M}: {off.why}; "
-                f"orchestrator notices test {name} enables it"
+                f"orchestrator confirm notices --test {name} enables it"
             )
             raise NoticeUndelivered(name, why, final=True)
 

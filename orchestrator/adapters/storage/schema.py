@@ -136,16 +136,6 @@ observations = Table(
     Index("observations_by_age", "mission_id", "kept_at"),
 )
 
-payloads = Table(
-    "payloads",
-    metadata,
-    Column("namespace", String(200), primary_key=True),
-    Column("workflow_id", Text, primary_key=True),
-    Column("sha256", _DIGEST, primary_key=True),
-    Column("content", LargeBinary, nullable=False),
-    Column("kept_at", UtcMoment, nullable=False),
-)
-
 personal_values = Table(
     "personal_values",
     metadata,

@@ -4,11 +4,9 @@ Importing this module imports a database library, which is slow: import it where
 """
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from orchestrator.adapters.storage.personal_values import VaultKey
 from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
 from orchestrator.adapters.storage.sql_grants import SqlGrants
@@ -16,15 +14,13 @@ from orchestrator.adapters.storage.sql_notices import SqlNotices
 from orchestrator.adapters.storage.sql_observations import SqlObservations
 from orchestrator.adapters.storage.sql_routing import PROXY, SqlTraces, SqlVectors
 from orchestrator.adapters.storage.sql_sign_in import SqlApiTokens, SqlSignOuts
-from orchestrator.adapters.storage.sql_vault import SqlVault
+from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey
 from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate, url_of
-from orchestrator.core.errors import ObservationMissing, PayloadLost
+from orchestrator.core.errors import ObservationMissing
 from orchestrator.messages.names import may_be_saga
 
 if TYPE_CHECKING:  # imports Temporal's SDK, which a store does not need
-    from temporalio.api.common.v1 import Payload
-
-    from orchestrator.adapters.storage.sql_payloads import SqlPayloads
+    pass
 
 FILE_NAME: Final = "store.db"
 VAULT_FOLDER: Final = "pii"
@@ -105,22 +101,12 @@ class Store:
             found |= {self.workflow_of(one) for one in page if may_be_saga(one)}
         return frozenset(found - {""})
 
-    def payloads(self, *, marked: "Callable[[PayloadLost], Payload]") -> "SqlPayloads":
-        """Return the driver of large payloads for Temporal's SDK.
-
-        Args:
-            marked: returns the mark of a payload that cannot be read.
-        """
-        from orchestrator.adapters.storage.sql_payloads import SqlPayloads
-
-        return SqlPayloads(self._database, marked=marked)
-
     def open(self) -> None:
         """Connect and prepare the tables now.
 
         Raises:
             StoreUnavailable, StoreRefused: the store cannot be used now, or at all.
-            StoreNewer: its tables are of a newer release.
+            StoreUnusable: its tables are of a newer release.
         """
         self._database.open()
 
@@ -128,8 +114,8 @@ class Store:
         """Run a query, and compare the key of the vault with the one that its values need.
 
         Raises:
-            StoreUnavailable, StoreRefused, StoreNewer: the query fails.
-            VaultLocked: there are personal values, and the key is a different one.
+            StoreUnavailable, StoreUnusable: the query fails.
+            StoreUnusable: there are personal values, and the key is a different one.
         """
         self.vault.check_key()
 

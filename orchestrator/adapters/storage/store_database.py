@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from orchestrator.adapters.storage.files import private_file, private_folder
 from orchestrator.adapters.storage.schema import HEAD, READABLE_BY, facts
-from orchestrator.core.errors import StoreNewer, StoreRefused, StoreUnavailable
+from orchestrator.core.errors import StoreRefused, StoreUnavailable, StoreUnusable
 
 _POSTGRESQL: Final = "postgresql+psycopg"
 _SCHEMES: Final = {
@@ -198,7 +198,7 @@ class StoreDatabase:
         """Prepare the tables now.
 
         Raises:
-            StoreUnavailable, StoreRefused, StoreNewer: the tables cannot be used.
+            StoreUnavailable, StoreUnusable: the tables cannot be used.
         """
         with self._translated():
             self._prepared()
@@ -340,7 +340,7 @@ def migrate(database: StoreDatabase) -> None:
     The migration is one transaction of one process at a time: a process that dies changes nothing.
 
     Raises:
-        StoreNewer: a newer release changed them so that this one cannot use them.
+        StoreUnusable: a newer release changed them so that this one cannot use them.
     """
     with database.read() as connection:
         found = version_of(connection)
@@ -365,7 +365,11 @@ def version_of(connection: sa.Connection) -> str | None:
 def _check_readable(database: StoreDatabase, found: str) -> None:
     rows = database.fetch(sa.select(facts.c.value).where(facts.c.name == READABLE_BY))
     if not rows or rows[0].value > HEAD:
-        raise StoreNewer(database.place, found, HEAD)
+        raise StoreUnusable(
+            f"the store {database.place} is of a newer release (schema {found}, this one knows "
+            f"{HEAD}); install that release here, or restore the store as it was before",
+            code="StoreNewer",
+        )
 
 
 def _upgrade(database: StoreDatabase) -> None:

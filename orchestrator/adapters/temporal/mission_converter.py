@@ -13,20 +13,17 @@ from temporalio.converter import (
     DataConverter,
     DefaultFailureConverter,
     EncodingPayloadConverter,
-    ExternalStorage,
     PayloadConverter,
 )
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.adapters.temporal.payload_codec import LOCKED, EncryptionCodec, error_of, is_mark
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys
-from orchestrator.core.errors import PayloadLocked, PayloadLost, PayloadUnread
+from orchestrator.core.errors import PayloadLocked
 
 
-def mission_converter(
-    keys: PayloadKeys | None = None, external_storage: ExternalStorage | None = None
-) -> DataConverter:
-    """Return a converter to JSON that encrypts, if there are keys, and offloads large payloads.
+def mission_converter(keys: PayloadKeys | None = None) -> DataConverter:
+    """Return a converter to JSON that encrypts, if there are keys.
 
     Without keys nothing is encrypted, and payloads that others encrypted are refused, not misread.
     """
@@ -35,14 +32,13 @@ def mission_converter(
         payload_converter_class=MissionPayloadConverter,
         payload_codec=EncryptionCodec(keys),
         failure_converter_class=EncodedFailures if keys.ids else PlainFailures,
-        external_storage=external_storage,
     )
 
 
 class LockedInput:
     """The argument of an activity in place of a payload that no key of this process decrypts."""
 
-    def __init__(self, why: PayloadUnread) -> None:
+    def __init__(self, why: PayloadLocked) -> None:
         self.why = why
 
 
@@ -65,7 +61,7 @@ class _Marks(EncodingPayloadConverter):
         """Return the mark as the input of an activity.
 
         Raises:
-            PayloadUnread: the payload was meant for a workflow.
+            PayloadLocked: the payload was meant for a workflow.
         """
         why = error_of(payload)
         if not _is_read_by_worker():
@@ -131,7 +127,7 @@ class PlainFailures(DefaultFailureConverter):
         """Return the exception.
 
         Raises:
-            PayloadUnread: its message cannot be read. The SDK would continue without the
+            PayloadLocked: its message cannot be read. The SDK would continue without the
                 message, and a workflow must handle a failure in the same way on every worker.
         """
         if is_mark(failure.encoded_attributes):
@@ -161,13 +157,13 @@ class EncodedFailures(PlainFailures):
 
 
 def _with_details(exception: BaseException) -> BaseException:
-    """Return the `PayloadUnread` that the SDK wrapped in a RuntimeError without its message."""
+    """Return the `PayloadLocked` that the SDK wrapped in a RuntimeError without its message."""
     cause = exception.__cause__
-    is_wrapped = isinstance(cause, PayloadUnread) and isinstance(exception, RuntimeError)
+    is_wrapped = isinstance(cause, PayloadLocked) and isinstance(exception, RuntimeError)
     return cause if cause is not None and is_wrapped else exception
 
 
 def _names_unreadable_payload(exception: BaseException) -> bool:
     if isinstance(exception, ApplicationError):
-        return exception.type in (PayloadLocked.__name__, PayloadLost.__name__)
-    return isinstance(exception, PayloadUnread)
+        return exception.type == PayloadLocked.__name__
+    return isinstance(exception, PayloadLocked)

@@ -17,8 +17,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from orchestrator.adapters.temporal import raw_history
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.core.budget import SpendingLimit
 from orchestrator.core.record import Record
-from orchestrator.core.spending_limit import SpendingLimit
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import MissingState
 from orchestrator.messages.mission import MissionStatus

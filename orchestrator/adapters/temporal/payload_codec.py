@@ -19,7 +19,7 @@ from temporalio.converter import (
 )
 
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys
-from orchestrator.core.errors import PayloadLocked, PayloadLost, PayloadUnread
+from orchestrator.core.errors import PayloadLocked
 
 ENCRYPTED: Final = b"binary/encrypted"
 """The encoding of encrypted payloads, named as in Temporal's own examples."""
@@ -29,7 +29,6 @@ KEY_ID: Final = "encryption-key-id"
 _ENCODING: Final = "encoding"
 _CIPHER: Final = ("encryption-cipher", b"AES-256-GCM")
 _NONCE_BYTES: Final = 12
-_UNREAD: Final = {kind.__name__: kind for kind in (PayloadLocked, PayloadLost)}
 
 
 class EncryptionCodec(PayloadCodec, WithSerializationContext):
@@ -104,10 +103,9 @@ class EncryptionCodec(PayloadCodec, WithSerializationContext):
             return mark_of(locked)
 
 
-def mark_of(error: PayloadUnread) -> Payload:
+def mark_of(error: PayloadLocked) -> Payload:
     """Return the mark that replaces a payload which cannot be read here."""
-    fields = {"type": type(error).__name__, "details": error.details}
-    return Payload(metadata={_ENCODING: LOCKED}, data=json.dumps(fields).encode())
+    return Payload(metadata={_ENCODING: LOCKED}, data=json.dumps(error.details).encode())
 
 
 def is_mark(payload: Payload) -> bool:
@@ -115,10 +113,9 @@ def is_mark(payload: Payload) -> bool:
     return payload.metadata.get(_ENCODING) == LOCKED
 
 
-def error_of(mark: Payload) -> PayloadUnread:
+def error_of(mark: Payload) -> PayloadLocked:
     """Return the error that says why the payload behind a mark cannot be read."""
-    fields = json.loads(mark.data)
-    return _UNREAD[fields["type"]](**fields["details"])
+    return PayloadLocked(**json.loads(mark.data))
 
 
 def key_id_of(payload: Payload) -> str | None:

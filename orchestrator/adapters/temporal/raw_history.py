@@ -42,7 +42,7 @@ async def decoded(client: Client, payloads: Payloads, kind: type[T]) -> T | None
     """Return the first payload as a value of a type; None if there is no payload.
 
     Raises:
-        PayloadUnread: its key is not in this process, or its store is unavailable.
+        PayloadLocked: its key is not in this process.
     """
     found = list(payloads)[:1]
     if not found:

@@ -69,24 +69,17 @@ async def start_rollback(
     if before is not None and counts and before.status not in BROKEN_OFF:
         running = before.status is WorkflowExecutionStatus.RUNNING
         return "running" if running else "completed"
-    take_over = before.run_id if before is not None else None
     rollback = RollbackInput(
         mission_id=mission_id,
         workflow_id=workflow_id,
         reason=reason,
-        take_over=take_over,
+        take_over=before.run_id if before is not None else None,
         approver=approver,
         asked_at=asked_at,
         abandoned=abandoned,
     )
     if before is not None and counts:
-        handle = client.get_workflow_handle(before.id, run_id=before.run_id)
-        begun = await started_with(client, handle, RollbackInput)
-        rollback = rollback.model_copy(
-            update={"workflow_id": begun.workflow_id, "abandoned": begun.abandoned}
-        )
-        if begun.approver is not None:
-            rollback = begun.model_copy(update={"take_over": take_over, "ledger": None})
+        rollback = await _resumed(client, before, rollback)
     try:
         await client.start_workflow(
             names.ROLLBACK_WORKFLOW,
@@ -101,6 +94,18 @@ async def start_rollback(
     except WorkflowAlreadyStartedError:
         return "completed"  # another process started it between the description and this start
     return "started" if before is None else "restarted"
+
+
+async def _resumed(
+    client: Client, before: WorkflowExecutionDescription, wanted: RollbackInput
+) -> RollbackInput:
+    """Return the input of a rollback that continues one which was broken off."""
+    handle = client.get_workflow_handle(before.id, run_id=before.run_id)
+    begun = await started_with(client, handle, RollbackInput)
+    if begun.approver is not None:
+        return begun.model_copy(update={"take_over": wanted.take_over, "ledger": None})
+    kept = {"workflow_id": begun.workflow_id, "abandoned": begun.abandoned}
+    return wanted.model_copy(update=kept)
 
 
 def _after(*, counts: bool) -> WorkflowIDReusePolicy:

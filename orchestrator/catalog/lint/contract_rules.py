@@ -45,7 +45,7 @@ from orchestrator.catalog.money_units import (
 from orchestrator.catalog.prices import place_of
 from orchestrator.catalog.stated_prices import names_currency, stated_price
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core import currencies
+from orchestrator.core import budget
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -430,7 +430,7 @@ def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[tuple[str, P
         places += listed.raw_elements()
     for found in places:
         value = found.value if found is not None else None
-        if found is None or not isinstance(value, str) or currencies.exists(value.upper()):
+        if found is None or not isinstance(value, str) or budget.is_currency(value.upper()):
             continue
         if value.upper() in get_global("all_currencies"):
             yield (

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
-from orchestrator.catalog.suggest.proposal import Proposal, ProposedPair
+from orchestrator.catalog.suggest.suggest import Proposal, ProposedPair
 from orchestrator.catalog.tool import Compensation, Effect, Tool
 from orchestrator.chaos.verdicts.report import PARKS, Flaw, PairCheck, PairsReport
 from orchestrator.core.errors import ArgumentsInvalid

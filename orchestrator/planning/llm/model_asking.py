@@ -5,25 +5,49 @@ This module never retries a failed request: the engine does, and survives this p
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from decimal import Decimal
 from typing import Final
 
 from pydantic_ai import exceptions
-from pydantic_ai.direct import model_request
-from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, infer_model
 from pydantic_ai.settings import ModelSettings, ThinkingEffort
 
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, ModelUnavailable, ModelUnusable
 from orchestrator.planning.llm.model_providers import UNREAD, trouble_with, why_unusable
-from orchestrator.planning.metering import AnswerUnusable, count, watched
+from orchestrator.planning.metering import AnswerUnusable, count, show, watched
 
 DEFAULT_TIMEOUT_S = 90.0
 _CUT = "the answer was cut at its limit of tokens"
 _HELD_BACK = "the model refused, or its provider's content filter held the answer back"
 CAUSES: Final = {"length": _CUT, "content_filter": _HELD_BACK}
 """The reason why an answer is unusable, by the model's finish reason."""
+_NO_STREAM: Final = (
+    NotImplementedError,  # the library's class of the model has no streams
+    AssertionError,  # nor has a function as a model
+    exceptions.UnexpectedModelBehavior,  # the answer came whole, so there was no event
+    exceptions.ModelRequestRejectedError,  # the provider does not stream this model or its calls
+)
+"""What opening a stream raises where only whole answers are to be had."""
+_NO_REQUEST: Final = (
+    exceptions.ModelAuthenticationError,
+    exceptions.ModelContextWindowExceededError,
+    exceptions.ModelNotFoundError,
+)
+"""Rejections that have nothing to do with the stream."""
+_MOST_SHOWN: Final = 500
+"""Characters of the text that is shown while it arrives: its end."""
 
 
 def request_settings(
@@ -58,6 +82,7 @@ class Models:
         """Take the factory of models from `provider:model` names, and the settings of requests."""
         self._make = functools.lru_cache(maxsize=16)(make)
         self._settings = settings or request_settings()
+        self._whole: set[str] = set()
 
     def check(self, name: str) -> Model:
         """Return the model of this name.
@@ -91,13 +116,7 @@ class Models:
             raise ModelRefused(name, error.reason) from error
         with watched(name) as seen:
             try:
-                answer = await model_request(
-                    model,
-                    messages,
-                    model_settings=self._settings,
-                    model_request_parameters=parameters,
-                    instrument=False,
-                )
+                answer = await self._answered(name, model, messages, parameters)
             except (exceptions.ContentFilterError, exceptions.OutputTokenLimitExceeded) as error:
                 count(answered := Usage(requests=1))
                 is_cut = isinstance(error, exceptions.OutputTokenLimitExceeded)
@@ -112,6 +131,68 @@ class Models:
             seen.usage = usage = usage_of(answer)
         count(usage)
         return answer, usage
+
+    async def _answered(
+        self,
+        name: str,
+        model: Model,
+        messages: Sequence[ModelMessage],
+        parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        """Return an answer, whose text is shown while it arrives if the provider streams.
+
+        A model that answers whole, or leaves out the usage of a stream, is not asked for a stream
+        again: budgets count the usage.
+        """
+        request = functools.partial(
+            model_request,
+            model,
+            messages,
+            model_settings=self._settings,
+            model_request_parameters=parameters,
+            instrument=False,
+        )
+        if name in self._whole:
+            return await request()
+        async with AsyncExitStack() as opened:
+            try:
+                stream = await opened.enter_async_context(
+                    model_request_stream(*request.args, **request.keywords)
+                )
+            except _NO_STREAM as error:
+                if isinstance(error, _NO_REQUEST):
+                    raise
+                answer = await request()
+            else:
+                answer = await _received(stream)
+                if not answer.usage.unmeasured_requests:
+                    return answer
+        self._whole.add(name)
+        return answer
+
+
+async def _received(stream: StreamedResponse) -> ModelResponse:
+    """Return the whole answer; show the end of its text, and nothing of thoughts and calls."""
+    text = ""
+    try:
+        async for event in stream:
+            if added := _text_in(event):
+                show(text := (text + added)[-_MOST_SHOWN:])
+    finally:
+        show("")
+    answer = stream.get()
+    if answer.state == "incomplete" and answer.finish_reason is None:
+        raise exceptions.UnexpectedModelBehavior("the stream ended within the answer")
+    return answer
+
+
+def _text_in(event: ModelResponseStreamEvent) -> str:
+    match event:
+        case PartStartEvent(part=TextPart(content=text)):
+            return text
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return text
+    return ""
 
 
 def _text_of(messages: Sequence[ModelMessage]) -> str:

@@ -205,7 +205,7 @@ class OfferedTools:
         if not (copied := copied_inputs(tool, decision.arguments, self.context)):
             return decision, []
         kept = {n: held for n, held in decision.arguments.items() if n not in copied}
-        note = Dropped(tool=tool.name, arguments=copied, why=_COPIED)
+        note = Dropped(tool=tool.name, arguments=copied, why=_COPIED, is_left_out=True)
         return decision.model_copy(update={"arguments": kept}), [note]
 
     def _parsed(self, name: str, arguments: JsonObject, said: str) -> StepDecision:

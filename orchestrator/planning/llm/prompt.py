@@ -14,9 +14,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
+from orchestrator.catalog.arguments import is_file
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE
-from orchestrator.catalog.file_inputs import is_file
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.core.received_files import FILE, PREFIX

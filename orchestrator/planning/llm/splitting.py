@@ -29,7 +29,6 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, PlanInvalid
 from orchestrator.core.pii import as_written
 from orchestrator.core.plan_origin import PlanOrigin
-from orchestrator.planning.llm.briefing import as_line, of_provider
 from orchestrator.planning.llm.model_asking import CAUSES, Models
 from orchestrator.planning.llm.model_step import complaint
 from orchestrator.planning.llm.plan_draft import (
@@ -204,14 +203,9 @@ def split_request(
         section("# Agents", map(_agent_line, agents)),
         section(TOOLS_TITLE, _tool_lines(brief, catalog, agents, ranking)),
     )
-    tried = [
-        of_provider("an earlier plan", as_line(failure, _LONGEST_LINE))
-        for failure in brief.failed_before
-    ]
-    goal = [f"# Goal\n{brief.goal}", section("# Tried before, without success", tried)]
     context = f"# Context, no part of the goal\n{_context_of(brief)}"
     return ModelRequest(
-        parts=[UserPromptPart("\n\n".join(part for part in (*goal, context) if part))],
+        parts=[UserPromptPart(f"# Goal\n{brief.goal}\n\n{context}")],
         instructions="\n\n".join(part for part in parts if part),
     )
 

@@ -291,7 +291,9 @@ class _Reading:
         if typed and not all(map(self._is_own_noun, typed)):
             return False
         is_first = number <= self.clause.verb_index + 1
-        if is_first and verbs_meant(word.lower, self.target):
+        following = self.clause.after(word.end)
+        after = following.lower if following is not None else ""
+        if is_first and verbs_meant(word.lower, self.target, after):
             return True
         if number == self.clause.verb_index and is_verb(word.lower) and self.target.is_side_effect:
             return word.stem in unvalued_words(self.target)  # its own verb, not a look-up's
@@ -316,7 +318,7 @@ class _Reading:
         if not self.chooses:
             return False
         if run.value is not None and run.value.kind not in ("name", "quoted"):
-            return not self.offers
+            return not self.offers and run.value.value is not None
         objects = self.clause.of_kind("object")[-1:]
         with_object = any(o.start <= run.span[0] and run.span[1] <= o.end for o in objects)
         cues = _NAMING_OFFERS if self.offers else _NAMING_THINGS

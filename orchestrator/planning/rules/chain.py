@@ -7,8 +7,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.arguments import answers_file
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.file_inputs import answers_file
 from orchestrator.catalog.tool import Effect, Tool, id_names, thing_with_id
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
@@ -35,10 +35,10 @@ _SEARCHED_BY: Final = frozenset({*DAYS, Kind.PLACE, Kind.TIME, Kind.AMOUNT, Kind
 
 @dataclass
 class Chain:
-    """The call of one tool, and the chains that supply the inputs which only answers contain."""
+    """The call of one tool, and the chain that supplies each input which only answers contain."""
 
     draft: Draft
-    feeders: dict[tuple[str | int, ...], list["Chain"]] = field(default_factory=dict)
+    feeders: dict[tuple[str | int, ...], "Chain"] = field(default_factory=dict)
 
     @property
     def tool(self) -> Tool:
@@ -49,22 +49,21 @@ class Chain:
     def drafts(self) -> list[Draft]:
         """The drafts of the tool and of all its feeding tools, as far as they are called first."""
         found = [self.draft]
-        for chains in self.feeders.values():
-            found += [one for chain in chains[:1] for one in chain.drafts if one not in found]
+        for chain in self.feeders.values():
+            found += [one for one in chain.drafts if one not in found]
         return found
 
     @property
     def unsaid(self) -> list[tuple[Tool, Leaf]]:
         """The inputs that nothing supplies, of the tool and of its feeding tools."""
         own = [(self.tool, leaf) for leaf in self.draft.missing if leaf.path not in self.feeders]
-        fed = [pair for chains in self.feeders.values() for pair in chains[0].unsaid]
+        fed = [pair for chain in self.feeders.values() for pair in chain.unsaid]
         return [*own, *fed]
 
     @property
     def offers(self) -> bool:
         """True if the choice is among available things rather than existing ones."""
-        first = [chains[0] for chains in self.feeders.values()]
-        return any(is_offering(chain.tool, self.tool) for chain in first)
+        return any(is_offering(chain.tool, self.tool) for chain in self.feeders.values())
 
 
 def is_offering(producer: Tool, consumer: Tool) -> bool:
@@ -104,9 +103,7 @@ def link(
         others = {path: one for path, one in draft.said.items() if path != leaf.path}
         blocked = [*taken, *(one.span for one in others.values())]
         # One name is one thing's.
-        blocked += [
-            span for chains in chain.feeders.values() for span in chains[0].draft.names_said
-        ]
+        blocked += [span for one in chain.feeders.values() for span in one.draft.names_said]
         # A feeder may have inputs of the same names.
         known = {**inputs, **{str(p[0]): draft.found[p] for p in others if len(p) == 1}}
         found = [
@@ -126,11 +123,9 @@ def link(
                 and is_listing(one.tool)
                 and nouns & nouns_of(one.tool)
             ]
-        found.sort(key=lambda one: len(one.unsaid))
         if found:
-            chain.feeders[leaf.path] = found
-            is_one = draft.several is None or draft.several[0] != leaf.path
-            if said is not None and looks_up and is_one and said.span in draft.used:
+            chain.feeders[leaf.path] = min(found, key=lambda one: len(one.unsaid))
+            if said is not None and looks_up and said.span in draft.used:
                 draft.used.remove(said.span)  # the given words choose from the list
     return chain
 

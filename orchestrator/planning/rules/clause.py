@@ -209,19 +209,7 @@ class Clause:
     def _called(self) -> Iterator[Candidate]:
         for number, word in enumerate(self.words):
             if word.lower in CALLED and (run := self.run_at(number + 1)) is not None:
-                run = self._without_cue(run)
                 yield replace(run, kind="called", cue=word.lower, cue_start=word.start)
-
-    def _without_cue(self, run: Candidate) -> Candidate:
-        """Return a name without trailing lower-case words that introduce the next value."""
-        behind = self.text[run.end :].lstrip()
-        starts = {value.start for value in self.values if value.kind not in ("name", "id")}
-        words = run.text.split()
-        if behind and words[0][0].isupper() and len(self.text) - len(behind) in starts:
-            while words[-1].islower():
-                words.pop()
-        text = run.text[: run.text.rindex(words[-1]) + len(words[-1])]
-        return replace(run, value=text, text=text, end=run.start + len(text))
 
     def _moments(self, typed: list[Candidate]) -> Iterator[Candidate]:
         """Yield each day with an adjacent time as one moment."""
@@ -244,12 +232,6 @@ class Clause:
             noun = self.words[number - 1].stem if number else ""
             if run is not None and run.start not in taken:
                 yield replace(run, cue=word.lower, cue_start=word.start, noun=noun)
-            if word.lower in ("for", "about"):
-                wide = self.run_at(number + 1, over_leads=True)
-                if wide is not None and wide != run:
-                    yield replace(
-                        wide, kind="wide", cue=word.lower, cue_start=word.start, noun=noun
-                    )
 
     def _objects(self, typed: list[Candidate]) -> Iterator[Candidate]:
         number = self.verb_index

@@ -14,7 +14,7 @@ from orchestrator.language.words import tokens
 from orchestrator.planning.models import FINISH, AskUser, Finish, GiveUp, Observation
 from orchestrator.planning.rules.chain import value_for
 from orchestrator.planning.rules.choose import MOST_CHOICES, choose, matches
-from orchestrator.planning.rules.items import Item, is_empty, is_listing, read_items
+from orchestrator.planning.rules.items import Item, goes_on, is_empty, is_listing, read_items
 from orchestrator.planning.rules.parameters import MONEY, Leaf
 from orchestrator.planning.rules.result_text import (
     done_result,
@@ -81,7 +81,8 @@ def finish(
         return found
     kept, missed = found
     body = done[-1].body if done else None
-    text, table = read_result(target, kept, body, not_applied([*unused, *missed]))
+    more = " The list goes on." if is_listing(target) and goes_on(body) else ""
+    text, table = read_result(target, kept, body, f"{not_applied([*unused, *missed])}{more}")
     return Finish(summary=text, table=table, outputs=_outputs(gives, kept))
 
 

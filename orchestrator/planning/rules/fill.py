@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -34,10 +34,15 @@ from orchestrator.planning.rules.suits import (
     codes_of,
     converted,
     days_of,
-    duration_value,
     why_not_taken,
 )
-from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, own_words, plain_words
+from orchestrator.planning.rules.tool_words import (
+    id_nouns,
+    is_in_path,
+    nouns_of,
+    own_words,
+    verbs_of,
+)
 
 Span = tuple[int, int]
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
@@ -52,8 +57,6 @@ class Draft:
     found: dict[tuple[str | int, ...], JsonValue] = field(default_factory=dict)
     used: list[Span] = field(default_factory=list)
     said: dict[tuple[str | int, ...], Candidate] = field(default_factory=dict)
-    several: tuple[tuple[str | int, ...], list[Candidate]] | None = None
-    """An input with several given values, which need a call each."""
     unsure: list[tuple[Leaf, Candidate]] = field(default_factory=list)
     """Inputs with ambiguous words, which do not determine the value."""
 
@@ -172,11 +175,11 @@ class _Reader:
 
     def _bare(self, candidate: Candidate) -> Candidate:
         """Return an object or phrase without the tool's own words at its start."""
-        if candidate.kind not in ("object", "wide"):
+        if candidate.kind != "object":
             return candidate
         start, end = candidate.start, candidate.end
         words = [w for w in self.clause.words if start <= w.start and w.end <= end]
-        own = plain_words(self.tool)
+        own = nouns_of(self.tool) | verbs_of(self.tool)
         while len(words) > 1 and words[0].stem in own | {"of"}:
             if words[1].lower in LEADS - {"of"}:
                 # Words that only name the tool's own thing are no text, title or name to pass on.
@@ -208,7 +211,6 @@ class _Reader:
         self._lone_name(blocked)
         self._currencies()
         self._stretch()
-        self._length()
         self._flags()
         self._several(blocked)
         self._defaults()
@@ -356,8 +358,9 @@ class _Reader:
 
     def _texts_again(self) -> None:
         """Set a required text to the phrase that describes its purpose, listed values included."""
-        own, said = plain_words(self.tool), [one.span for one in self.draft.said.values()]
-        phrases = [c for c in self.clause.of_kind("wide", "phrase") if c.cue in ("for", "about")]
+        own = nouns_of(self.tool) | verbs_of(self.tool)
+        said = [one.span for one in self.draft.said.values()]
+        phrases = [c for c in self.clause.of_kind("phrase") if c.cue in ("for", "about")]
         free = [c for c in phrases if not c.overlaps(said) and {*content_stems(c.text)} - own]
         for leaf in self._open(*TEXTS) if self.clause.verb not in TELLING else ():
             fitting = [c for c in free if leaf.required and leaf.parameter.accepts(c.text)]
@@ -427,21 +430,6 @@ class _Reader:
                 self.draft.used.append((one.start, counted.end if counted else one.end))
                 return
 
-    def _length(self) -> None:
-        """Compute a duration from a start and an end: "from 14:00 to 15:00"."""
-        for first, last in pairwise(self.clause.of_kind("time")):
-            is_open = first.overlaps(self.draft.used) and not last.overlaps(self.draft.used)
-            if not (is_open and first.value and last.value and self.suits.role(last) == "end"):
-                continue
-            start, end = (datetime.fromisoformat(f"2000-01-01T{c.value}") for c in (first, last))
-            minutes = (end - start) // timedelta(minutes=1)
-            length = replace(last, kind="duration", value={"minutes": minutes})
-            for leaf in self._open(Kind.COUNT, Kind.DURATION) if minutes > 0 else ():
-                value = duration_value(leaf.parameter, length)
-                if value is not None and leaf.parameter.accepts(value):
-                    self.draft.give(leaf, value, last)
-                    break
-
     def _flags(self) -> None:
         """Set a flag whose words are all in the clause."""
         said = {word.stem: word for word in self.clause.words if word.stem not in _GENERAL}
@@ -454,22 +442,17 @@ class _Reader:
                 self.draft.used += spans
 
     def _several(self, blocked: list[Span]) -> None:
-        """Read further values that are joined to one: all in a list, else one call each."""
-        leaves = {leaf.path: leaf.parameter for leaf in self.draft.leaves}
+        """Add the values that are joined to the first one of a list."""
+        elements = {leaf.path: leaf.parameter.element for leaf in self.draft.leaves}
         for path, first in [*self.draft.said.items()]:
-            parameter, value = leaves[path], self.draft.found[path]
-            is_list = parameter.kind is Kind.LIST
-            if first.kind == "number" or not (is_list or parameter.kind in _SEVERAL):
+            element, value = elements[path], self.draft.found[path]
+            if element is None or first.kind == "number":
                 continue
-            more, element = self._joined_to(first, blocked), parameter.element or parameter
+            more = self._joined_to(first, blocked)
             made = [element.first_accepted(*converted(element, c, self.clause)) for c in more]
-            if not more or None in made:
-                continue
-            self.draft.used += [(c.start, c.end) for c in more]
-            if is_list:
+            if more and None not in made:
+                self.draft.used += [(c.start, c.end) for c in more]
                 self.draft.found[path] = [*(value if isinstance(value, list) else [value]), *made]
-            elif self.draft.several is None:
-                self.draft.several = (path, [first, *more])
 
     def _joined_to(self, first: Candidate, blocked: list[Span]) -> list[Candidate]:
         found = [first]
@@ -480,7 +463,6 @@ class _Reader:
         return found[1:]
 
 
-_SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER, Kind.OTHER})
 _UNTELLING: Final = frozenset({"id", "date", "time", "number", "type", "status", "code"})
 _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should", "enabled"})
 _SHAPING: Final = frozenset(

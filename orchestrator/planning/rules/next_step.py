@@ -49,7 +49,8 @@ from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
 )
-from orchestrator.planning.rules.split import Reading, refers_back
+from orchestrator.planning.rules.split import Reading
+from orchestrator.planning.rules.target import refers_back
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
 
 _MAX_PAGES: Final = 10
@@ -125,8 +126,8 @@ class Leg:
     @property
     def _is_done_once(self) -> bool:
         """True if the one ordered effect stands, whatever was chosen for it."""
-        account, draft = self.reading.account, self.reading.chain.draft
-        is_one = not account.is_all and (account.count or 1) == 1 and draft.several is None
+        account = self.reading.account
+        is_one = not account.is_all and (account.count or 1) == 1
         return is_one and self.target.is_side_effect and bool(self._done())
 
     def _changed_by_people(self, calls: Sequence[tuple[JsonObject, str]]) -> int:
@@ -148,16 +149,15 @@ class Leg:
     def _calls(self) -> list[tuple[JsonObject, str]]:
         """Return the requested calls of the target, once all their values are known."""
         calls: list[tuple[JsonObject, str]] = []
-        for chain in _expanded(self.reading.chain):
-            for one in self._supplied(chain):
-                filled = _with(chain.draft, one.values)
-                listed = self._listed_spending(filled)
-                missing = [leaf for leaf in filled.missing if leaf.name not in listed]
-                if missing:
-                    raise _Unsaid(*((chain.tool, leaf) for leaf in missing))
-                if self.target.is_side_effect:
-                    self._compare(one, filled)
-                calls.append(({**filled.arguments, **listed}, one.note))
+        for one in self._supplied(self.reading.chain):
+            filled = _with(self.reading.chain.draft, one.values)
+            listed = self._listed_spending(filled)
+            missing = [leaf for leaf in filled.missing if leaf.name not in listed]
+            if missing:
+                raise _Unsaid(*((self.target, leaf) for leaf in missing))
+            if self.target.is_side_effect:
+                self._compare(one, filled)
+            calls.append(({**filled.arguments, **listed}, one.note))
         return calls
 
     def _listed_spending(self, draft: Draft) -> JsonObject:
@@ -233,36 +233,25 @@ class Leg:
         raise _Unsaid((chain.tool, leaf))
 
     def _from_answers(self, leaf: Leaf, chain: Chain) -> list[Supplied]:
-        """Return the values for an input from the answers of its feeding tools, in their order."""
+        """Return the values for an input from the answers of its feeding tool."""
         if own := self._items_of_facts(leaf):
             try:
                 return self._chosen(own, leaf, chain.draft, chain.tool, {}, offers=False)
             except (_Due, _Unsaid):
                 if refers_back(self.reading.clause):
                     raise  # "it" is one of these, and no search would find it
-        why: _Due | _Unsaid = _Unsaid((chain.tool, leaf))
-        feeders = chain.feeders[leaf.path]
-        for feeder in feeders:
-            try:
-                seen = self._asked(feeder)
-            except _Unsaid as unsaid:
-                why = unsaid if feeder is feeders[0] else why
-                continue
-            if seen.outcome != "succeeded":
-                error = seen.error or seen.outcome
-                why = _Due(GiveUp(reason=f"{feeder.tool.name} failed: {error}"))
-                continue
-            items = [
-                item
-                for page in self._pages(feeder.tool, seen.arguments)
-                for item in read_items(page.body, tool=feeder.tool, asked=page.arguments)
-                if value_for(item, leaf) is not None
-            ]
-            if items or feeder is feeders[-1]:
-                offers, asked = is_offering(feeder.tool, chain.tool), seen.arguments
-                return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
-            why = _Due(GiveUp(reason=_found_nothing(feeder.tool)))
-        raise why
+        feeder = chain.feeders[leaf.path]
+        seen = self._asked(feeder)
+        if seen.outcome != "succeeded":
+            raise _Due(GiveUp(reason=f"{feeder.tool.name} failed: {seen.error or seen.outcome}"))
+        items = [
+            item
+            for page in self._pages(feeder.tool, seen.arguments)
+            for item in read_items(page.body, tool=feeder.tool, asked=page.arguments)
+            if value_for(item, leaf) is not None
+        ]
+        offers, asked = is_offering(feeder.tool, chain.tool), seen.arguments
+        return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
 
     def _asked(self, feeder: Chain) -> Observation:
         """Return the answer of a feeding tool; without one, its call is the due step."""
@@ -338,9 +327,13 @@ class Leg:
                 if self._is_searched_again(producer, refused[-1]):
                     raise _Due(self._call(producer, asked, f"searched again: {why}"))
                 raise _Due(GiveUp(reason=f"{why}; nothing else fits"))
+        account = self._account_for(items, leaf, producer, consumer, asked, offers=offers)
+        unread, pages = self._unread(producer, asked), self._pages(producer, asked)
+        if account.is_all and consumer.is_side_effect and pages and goes_on(pages[-1].body):
+            raise _Due(GiveUp(reason=f"{account.is_all!r} cannot be done whole{unread}"))
         choice = choose(
             items,
-            self._account_for(items, leaf, producer, consumer, asked, offers=offers),
+            account,
             consumer=consumer,
             asked=asked,
             offers=offers,
@@ -350,7 +343,6 @@ class Leg:
         if choice.items:
             taken = choice.items if consumer is self.target else choice.items[:1]
             return [Supplied(_values(item, leaf, draft), (item,), choice.note) for item in taken]
-        unread = self._unread(producer, asked)
         if choice.asks and not is_answered:
             raise _Due(which(choice.asks, f"{choice.why}{unread}", leaf, consumer))
         raise _Due(GiveUp(reason=f"{choice.why or _found_nothing(producer)}{unread}"))
@@ -524,29 +516,6 @@ class Leg:
             is_call = seen.tool == tool.name and seen.outcome != "discovered"
             if is_call and _essential(tool, seen.arguments) == wanted:
                 yield seen
-
-
-def _expanded(chain: Chain) -> list[Chain]:
-    """Return a chain for each of several values of an input, looked up separately."""
-    path, values = chain.draft.several or ((), [])
-    return [_saying(chain, [path], values, one) for one in values] or [chain]
-
-
-def _saying(
-    chain: Chain,
-    paths: Sequence[tuple[str | int, ...]],
-    values: Sequence[Candidate],
-    one: Candidate,
-) -> Chain:
-    """Return a chain in which one of several values replaces all of them."""
-    draft = _with(chain.draft, dict.fromkeys(paths, one.value))
-    draft.said.update(dict.fromkeys(paths, one))
-    feeders = {**chain.feeders}
-    for path in paths:
-        for feeder in feeders.pop(path, ()):
-            taken = [where for where, said in feeder.draft.said.items() if said in values]
-            feeders.setdefault(path, []).append(_saying(feeder, taken, values, one))
-    return Chain(draft, feeders)
 
 
 def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Draft:

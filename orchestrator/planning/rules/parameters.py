@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
-from orchestrator.catalog.file_inputs import is_file
+from orchestrator.catalog.arguments import is_file
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.received_files import FILE, is_file_handle

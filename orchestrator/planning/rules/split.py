@@ -18,7 +18,6 @@ from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.triggers import find_triggers
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
@@ -35,7 +34,7 @@ from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
 from orchestrator.planning.rules.suits import why_not_taken
-from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
+from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target, refers_back
 from orchestrator.planning.rules.tool_words import is_in_path, nouns_of, own_words, verb_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.router import Router
@@ -75,6 +74,7 @@ _NOTHING_CHANGED: Final = "nothing says what is to be changed"
 _NO_TOOL: Final = "no tool does it; going on does the rest without it"
 _LONGEST_ABOUT: Final = 120
 _NEAR: Final = 4.0
+_TIE: Final = 0.4
 _MOST_READ: Final = 5
 _MOST_READINGS: Final = 256
 
@@ -88,6 +88,8 @@ class Reading:
     target: Tool
     chain: Chain
     account: Account
+    rivals: tuple[Tool, ...] = ()
+    """Consequences of other domains that fit as well."""
 
     @property
     def is_identified(self) -> bool:
@@ -149,9 +151,14 @@ class Reader:
     def best(self, text: str, fits: Sequence[Fit]) -> Reading | None:
         """Return the reading whose tool matches the clause and uses most of it."""
         near = [fit for fit in fits if fit.score >= fits[0].score - _NEAR][:_MOST_READ]
-        scored = [(fit.score, self.read(text, fit.tool)) for fit in near]
-        best = max(scored, key=lambda pair: pair[0] - _unused(pair[1]), default=None)
-        return best[1] if best else None
+        read = [self.read(text, fit.tool) for fit in near]
+        scores = [fit.score - _unused(one) for fit, one in zip(near, read, strict=True)]
+        if not read:
+            return None
+        best = read[scores.index(max(scores))]
+        alike = (one.target for one, s in zip(read, scores, strict=True) if s > max(scores) - _TIE)
+        rivals = (tool for tool in alike if tool.is_side_effect)
+        return replace(best, rivals=tuple(t for t in rivals if t.domain != best.target.domain))
 
 
 @read_once
@@ -167,10 +174,10 @@ def _unused(reading: Reading) -> float:
     value, word = (1.2, 0.5) if reads else (0.6, 0.1)
     kept = sum(value if run.is_value else word for run in account.filters)
     unsaid = (0.2 if reads else 0.4) * len(reading.chain.unsaid)
-    many = 2.5 if reads and _asks_for_many(reading) else 0.0
     # Nothing in the clause distinguishes the results of a preceding look-up: a person would be
     # asked.
     is_stated = reading.is_identified or account.superlative or account.filters
+    many = 2.5 if reads and _asks_for_many(reading) else 0.0
     looked_up = 0.3 if reads and reading.chain.feeders and not is_stated else 0.0
     return left + kept + many + unsaid + looked_up
 
@@ -404,10 +411,9 @@ def _order_of(reading: Reading, catalog: Catalog) -> Order | None:
     """Return the order of a clause that changes something."""
     if not reading.target.is_side_effect:
         return None
-    several = reading.chain.draft.several
     return Order(
         tools=(reading.target.name, *other_versions(catalog, reading.target)),
-        count=len(several[1]) if several else max(1, reading.account.count or 1),
+        count=max(1, reading.account.count or 1),
         each=reading.account.is_all,
         clause=reading.clause.text,
     )
@@ -444,11 +450,6 @@ def _days_said(clause: Clause) -> str:
             return ""
 
 
-def refers_back(clause: Clause) -> bool:
-    """Return True if a clause refers to an earlier thing: "inform them of it"."""
-    return any(one.kind == "back_reference" for one in find_triggers(clause.text))
-
-
 def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     """Return the parts of a clause that are not carried out, are left over or are implausible."""
     clause, account = reading.clause, reading.account
@@ -458,6 +459,10 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         doubts.append(_not_carried_out(clause.dependent))
     if not reading.target.is_side_effect:
         return doubts
+    if reading.rivals:
+        others = " or ".join(repr(tool.title) for tool in reading.rivals)
+        why = f"{others} fits as well; going on does {reading.target.title!r}"
+        doubts.append(Doubt(kind="ambiguous", about=clause.text, why=why))
     # The doubt about a trigger word already covers the words after it.
     left = [run for run in account.left_over if not any(s <= run.span[0] for s in starts)]
     for run in left:
@@ -466,7 +471,19 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         doubts.append(Doubt(kind="left_over", about=run.text, why=why))
     if _changes_nothing(reading):
         doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
-    return [*doubts, *_impossible(reading, now)]
+    return [*doubts, *_joined_moments(reading), *_impossible(reading, now)]
+
+
+def _joined_moments(reading: Reading) -> Iterable[Doubt]:
+    """Yield a doubt for a second moment that "and" joins to an unquoted text."""
+    clause, said = reading.clause, [*reading.chain.draft.said.values()]
+    for text in [one for one in said if one.kind in ("text", "trimmed")]:
+        taken = {one.kind for one in said if not one.overlaps([text.span])}
+        for one in clause.of_kind("date", "time"):
+            before = clause.before(one.span[0])
+            is_inside = text.start < one.start and one.end <= text.end
+            if is_inside and one.kind in taken and before is not None and before.lower == "and":
+                yield Doubt(kind="ambiguous", about=clause.text[before.start :], why=_IN_TEXT)
 
 
 def _changes_nothing(reading: Reading) -> bool:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog import money_units
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core import currencies
+from orchestrator.core import budget
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
@@ -278,7 +278,7 @@ class Suits:
             return 7.0 + required if leaf.required else 0.0
         if self.clause.verb in TELLING or not (leaf.required and self.is_new(candidate)):
             return 0.0
-        if candidate.kind in ("wide", "phrase") and candidate.cue in ("for", "about"):
+        if candidate.kind == "phrase" and candidate.cue in ("for", "about"):
             return 2.5 + len(candidate.text) / 1000
         return 1.0 + len(candidate.text) / 1000 if candidate.kind == "object" else 0.0
 
@@ -464,7 +464,7 @@ def _said(candidate: Candidate) -> tuple[Decimal | None, str]:
 
 
 def _is_too_fine(amount: Decimal, code: str) -> bool:
-    return code in currencies.EXPONENTS and currencies.has_too_many_decimals(amount, code)
+    return code in budget.EXPONENTS and budget.has_too_many_decimals(amount, code)
 
 
 def _counted(amount: Decimal, code: str, name: str, *schemas: JsonObject) -> Iterator[JsonValue]:
@@ -483,7 +483,7 @@ def _counted(amount: Decimal, code: str, name: str, *schemas: JsonObject) -> Ite
         return
     if decimals == 0:
         yield written
-        yield f"{amount:.{currencies.EXPONENTS.get(code, 2)}f}"
-    elif (minor := currencies.in_minor_units(amount, decimals)) is not None:
+        yield f"{amount:.{budget.EXPONENTS.get(code, 2)}f}"
+    elif (minor := budget.in_minor_units(amount, decimals)) is not None:
         yield minor
         yield str(minor)

@@ -12,7 +12,7 @@ from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import meanings_of
-from orchestrator.language.word_lists import WordLists
+from orchestrator.language.triggers import find_triggers
 from orchestrator.language.words import (
     QUESTION_WORDS,
     STOP_WORDS,
@@ -41,8 +41,6 @@ from orchestrator.planning.rules.tool_words import (
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
-_LISTS: Final = WordLists("rules")
-_ASKING: Final = _LISTS.word_set("asking")
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
 _LEAVE: Final = frozenset({"may", "might", "should", "must", "shall"})
 _FEW: Final = 2
@@ -115,7 +113,7 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     asks_leave = first in _COURTESY | _LEAVE and second in ("i", "we", "my", "our", "it", "there")
     is_asked = (
         asks_leave
-        or first in _ASKING | QUESTION_WORDS
+        or first in QUESTION_WORDS | {"any"}
         or (clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first))
     )
     verb = clause.verb
@@ -133,6 +131,11 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     if _commanded(verb, catalog):
         return Aim(Action.EXECUTE, verb, is_order=True)
     return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
+
+
+def refers_back(clause: Clause) -> bool:
+    """Return True if a clause refers to an earlier thing: "inform them of it"."""
+    return any(one.kind == "back_reference" for one in find_triggers(clause.text))
 
 
 def _commanded(verb: str, catalog: Catalog) -> bool:
@@ -204,7 +207,10 @@ def _fitting(
         own = verb in verbs_of(tool) and len(named_by) <= _FEW
         found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
     found.sort(key=lambda fit: -fit.score)
-    return [fit for fit in found if fit.nouns > 0 or (selection.fits and fit.is_own_verb)]
+    # "List them" names nothing to be listed.
+    names_thing = aim.is_order or not refers_back(clause)
+    may_be_bare = selection.fits and names_thing
+    return [fit for fit in found if fit.nouns > 0 or (may_be_bare and fit.is_own_verb)]
 
 
 def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
@@ -224,12 +230,14 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
 
 
 def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
-    """Return True if a tool's verb has another particle: "turn off" for "turn on"."""
+    """Return True if a tool's verb has another particle than the clause: "turn off", "turn on"."""
     own = _particles_of(tool)
-    if not own or stem(aim.verb) not in verbs_of(tool):
+    if not own or not verbs_meant(aim.verb, tool):
         return False
-    said = {w.lower for w in clause.words} & _PARTICLES
-    return bool(said) and said.isdisjoint(own)
+    words = [word.lower for word in clause.words]
+    ends = (*words[clause.verb_index + 1 :][:1], words[-1])
+    said = next((word for word in ends if word in _PARTICLES), None)
+    return own.isdisjoint(words if said is None else (said,))
 
 
 @read_once

@@ -96,25 +96,20 @@ def _stems(tool: Tool, text: str) -> frozenset[str]:
     return _with_equals(set(stems) - verbs_of(tool)) | frozenset(stems)
 
 
-@read_once
-def plain_words(tool: Tool) -> frozenset[str]:
-    """Return the stems of a tool's name, summary and path, without synonyms."""
-    return frozenset(content_stems(f"{tool.name} {tool.summary} {tool.path} {tool.domain}")) | {
-        stem(singular(word)) for word in tokens(f"{tool.name} {tool.path}")
-    }
-
-
 def vocabulary(tools: Iterable[Tool]) -> frozenset[str]:
     """Return the words of several tools, without those of their inputs' values."""
     return frozenset().union(*(unvalued_words(tool) for tool in tools))
 
 
-def verbs_meant(word: str, tool: Tool) -> bool:
+def verbs_meant(word: str, tool: Tool, following: str = "") -> bool:
     """Return True if a verb requests a tool's action: its own verb, or a plain one of its class.
 
     To disable is not to enable, nor to forward to send: such verbs match only their own tools.
+    `following` is the next word: "set an alarm" creates one.
     """
-    action = action_of_stem(stem(word))
+    action = action_of(word, following)
+    if action is Action.UNKNOWN:
+        action = action_of_stem(stem(word))
     _, own = verb_of(tool)
     if stem(word) in verbs_of(tool) or not verbs_of(tool).isdisjoint(equals_of(stem(word))):
         return True

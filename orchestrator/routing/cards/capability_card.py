@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter
 
-from orchestrator.catalog.file_inputs import answers_file, file_inputs, is_file
+from orchestrator.catalog.arguments import answers_file, file_inputs, is_file
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.functions import namespace_of
 from orchestrator.catalog.tool import Effect, Tool, thing_with_id

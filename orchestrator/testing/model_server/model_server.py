@@ -8,7 +8,7 @@ import asyncio
 import json
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from inspect import isawaitable
 from typing import Any, Final
@@ -16,7 +16,7 @@ from typing import Any, Final
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -29,7 +29,6 @@ from orchestrator.testing.model_server.provider_apis import (
     ResponsesApi,
     TokenCount,
     schema_breaches,
-    streamed,
 )
 from orchestrator.testing.model_server.replies import (
     CutBody,
@@ -42,6 +41,7 @@ from orchestrator.testing.model_server.replies import (
     bad_request,
     unauthorized,
 )
+from orchestrator.testing.model_server.streams import streamed
 
 ModelReply = ModelAnswer | ModelTrouble
 ScriptedModel = Callable[[ReceivedRequest], ModelReply | Awaitable[ModelReply]]
@@ -76,6 +76,8 @@ class ModelServer:
         """
         self.script = script
         self.key = key
+        self.pause_s = 0.0
+        """Time between the events of a stream."""
         self.requests: list[ReceivedRequest] = []
         """The valid requests with the key, in order."""
         self.refused: list[str] = []
@@ -198,8 +200,11 @@ class ModelServer:
             case RawBody():
                 return Response(trouble.content, 200, media_type=trouble.media_type)
             case CutBody():
-                answer = self._answered(api, ModelAnswer(text="x" * 200), received)
-                return _CutResponse(bytes(answer.body), trouble.after_bytes, self._hang_up)
+                answer = ModelAnswer(text="x" * 200)
+                whole = api.answer(answer, received, self._usage(answer, received))
+                is_streamed = received.body.get("stream")
+                body = streamed(api.api, answer, whole) if is_streamed else [json.dumps(whole)]
+                return _CutResponse("".join(body).encode(), trouble.after_bytes, self._hang_up)
             case Hang():
                 await self._hang(trouble)
                 return _error(api, StatusTrouble(504, "timeout_error", None, "It took too long."))
@@ -247,8 +252,13 @@ class ModelServer:
         headers = {"x-request-id": number, "request-id": number}
         if not received.body.get("stream"):
             return JSONResponse(whole, 200, headers)
-        events = (f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in streamed(answer, whole))
-        return Response("".join(events), 200, headers, "text/event-stream")
+        events = self._paced(streamed(api.api, answer, whole))
+        return StreamingResponse(events, 200, headers, "text/event-stream")
+
+    async def _paced(self, events: Iterator[str]) -> AsyncIterator[str]:
+        for event in events:
+            yield event
+            await asyncio.sleep(self.pause_s)
 
     def _usage(self, answer: ModelAnswer, received: ReceivedRequest) -> TokenCount:
         """Count tokens; a prompt that begins like an earlier one is partly cached."""

@@ -66,7 +66,6 @@ def _validator(api: Api, is_streamed: bool) -> jsonschema_rs.Validator:
 
 
 def _request_type(api: Api, is_streamed: bool) -> Any:
-    """Return the type of a request; for OpenAI's APIs only unstreamed answers are served."""
     if api == "messages":
         # The planner's client uses the beta path, whose fields are a superset.
         from anthropic.types.beta import message_create_params as messages
@@ -77,9 +76,13 @@ def _request_type(api: Api, is_streamed: bool) -> Any:
     if api == "chat":
         from openai.types.chat import completion_create_params as chat
 
+        if is_streamed:
+            return chat.CompletionCreateParamsStreaming
         return chat.CompletionCreateParamsNonStreaming
     from openai.types.responses import response_create_params as responses
 
+    if is_streamed:
+        return responses.ResponseCreateParamsStreaming
     return responses.ResponseCreateParamsNonStreaming
 
 
@@ -323,7 +326,7 @@ def _output(answer: ModelAnswer, request: ReceivedRequest) -> Iterator[Document]
             "type": "function_call",
             "call_id": call.call_id or f"call_{number}_{place}",
             "name": call.name,
-            "arguments": _arguments_text(call),
+            "arguments": arguments_text(call),
             "status": status,
         }
 
@@ -367,7 +370,7 @@ class CompletionsApi(_OpenAi):
                 {
                     "id": call.call_id or f"call_{request.number}_{place}",
                     "type": "function",
-                    "function": {"name": call.name, "arguments": _arguments_text(call)},
+                    "function": {"name": call.name, "arguments": arguments_text(call)},
                 }
                 for place, call in enumerate(answer.calls)
             ]
@@ -401,7 +404,7 @@ def _turn_of_message(message: Mapping[str, Any]) -> ConversationTurn:
 
 
 class MessagesApi:
-    """Anthropic's messages API, whose library streams long answers by itself."""
+    """Anthropic's messages API."""
 
     api: Api = "messages"
     path = "/v1/messages"
@@ -455,34 +458,6 @@ ApiFormat = ResponsesApi | CompletionsApi | MessagesApi
 """An API of the model server."""
 
 
-def streamed(answer: ModelAnswer, whole: Document) -> Iterator[Document]:
-    """Yield the events with which Anthropic streams an answer."""
-    begun = {**whole, "content": [], "stop_reason": None}
-    yield {"type": "message_start", "message": begun}
-    arguments = iter([_arguments_text(call) for call in answer.calls])
-    for index, block in enumerate(whole["content"]):
-        opened, deltas = _opened(block, arguments)
-        yield {"type": "content_block_start", "index": index, "content_block": opened}
-        for delta in deltas:
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    yield {"type": "message_delta", "delta": ending, "usage": whole["usage"]}
-    yield {"type": "message_stop"}
-
-
-def _opened(block: Document, arguments: Iterator[str]) -> tuple[Document, list[Document]]:
-    """Return a block in its initial form, and the deltas that complete it."""
-    if block["type"] == "tool_use":
-        delta = {"type": "input_json_delta", "partial_json": next(arguments)}
-        return {**block, "input": {}}, [delta]
-    if block["type"] == "thinking":
-        thought = {"type": "thinking_delta", "thinking": block["thinking"]}
-        signature = {"type": "signature_delta", "signature": block["signature"]}
-        return {**block, "thinking": "", "signature": ""}, [thought, signature]
-    return {**block, "text": ""}, [{"type": "text_delta", "text": block["text"]}]
-
-
 def _turns(message: Mapping[str, Any]) -> Iterator[ConversationTurn]:
     """Yield a message's turns; a tool's answer is part of a user's message."""
     content = message["content"]
@@ -528,7 +503,8 @@ def _listed(value: Any) -> list[Document]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _arguments_text(call: ModelCall) -> str:
+def arguments_text(call: ModelCall) -> str:
+    """Return the arguments of a call as the JSON text that OpenAI's APIs send."""
     if isinstance(call.arguments, str):
         return call.arguments
     return json.dumps(call.arguments, ensure_ascii=False)

@@ -59,6 +59,7 @@ from orchestrator.web.ag_ui.run_view import MissionView, shown_events, text_even
 from orchestrator.web.open_streams import check_place, opened_stream
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError, invalid_body
+from orchestrator.web.request_limits import read_body
 from orchestrator.web.web_service import Service
 
 PATH: Final = "/ag-ui/missions"
@@ -305,11 +306,7 @@ async def _is_under_way(mission: MissionHandle) -> bool:
 
 
 async def _input_of(request: Request) -> RunAgentInput:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST_BODY:
-            raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large")
+    body = await read_body(request, most=_LONGEST_BODY)
     try:
         return RunAgentInput.model_validate_json(body)
     except ValidationError as error:

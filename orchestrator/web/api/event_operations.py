@@ -26,9 +26,10 @@ _LAST: Final = Header("Last-Event-ID", "the id of the last event received; goes 
 _ABOUT: Final = (
     "Each event of the stream has its kind as `event`, its cursor as `id`, and an Event as `data`. "
     "The stream of a mission has `progress` as well, without an id: calls that take long, with "
-    "their attempts. A stream that ends for good says so with the event `end`; one that fails, "
-    "with `problem`. Others are closed after a while, and continued by `Last-Event-ID`. With "
-    "`Accept: application/json` the events so far are returned as a list, continued by `after`."
+    "their attempts, and the text that a model is sending. A stream that ends for good says so "
+    "with the event `end`; one that fails, with `problem`. Others are closed after a while, and "
+    "continued by `Last-Event-ID`. With `Accept: application/json` the events so far are returned "
+    "as a list, continued by `after`."
 )
 
 

@@ -36,6 +36,7 @@ from orchestrator.web import actions, sight
 from orchestrator.web.notices.slack_people import Calls, SlackPeople, Standing
 from orchestrator.web.people import Person
 from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.request_limits import read_body
 from orchestrator.web.web_service import Service
 
 PATH: Final = "/slack/interactions"
@@ -112,7 +113,7 @@ class _Interactions:
 
     async def endpoint(self, request: Request) -> Response:
         """Answer one interaction."""
-        body = await _body_of(request)
+        body = await read_body(request, most=_LONGEST_BODY)
         self._check_signature(body, request)
         click = _click_of(body)
         if click is None:
@@ -206,15 +207,6 @@ class _Interactions:
             )
         except (NoticeUndelivered, SecretMissing) as error:
             _log.warning("a refusal was not shown in Slack: %s", error)
-
-
-async def _body_of(request: Request) -> bytes:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST_BODY:
-            raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large")
-    return body
 
 
 def _click_of(body: bytes) -> _Click | None:

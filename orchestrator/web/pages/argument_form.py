@@ -228,7 +228,7 @@ def _value(one: ArgumentField, text: str) -> JsonValue:
     if one.widget == "handle":
         if not is_handle(text):
             raise _Unread(
-                "this value is personal: store it with: orchestrator pii set "
+                "this value is personal: store it with: orchestrator pii "
                 f"{one.name}, and give its handle, {handle_for(one.name)}"
             )
         return text

@@ -182,6 +182,7 @@ class CardPage:
             "card.html",
             status=status,
             card=card,
+            is_mission=await sight.is_mission(visit.service, card.mission_id),
             fields=fields,
             problem=problem,
             amended=amended,

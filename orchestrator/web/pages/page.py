@@ -5,19 +5,19 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import Message
 
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.web.pages.rendering import render
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError, status_of
+from orchestrator.web.request_limits import read_body, received_again
 from orchestrator.web.web_service import Service
 
 _log: Final = logging.getLogger(__name__)
@@ -36,7 +36,6 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
 _MOST_FIELDS: Final = 500
 _LARGEST_FORM: Final = 256_000
 """In bytes; a goal and the arguments of a call fit several times."""
-_FETCHED_BY_OURSELVES: Final = frozenset({"same-origin", "none"})
 RETRY_S: Final = 3
 """Seconds after which the page of an unavailable service loads again."""
 
@@ -124,16 +123,14 @@ async def _answered(service: Service, request: Request, handler: Handler, right:
     person: Person | None = None
     headers: Mapping[str, str] = {}
     try:
-        if is_form:
-            refuse_other_sites(request, own_url=service.url)
         person = await service.identify(request)
         if person is None:
             return _signed_out(request)
         if not person.may(right):
             raise ProblemError(HTTPStatus.FORBIDDEN, "None of your roles lets you see this page.")
-        return await handler(
-            Visit(service, person, request, await _form_of(request) if is_form else FormData())
-        )
+        within_s = service.limits.body_s
+        form = await _form_of(request, within_s=within_s) if is_form else FormData()
+        return await handler(Visit(service, person, request, form))
     except ProblemError as error:
         status, detail, headers = HTTPStatus(error.problem.status), str(error), error.headers
     except OrchestratorError as error:
@@ -188,46 +185,12 @@ def _signed_out(request: Request) -> Response:
     return to("sign-in", next=wanted)
 
 
-async def _form_of(request: Request) -> FormData:
+async def _form_of(request: Request, *, within_s: float) -> FormData:
     """Return the fields of a form.
 
     Raises:
-        ProblemError: it is too large, or no form.
+        ProblemError: it is too large, or takes too long to arrive.
     """
-    size = 0
-
-    async def receive() -> Message:
-        nonlocal size
-        message = await request.receive()
-        size += len(message.get("body", b""))
-        if size > _LARGEST_FORM:
-            raise ProblemError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The form is too large; shorten its texts."
-            )
-        return message
-
+    body = await read_body(request, most=_LARGEST_FORM, within_s=within_s)
+    receive = received_again(body)
     return await Request(request.scope, receive).form(max_files=0, max_fields=_MOST_FIELDS)
-
-
-def refuse_other_sites(request: Request, *, own_url: str = "") -> None:
-    """Refuse a form that a page of another site sends.
-
-    Args:
-        request: the form.
-        own_url: the address by which browsers reach the service; empty: that of the request.
-
-    Raises:
-        ProblemError: the browser names another site as its origin.
-    """
-    fetched = request.headers.get("sec-fetch-site")
-    origin = request.headers.get("origin")
-    is_ours = fetched is None or fetched in _FETCHED_BY_OURSELVES
-    if origin == "null":  # of a page that sends no referrer
-        is_ours = fetched == "same-origin"
-    elif origin is not None and is_ours:
-        own = {request.headers.get("host", ""), urlsplit(own_url).netloc} - {""}
-        is_ours = urlsplit(origin).netloc in own
-    if not is_ours:
-        raise ProblemError(
-            HTTPStatus.FORBIDDEN, "The form came from a page of another site, so nothing was done."
-        )

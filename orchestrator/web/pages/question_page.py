@@ -79,6 +79,7 @@ class QuestionPage:
         requester = await sight.requester_asked(visit.service, question.question_id)
         common: dict[str, Any] = {
             "question": question,
+            "is_mission": await sight.is_mission(visit.service, question.mission_id),
             "problem": problem,
             "may_change": visit.person.may_change(requester),
             "typed": typed_texts(visit),

@@ -11,9 +11,10 @@ from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.request_limits import read_body, received_again
 from orchestrator.web.sign_in.notice_page import TOKEN_FIELD, refusal_response
 
 TOKEN_HEADER: Final = "X-CSRF-Token"
@@ -26,6 +27,8 @@ _FORMS: Final = frozenset(
     {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
 )
 """Content types that a page of another site may send without asking this service first."""
+_BY_BROWSERS: Final = ("sec-fetch-site", "origin")
+"""Headers by which a browser states where a request comes from; no page can change them."""
 _MOST_BYTES: Final = 2_000_000
 """The largest form."""
 _MOST_FIELDS: Final = 1_000
@@ -93,10 +96,9 @@ class CsrfProtection:
             ProblemError: it may be forged.
         """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        is_of_browser = any(name in request.headers for name in ("origin", "sec-fetch-site"))
-        if is_of_browser or session != LOOPBACK:
-            self._check_origin(request)
+        check_origin(request, self._origin, is_stated=session != LOOPBACK)
         # Another site needs this service's consent to send JSON, or other methods than POST.
+        is_of_browser = any(name in request.headers for name in _BY_BROWSERS)
         is_simple = kind in _FORMS or (not kind and is_of_browser and request.method == "POST")
         if not is_simple:
             return request.receive
@@ -113,20 +115,33 @@ class CsrfProtection:
             )
         return receive
 
-    def _check_origin(self, request: Request) -> None:
-        site, origin = (request.headers.get(name) for name in ("sec-fetch-site", "origin"))
-        own = self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"
-        if origin in (None, "null"):  # null: of a page that sends no referrer, or of a sandbox
-            is_ours = site == "same-origin"
-        else:
-            is_ours = origin == own and site in (None, "same-origin", "none")
-        if not is_ours:
-            raise ProblemError(
-                HTTPStatus.FORBIDDEN,
-                "the request comes from another site: use the pages of this service, or send an "
-                "API token",
-                code="ForeignOrigin",
-            )
+
+def check_origin(request: Request, own: str, *, is_stated: bool = False) -> None:
+    """Refuse what a page of another site makes a browser send.
+
+    Args:
+        request: the request.
+        own: origin of this service's pages; '' for that of the request, whose host was checked.
+        is_stated: True if a request that states no origin is refused too.
+
+    Raises:
+        ProblemError: it comes from another site, or may do so.
+    """
+    site, origin = (request.headers.get(name) for name in _BY_BROWSERS)
+    if site is None and origin is None and not is_stated:
+        return
+    own = own or f"{request.url.scheme}://{request.headers.get('host', '')}"
+    if origin in (None, "null"):  # null: of a page that sends no referrer, or of a sandbox
+        is_ours = site == "same-origin"
+    else:
+        is_ours = origin == own and site in (None, "same-origin", "none")
+    if not is_ours:
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN,
+            "the request comes from another site: use the pages of this service, or send an API "
+            "token",
+            code="ForeignOrigin",
+        )
 
 
 def has_bearer(connection: HTTPConnection) -> bool:
@@ -136,33 +151,12 @@ def has_bearer(connection: HTTPConnection) -> bool:
 
 async def _token_in_form(request: Request) -> tuple[str, Receive]:
     """Return the token in the body of a form, and how the app receives this body."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MOST_BYTES:
-            raise ProblemError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"a form may have {_MOST_BYTES} bytes at most",
-                code="RequestTooLarge",
-            )
+    body = await read_body(request, most=_MOST_BYTES)
     try:
-        form = await Request(request.scope, _receives(body)).form(
+        form = await Request(request.scope, received_again(body)).form(
             max_files=0, max_fields=_MOST_FIELDS, max_part_size=_MOST_BYTES
         )
     except HTTPException as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "the form cannot be read") from error
     found = form.get(TOKEN_FIELD)
-    return found if isinstance(found, str) else "", _receives(body, then=request.receive)
-
-
-def _receives(body: bytes, then: Receive | None = None) -> Receive:
-    is_read = False
-
-    async def receive() -> Message:
-        nonlocal is_read
-        if not is_read or then is None:
-            is_read = True
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await then()
-
-    return receive
+    return found if isinstance(found, str) else "", received_again(body, then=request.receive)

@@ -67,7 +67,7 @@ class LocalSigner:
         if not key.issuer or not key.subject or not is_same_person(key.subject, subject):
             raise UsageError(
                 f"without sign-in decisions are signed with a key of {subject} alone: make one by "
-                "orchestrator keys new approval"
+                "orchestrator key approval"
             )
         self._key = key
         self._now = now

@@ -42,11 +42,11 @@ from orchestrator.routing.router import Router
 from orchestrator.runtime.devserver import SANDBOX_PROFILE
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.settings import bundled_specs
-from orchestrator.testing.memory import MemoryPii, MemorySecrets
 from tests.benchmarks.goals.driving import Ending, Person
 from tests.benchmarks.goals.models import CLINIC, DOCUMENTS, Goal
 from tests.benchmarks.goals.town import Town
 from tests.benchmarks.goals.verdict import Verdict, judge
+from tests.fakes import MemoryPii, MemorySecrets
 
 _AGENT: Final = AgentProfile(name="generalist", limits=Limits(steps=30))
 _GO_ON: Final = "go on"

@@ -18,7 +18,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryPii, MemorySecrets
+from tests.fakes import MemoryPii, MemorySecrets
 
 
 @dataclass

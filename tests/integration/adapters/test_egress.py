@@ -19,7 +19,7 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, TransportFailed
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryPii, MemorySecrets
+from tests.fakes import MemoryPii, MemorySecrets
 
 Start = Callable[[Callable[..., Awaitable[None]]], Awaitable[int]]
 BODY = b'{"ok": 1}'

@@ -16,7 +16,8 @@ from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import TransportFailed
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryPii, eventually
+from orchestrator.testing import eventually
+from tests.fakes import MemoryPii
 
 SERVER = """
 import json, os, subprocess, sys, time

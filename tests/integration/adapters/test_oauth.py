@@ -25,7 +25,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.secret_names import SecretRef
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryPii, MemorySecrets
+from tests.fakes import MemoryPii, MemorySecrets
 
 SECRETS = {"crm__oauth__client_id": "our:id", "crm__oauth__client_secret": "s3cret/long-enough"}
 _BASIC = b64encode(b"our%3Aid:s3cret%2Flong-enough").decode()

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.core.errors import ArgumentsInvalid, PiiMissing
-from orchestrator.testing import MemoryPii
+from tests.fakes import MemoryPii
 
 BOOKING = {"offer_id": "o1", "traveler_id": "pii:traveler_id"}
 VALUE = "T-100942"

@@ -29,15 +29,10 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.models import CallTool
 from orchestrator.settings import Settings
-from orchestrator.testing import (
-    FakeWorld,
-    MemoryGrants,
-    MemoryPii,
-    MemorySecrets,
-    fake_leg,
-    run_to_end,
-)
+from orchestrator.testing import run_to_end
 from orchestrator.workflows import ALL_WORKFLOWS
+from tests.fakes import MemoryGrants, MemoryPii, MemorySecrets, fake_leg
+from tests.world import FakeWorld
 
 QUEUE = "privacy-spans"
 PERSON = {"traveler_id": "T-Planted-90417", "birth_year": "198417"}

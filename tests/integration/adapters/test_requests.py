@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, SecretMissing
-from orchestrator.testing import MemorySecrets
+from tests.fakes import MemorySecrets
 
 
 async def test_path_values_cannot_reach_another_path(call: Any, provider: Any) -> None:

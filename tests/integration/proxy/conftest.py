@@ -10,11 +10,9 @@ import uvicorn
 from starlette.applications import Starlette
 
 from orchestrator.adapters.embedding.built_in import similarity_in_process
-from orchestrator.proxy.proxy_app import Proxy
-from orchestrator.proxy.pruners import make_pruner
+from orchestrator.proxy.proxy_app import Exchange, Proxy, Upstream
+from orchestrator.proxy.pruning_transport import make_pruner
 from orchestrator.proxy.server import address_of, listen, running_proxy
-from orchestrator.proxy.upstream import Upstream
-from orchestrator.proxy.usage_report import Exchange
 from orchestrator.pruning.pruner import Pruner
 from tests.integration.proxy.model_server import ModelServer
 

@@ -17,10 +17,8 @@ import httpx
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.proxy.proxy_app import Proxy
+from orchestrator.proxy.proxy_app import Exchange, Proxy, Upstream
 from orchestrator.proxy.server import running_proxy
-from orchestrator.proxy.upstream import Upstream
-from orchestrator.proxy.usage_report import Exchange
 from orchestrator.pruning.conversation_memory import ConversationMemory
 from orchestrator.pruning.pruner import Pruner
 from orchestrator.pruning.tool_list import ToolLists

@@ -10,10 +10,8 @@ import httpx
 import pytest
 
 from orchestrator.adapters.storage.store import Store
-from orchestrator.proxy.proxy_app import Proxy
+from orchestrator.proxy.proxy_app import ExchangeRecorder, Proxy, Upstream
 from orchestrator.proxy.server import running_proxy
-from orchestrator.proxy.upstream import Upstream
-from orchestrator.proxy.usage_report import ExchangeRecorder
 from orchestrator.pruning.pruner import Pruner
 from orchestrator.routing.learning.trace import usage_of
 from tests.integration.proxy.model_server import ModelServer

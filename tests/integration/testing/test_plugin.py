@@ -76,7 +76,7 @@ def test_documents_that_nobody_named_are_asked_for(tmp_path: Path) -> None:
     assert "no documents: set orchestrator_specs" in ran.stdout
 
 
-@pytest.mark.parametrize("name", ["FakeWorld", "MemoryPii", "approve", "eventually", "states_of"])
+@pytest.mark.parametrize("name", ["Installation", "approve", "eventually", "run_to_end"])
 def test_names_are_found_where_they_were(name: str) -> None:
     """What tests import from the package is there, and nothing that is not."""
     import orchestrator.testing as testing

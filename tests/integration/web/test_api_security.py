@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 import pytest
+from starlette.middleware import Middleware
 
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -17,6 +18,9 @@ from orchestrator.testing import eventually
 from orchestrator.web.api.api_app import OPERATIONS
 from orchestrator.web.api_operations import Operation
 from orchestrator.web.people import Person, Right, Role
+from orchestrator.web.sign_in.csrf import LOOPBACK, CsrfProtection
+from orchestrator.web.sign_in.hosts import KnownHosts
+from orchestrator.web.web_service import Door
 from tests.integration.web.conftest import BO, api_of, person, service_for
 from tests.integration.web.test_api_missions import FLIGHT, READS
 
@@ -323,7 +327,9 @@ async def test_a_page_of_another_site_decides_nothing(
     way: Any, api: Api, client: MissionClient, things: Things
 ) -> None:
     """A browser adds the cookie by itself: its `Origin` and `Sec-Fetch-Site` say who sends."""
-    owner = api(OWNER.model_copy(update={"proved_by": way}))
+    session = LOOPBACK if way == "loopback" else "a session"
+    guard = Middleware(CsrfProtection, secret=b"s" * 32, session_of=lambda _: session)
+    owner = api(OWNER.model_copy(update={"proved_by": way}), door=Door(middleware=[guard]))
     before = await length(client, things.waits)
     body = {"kind": "approve", "digest": "0" * 64}
     there = f"/cards/{things.card}/decision"
@@ -343,7 +349,7 @@ async def test_a_page_of_another_site_decides_nothing(
     own = await owner.post(there, json=body, headers={"Origin": "http://127.0.0.1"})
 
     assert {(one.status_code, one.json()["code"]) for one in foreign} == {(403, "ForeignOrigin")}
-    assert as_form.status_code == 415
+    assert as_form.status_code == 403
     assert own.status_code == 409
     assert await length(client, things.waits) == before
 
@@ -353,10 +359,11 @@ async def test_a_strangers_name_of_this_machine_is_refused(api: Api) -> None:
     local = PEOPLE["admin"]
     assert local is not None
     local = local.model_copy(update={"proved_by": "loopback"})
-    rebound = await api(local).get("/me", headers={"Host": "rebound.example"})
-    own = await api(local).get("/me", headers={"Host": "localhost:8600"})
+    here = api(local, door=Door(middleware=[Middleware(KnownHosts)]))
+    rebound = await here.get("/me", headers={"Host": "rebound.example"})
+    own = await here.get("/me", headers={"Host": "localhost"})
 
-    assert (rebound.status_code, own.status_code) == (403, 200)
+    assert (rebound.status_code, own.status_code) == (421, 200)
 
 
 # -- hostile bodies -------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def ran(running: Announcing, *arguments: str) -> Ran:
-    return await run_apart("notices", *arguments, environment={**running.environment})
+    return await run_apart("confirm", "notices", *arguments, environment={**running.environment})
 
 
 async def test_a_notice_is_listed_replayed_and_a_channel_tested(
@@ -36,10 +36,10 @@ async def test_a_notice_is_listed_replayed_and_a_channel_tested(
             replayed = await notices.replay(client.connection, [opened.message_id, "msg_unknown"])
             await eventually(lambda: _of(receiver, "card.opened", 2))
             listed, gone = await asyncio.gather(
-                ran(running, "list", "--json"), ran(running, "list", "--state", "delivered")
+                ran(running, "--json"), ran(running, "--state", "delivered")
             )
             tested, nowhere = await asyncio.gather(
-                ran(running, "test", "hook0", "--json"), ran(running, "test", "nowhere")
+                ran(running, "--test", "hook0", "--json"), ran(running, "--test", "nowhere")
             )
             with running.store() as store:
                 enabled = store.notices.all_disabled() == []

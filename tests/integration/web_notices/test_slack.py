@@ -22,11 +22,11 @@ from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import NoticeUndelivered
 from orchestrator.messages.notice import Notice, NoticeRecord
 from orchestrator.testing import eventually
-from orchestrator.testing.memory import MemorySecrets
 from orchestrator.web.notices.slack_interactions import PATH, door_of
 from orchestrator.web.people import Person, Role
 from orchestrator.web.web_app import create_app
 from orchestrator.web.web_service import Service
+from tests.fakes import MemorySecrets
 from tests.integration.web_notices.conftest import announcing
 from tests.integration.web_notices.slack_server import TOKEN, SlackServer, slack
 from tests.integration.web_notices.test_announcing import card_of

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.adapters.notices.notice_rules import WebhookChannel
 from orchestrator.adapters.notices.webhooks import WebhookSender
 from orchestrator.core.errors import NoticeUndelivered, SecretMissing
-from orchestrator.testing.memory import MemorySecrets
+from tests.fakes import MemorySecrets
 from tests.integration.web_notices.receiver import OLD_SECRET, SECRET, Answer, Receiver, receiving
 
 SECRETS = MemorySecrets({"hook": SECRET, "old": OLD_SECRET, "bad": "not base64!"})

@@ -55,7 +55,7 @@ async def test_people_sign_in_at_the_process(
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     made = await run_apart(
-        "keys", "new", "approval", str(tmp_path / "service.jwk"), "--service", url,
+        "key", "approval", str(tmp_path / "service.jwk"), "--service", url,
         environment=governed.environment,
     )  # fmt: skip
     file = tmp_path / "serve.yaml"
@@ -81,7 +81,7 @@ async def test_people_sign_in_at_the_process(
 async def test_the_local_user_signs_in_nowhere(governed: Stack, tmp_path: Path) -> None:
     """And a token that the command line makes has its own rights beside them."""
     made = await run_apart(
-        "keys", "token", "--for", "ci@example.com", "--scope", "read", "--json",
+        "token", "--for", "ci@example.com", "--scope", "read", "--json",
         environment=governed.environment,
     )  # fmt: skip
     port = free_port()

@@ -18,8 +18,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, InputGiven, ToolOutcome
-from orchestrator.testing import MemoryGrants
-from orchestrator.testing.memory import MemoryCatalogs
+from tests.fakes import MemoryCatalogs, MemoryGrants
 from tests.unit.activities.environments import of_rollback
 
 

@@ -46,8 +46,7 @@ from orchestrator.planning.models import NO_TERMS, CallTerms, Observation
 from orchestrator.routing.router import Router
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, fake_obligation
-from orchestrator.testing.memory import MemoryTraces
+from tests.fakes import MemoryGrants, MemoryTraces, fake_obligation
 from tests.refusals import raises_code
 from tests.unit.activities.environments import of_mission, of_rollback
 from tests.unit.activities.planners import Scripted

@@ -21,7 +21,7 @@ from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
+from tests.fakes import MemoryGrants, MemoryPii, MemorySecrets
 from tests.unit.activities.environments import of_mission, of_rollback
 
 TEXT = {"type": "string"}

@@ -28,7 +28,7 @@ from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.own_cancels import cancellable, obligations_named
-from orchestrator.testing import MemoryGrants, fake_obligation
+from tests.fakes import MemoryGrants, fake_obligation
 from tests.unit.activities.environments import of_mission
 
 Shop = Callable[..., Catalog]

@@ -23,8 +23,7 @@ from orchestrator.messages.rollback import (
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
-from orchestrator.testing import MemoryGrants, fake_obligation
-from orchestrator.testing.memory import MemoryCatalogs
+from tests.fakes import MemoryCatalogs, MemoryGrants, fake_obligation
 from tests.unit.activities.environments import of_mission, of_rollback
 from tests.unit.adapters.temporal.made_histories import NOW, Run, Server
 

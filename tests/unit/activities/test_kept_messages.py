@@ -16,8 +16,8 @@ from orchestrator.messages.step import KeptMessage
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.models import AgentProfile, Fact, Observation, StepContext
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing.fakes import fake_selection
-from orchestrator.testing.memory import MemoryObservations
+from orchestrator.testing.installation import fake_selection
+from tests.fakes import MemoryObservations
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 LONG: JsonValue = {"id": "F-1", "rows": [{"n": n, "text": "x" * 100} for n in range(20)]}

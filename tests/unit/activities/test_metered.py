@@ -1,5 +1,6 @@
 """What models take in an activity is kept, whatever becomes of the attempt."""
 
+import asyncio
 import dataclasses
 from decimal import Decimal
 from typing import Any
@@ -8,10 +9,11 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from orchestrator.activities import boundary
 from orchestrator.activities.boundary import metered
 from orchestrator.core.budget import Usage
 from orchestrator.messages.failure_details import UsageSoFar
-from orchestrator.planning.metering import count
+from orchestrator.planning.metering import count, show
 
 ASKED = Usage(requests=1, input_tokens=900, output_tokens=40, cost_usd=Decimal("0.02"))
 
@@ -61,7 +63,8 @@ async def test_a_failure_says_what_was_taken_and_is_the_same_otherwise() -> None
     assert failed.value.non_retryable
     first, last = failed.value.details
     assert first == {"variable": "KEY"}
-    assert UsageSoFar.found_in([last.model_dump(mode="json")]) == ASKED
+    found = UsageSoFar.found_in([last.model_dump(mode="json")])
+    assert found == UsageSoFar(usage_so_far=ASKED)
 
 
 async def test_a_defect_says_it_too_and_is_tried_again() -> None:
@@ -85,6 +88,40 @@ async def test_where_nothing_was_asked_a_failure_is_left_as_it_is() -> None:
 
     assert failed.value is defect
     assert [beat for beat in beats if beat] == []
+
+
+async def test_no_beat_of_the_activity_drops_what_was_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A beat replaces the details of the last one, so what meters within it has no beat of its own.
+
+    The text of an answer is sent while it arrives, and no longer; a failure never has it.
+    """
+    monkeypatch.setattr(boundary, "_BEAT_S", 0.01)
+
+    async def thinks() -> None:
+        async with metered():
+            async with metered():
+                show("I will look")
+                await asyncio.sleep(0.1)
+                show("")
+                count(ASKED)
+            await asyncio.sleep(0.1)
+            show("I will book")
+            raise TypeError("a defect")
+
+    env, beats = environment()
+    with pytest.raises(ApplicationError) as failed:
+        await env.run(thinks)
+
+    before, after = (
+        [beat for beat in beats if beat[-1].usage_so_far == usage] for usage in (Usage(), ASKED)
+    )
+    assert len(before) > 2 < len(after)
+    assert len(before) + len(after) == len(beats)
+    assert {(beat[-1].text, beat[-1].attempt) for beat in before} == {("I will look", 1)}
+    assert {beat[-1].text for beat in after} == {""}
+    assert failed.value.details[-1].text == ""
 
 
 async def test_outside_of_an_activity_nothing_is_counted() -> None:

@@ -17,7 +17,7 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.observed import ObservedCall, ObserveInput
-from orchestrator.testing import MemoryCatalogs, MemoryGrants, MemoryPii, MemorySecrets
+from tests.fakes import MemoryCatalogs, MemoryGrants, MemoryPii, MemorySecrets
 from tests.shipped import shipped_catalog
 
 CATALOG = shipped_catalog()

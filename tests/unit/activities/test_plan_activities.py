@@ -18,7 +18,7 @@ from orchestrator.messages.plan_preview import PlanInput, PlanPreview
 from orchestrator.planning.models import AgentProfile, LegPlan, MissionPlan
 from orchestrator.routing.router import Router
 from orchestrator.saga.orders import Order
-from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
+from tests.fakes import MemoryCatalogs, MemoryTraces
 from tests.unit.activities.planners import Careless, Scripted
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -26,9 +26,9 @@ from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, ModelUnavailable
+from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan
 from orchestrator.messages.mission_policy import BeginInput
-from orchestrator.messages.plan_changes import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.step import DiscoverInput, PlanStepInput
 from orchestrator.planning.models import AgentProfile, CallTool, Finish, LegPlan, StepContext
 from orchestrator.planning.per_agent import PerAgentPlanner
@@ -38,7 +38,7 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_selection
-from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
+from tests.fakes import MemoryCatalogs, MemoryTraces
 from tests.unit.activities.environments import of_mission
 from tests.unit.activities.planners import Careless, Metered, Scripted
 

@@ -24,7 +24,7 @@ from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, fake_obligation
+from tests.fakes import MemoryGrants, fake_obligation
 
 if TYPE_CHECKING:
     from tests.unit.activities.conftest import Compensate

@@ -17,7 +17,7 @@ from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, fake_obligation
+from tests.fakes import MemoryGrants, fake_obligation
 from tests.unit.activities.environments import of_mission
 
 Shop = Callable[..., Catalog]

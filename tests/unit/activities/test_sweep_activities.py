@@ -27,7 +27,7 @@ from orchestrator.messages.rollback import (
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
-from orchestrator.testing import MemoryGrants, fake_obligation
+from tests.fakes import MemoryGrants, fake_obligation
 from tests.unit.activities.environments import of_mission
 from tests.unit.adapters.temporal.made_histories import Run, Server
 

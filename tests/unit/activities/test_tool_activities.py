@@ -27,7 +27,7 @@ from orchestrator.messages.mission_policy import MissionPolicy, widenings
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Observation
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants
+from tests.fakes import MemoryGrants
 from tests.unit.activities.environments import of_mission
 
 Shop = Callable[..., Catalog]

@@ -34,8 +34,8 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, fake_leg, fake_selection
-from orchestrator.testing.memory import MemoryTraces
+from orchestrator.testing import fake_selection
+from tests.fakes import MemoryGrants, MemoryTraces, fake_leg
 from tests.unit.activities.environments import of_mission
 from tests.unit.activities.planners import Scripted
 

@@ -24,6 +24,7 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.telemetry import conventions
+from orchestrator.adapters.telemetry.exporting import WaitingWork
 from orchestrator.adapters.telemetry.instruments import (
     Telemetry,
     count_selection,
@@ -31,7 +32,6 @@ from orchestrator.adapters.telemetry.instruments import (
     tool_call_span,
 )
 from orchestrator.adapters.telemetry.mission_spans import leg_attributes
-from orchestrator.adapters.telemetry.temporal_metrics import WaitingWork
 from orchestrator.adapters.temporal.search_attributes import PARKED
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.arazzo.arazzo_document import ArazzoDocument, parse_document
-from orchestrator.arazzo.arazzo_files import LARGEST_BYTES, load_document, read_text_document
+from orchestrator.arazzo.arazzo_files import LARGEST_BYTES, load_document
+from orchestrator.arazzo.arazzo_files import content_of as read_content
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
 from tests.unit.arazzo.conftest import content_of
 
@@ -29,14 +30,14 @@ workflows:
 components:
   inputs:
     all: {type: object, properties: {n: {$ref: '#/components/inputs/one'}}}
-    one: {type: integer}
+    one: {type: integer, default: 3}
   parameters: {a: {name: a, in: query, value: 0}}
   failureActions: {again: {name: again, type: retry, retryAfter: 1.5, retryLimit: 4}}
 """)
     workflow = read.workflows[0]
     step = workflow.steps[0]
 
-    assert workflow.inputs["properties"] == {"n": {"$ref": "#/$defs/one"}}
+    assert workflow.inputs["properties"] == {"n": {"type": "integer", "default": 3}}
     assert [(one.name, one.value, one.is_inherited) for one in step.parameters] == [
         ("a", 2, False),
         ("b", 1, True),
@@ -111,6 +112,19 @@ components:
             "onFailure: [{name: a, type: retry, retryLimit: -1}]",
             "/workflows/0/steps/0/onFailure/0/retryLimit",
         ),
+        (
+            "onFailure: [{name: a, type: retry, retryAfter: true}]",
+            "/workflows/0/steps/0/onFailure/0/retryAfter",
+        ),
+        (
+            "parameters: [{name: X-A, in: header, value: 1}, {name: x-a, in: header, value: 2}]",
+            "/workflows/0/steps/0/parameters",
+        ),
+        (
+            "parameters: [{name: a, in: query, value: $input.city}]",
+            "/workflows/0/steps/0/parameters/0/value",
+        ),
+        ("outputs: {a: {b: $statusCode}}", "/workflows/0/steps/0/outputs/a"),
         ("outputs: {a: $steps.x.y}", "/workflows/0/steps/0/outputs/a"),
         ("requestBody: {payload: {$select: 1}}", "/workflows/0/steps/0/requestBody/payload"),
         (
@@ -163,6 +177,42 @@ def test_the_number_of_steps_is_bounded(document: Read) -> None:
         document(f"workflows: [{{workflowId: w, steps: [{steps}]}}]")
 
 
+def test_a_filter_of_goessners_draft_is_one_of_the_standard(document: Read) -> None:
+    goessner = "type: {type: jsonpath, version: draft-goessner-dispatch-jsonpath-00}"
+    text = "successCriteria: [{context: $response.body, condition: '$.a[%s]', " + goessner + "}]"
+
+    document(STEP % (text % "?(@.b < 3)"))
+    with pytest.raises(DocumentInvalid, match="alone"):
+        document(STEP % (text % "(@.length-1)"))
+
+
+def test_a_selector_is_one_of_arazzo_1_1() -> None:
+    text = "outputs: {a: {context: $response.body, selector: $.a, type: jsonpath}}"
+    content = content_of(STEP % text)
+
+    parse_document("t.yaml", content)
+    with pytest.raises(DocumentInvalid, match="Selector Object"):
+        parse_document("t.yaml", {**content, "arazzo": "1.0.1"})
+
+
+def test_one_address_is_one_file(tmp_path: Path) -> None:
+    """`./c.yaml` in a folder and outside of it would be two workflows of one name."""
+    head = "arazzo: 1.0.1\ninfo: {title: T, version: '1'}\nsourceDescriptions: [%s]\n"
+    body = "workflows: [{workflowId: w, steps: [{stepId: s, operationId: o}]}]\n"
+    near = "{name: c, url: ./c.yaml, type: arazzo}"
+    (tmp_path / "sub").mkdir()
+    for name, sources in (
+        ("a.yaml", f"{near}, {{name: b, url: ./sub/b.yaml, type: arazzo}}"),
+        ("sub/b.yaml", near),
+        ("c.yaml", "{name: d, url: d.yaml}"),
+        ("sub/c.yaml", "{name: d, url: d.yaml}"),
+    ):
+        (tmp_path / name).write_text(head % sources + body)
+
+    with pytest.raises(DocumentUnreadable, match="another file"):
+        load_document(tmp_path / "a.yaml")
+
+
 def test_a_file_brings_the_documents_that_it_refers_to(tmp_path: Path) -> None:
     head = "arazzo: 1.0.1\ninfo: {title: T, version: '1'}\n"
     body = "workflows: [{workflowId: w, steps: [{stepId: s, operationId: o}]}]\n"
@@ -182,4 +232,4 @@ def test_a_file_brings_the_documents_that_it_refers_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "a: [", "{", "{" * 5_000, "x" * (LARGEST_BYTES + 1)])
 def test_what_is_no_document_is_unreadable(text: str) -> None:
     with pytest.raises(DocumentUnreadable):
-        read_text_document("t.yaml", text)
+        read_content("t.yaml", text)

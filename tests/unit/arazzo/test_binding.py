@@ -55,6 +55,7 @@ def test_parameters_and_payload_become_arguments(document: Read, bundled: Catalo
         "operationPath: 'https://example.com/specs/flights.yaml#/paths/~1bookings/get'",
         "operationId: flight_list_bookings",
         "operationId: flights.flight_list_bookings",
+        "operationPath: '{$sourceDescriptions.flights.url}#/paths/~1%62ookings/get'",
     ],
 )
 def test_an_operation_is_found(document: Read, bundled: Catalog, operation: str) -> None:
@@ -142,6 +143,8 @@ def test_credentials_and_keys_are_ours(document: Read, bundled: Catalog, paramet
             "'no'",
         ),
         ("requestBody: {payload: {offer_id: x}}, dependsOn: [no]", "'no'"),
+        ("requestBody: {payload: {offer_id: x}}, dependsOn: [$steps.search]", "names no step"),
+        ("requestBody: {payload: {offer_id: x}}, dependsOn: [$workflows.w.steps.no]", "no step"),
     ],
 )
 def test_what_fits_no_tool_is_refused_before_anything_runs(
@@ -210,16 +213,21 @@ def test_workflows_of_another_document_are_called_and_depended_on(bundled: Catal
     head = """
 arazzo: 1.0.1
 info: {title: T, version: '1'}
-sourceDescriptions: [{name: o, url: ./o.yaml, type: arazzo}]
+sourceDescriptions:
+  - {name: o, url: ./o.yaml, type: arazzo}
+  - {name: flights, url: ./flights.yaml}
+  - {name: more, url: flights.json}
 """
     text = """
 workflows:
   - workflowId: w
-    dependsOn: [$sourceDescriptions.o.far]
-    steps: [{stepId: s, workflowId: $sourceDescriptions.o.far, outputs: {y: $outputs.x}}]
+    steps:
+      - {stepId: r, operationId: flight_list_bookings, dependsOn: [%s]}
+      - {stepId: s, workflowId: $sourceDescriptions.o.far, outputs: {y: $outputs.x}}
     outputs: {x: $sourceDescriptions.o.far.outputs.x, url: $sourceDescriptions.o.url}
 """
-    read = parse_document("t.yaml", content_of(text, head))
+    elsewhere = "$sourceDescriptions.o.far.steps.s"
+    read = parse_document("t.yaml", content_of(text % elsewhere, head))
 
     far, near = bind(read, "w", bundled, {"./o.yaml": other})
 
@@ -292,11 +300,11 @@ def test_a_step_without_outputs_gives_those_of_the_workflow_that_it_calls(
     read = document("""
 workflows:
   - workflowId: w
-    steps: [{stepId: s, workflowId: v}]
+    steps: [{stepId: s, workflowId: v, outputs: {z: $workflows.v.outputs.x}}]
     outputs: {x: $steps.s.outputs.x}
   - workflowId: v
     steps: [{stepId: s, operationId: flight_list_bookings, outputs: {y: $response.body}}]
     outputs: {x: $steps.s.outputs.y}
 """)
 
-    assert bind(read, "w", bundled)[0].steps[0].outputs == {"x": "$outputs.x"}
+    assert bind(read, "w", bundled)[0].steps[0].outputs == {"x": "$outputs.x", "z": "$outputs.x"}

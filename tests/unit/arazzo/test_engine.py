@@ -209,13 +209,6 @@ def test_no_criterion_makes_a_success_of_an_unknown_effect() -> None:
     assert isinstance(move(workflow, FOUND, StepAnswer("book", "unknown", 500)), FailMove)
 
 
-def test_actions_of_the_workflow_are_for_steps_that_state_none() -> None:
-    retry = Action(name="again", kind="retry")
-    workflow = flow(FIND, on_failure=(retry,))
-
-    assert isinstance(move(workflow, StepAnswer("find", "rejected", 429)), CallMove)
-
-
 def test_a_called_workflow_runs_in_the_place_of_its_step() -> None:
     inner = flow(FIND, workflow_id="finding", outputs={"found": "$steps.find.outputs.id"})
     outer = WrittenStep(

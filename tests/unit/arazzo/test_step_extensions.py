@@ -11,6 +11,7 @@ from orchestrator.arazzo.arazzo_document import (
     STEP_EXTENSIONS,
     WORKFLOW_EXTENSIONS,
     ArazzoDocument,
+    fields_of,
     parse_document,
 )
 from orchestrator.arazzo.binding import bind
@@ -220,6 +221,10 @@ def test_a_whole_query_is_split_before_values_are_put_in(value: Any) -> None:
     assert isinstance(move, CallMove)
     assert list(move.arguments) == ["q"]
     assert str(move.arguments["q"]).startswith("milk")
+
+
+def test_a_repeated_field_of_a_query_is_a_list() -> None:
+    assert fields_of("a=1&b=2&a=") == {"a": ["1", ""], "b": "2"}
 
 
 def test_a_wait_is_bounded_and_the_linter_says_so() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from orchestrator.arazzo.arazzo_document import parse_document
-from orchestrator.arazzo.arazzo_files import read_text_document
+from orchestrator.arazzo.arazzo_files import content_of
 from orchestrator.arazzo.binding import bind
 from orchestrator.arazzo.engine import CallMove, EndMove, StepAnswer, next_move
 from orchestrator.arazzo.workflow_export import MadeCall, as_yaml, export_document
@@ -144,7 +144,7 @@ def test_any_calls_are_made_again(
         return
 
     document = export_document(calls, catalog, goal=GOAL, inputs={"x": "Berlin"})
-    read_text_document("e.yaml", as_yaml(document))
+    parse_document("e.yaml", content_of("e.yaml", as_yaml(document)))
     moves = replayed(document, catalog, calls)
 
     assert [error.message for error in OFFICIAL.iter_errors(document)] == []

@@ -69,6 +69,12 @@ def flow(steps: str, more: str = "") -> str:
             ["ARZ017"],
         ),
         (
+            "{stepId: a, operationId: hotel_book_room, "
+            "requestBody: {payload: {room_offer_id: 'of {$inputs.n}'}}}",
+            ", inputs: {type: object, properties: {n: {type: string}}}",
+            ["ARZ017"],
+        ),
+        (
             f"{{stepId: a, {LIST}, onSuccess: [{{name: n, type: goto, stepId: a}}]}}",
             "",
             ["ARZ012"],

@@ -9,7 +9,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import InputBinding
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 _SEARCH: dict[str, Any] = {
     "origin": {"type": "string", "minLength": 2},

@@ -18,7 +18,7 @@ from orchestrator.catalog.tool import (
     ToolCallTemplate,
 )
 from orchestrator.core.record import JsonObject
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 TOOL = Tool(
     name="room_book",

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.catalog import Catalog, changed_tools
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.mcp_documents import McpListing, declaration_digest
 from orchestrator.catalog.tool import Effect
-from orchestrator.catalog.tool_changes import changed_tools
 from orchestrator.core.errors import SkippedWarning, UnreadWarning, UsageError
 
 TEXT: dict[str, Any] = {"type": "string", "description": "Some text."}

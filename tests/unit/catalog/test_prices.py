@@ -20,10 +20,10 @@ from orchestrator.catalog.prices import (
     price_doubts,
 )
 from orchestrator.catalog.tool import Tool
-from orchestrator.core import currencies
+from orchestrator.core import budget
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 SMALLEST = "Amount intended to be collected. A positive integer in the [smallest currency unit](x)"
 CODE = {"type": "string"}
@@ -434,18 +434,18 @@ def test_arguments_are_read_back_by_the_same_contract() -> None:
 
 
 @given(
-    code=st.sampled_from(sorted(currencies.EXPONENTS)),
+    code=st.sampled_from(sorted(budget.EXPONENTS)),
     minor=st.integers(min_value=0, max_value=10**12),
 )
 def test_minor_units_are_there_and_back_the_same(code: str, minor: int) -> None:
     """For each currency that there is: what is sent as cents is read as euros, and is as many."""
-    exponent = currencies.EXPONENTS[code]
+    exponent = budget.EXPONENTS[code]
     body: JsonValue = {"amount": minor, "currency": code}
 
     found = charged_price(_MINOR, {}, body)
 
     assert found is not None
-    assert currencies.in_minor_units(found.amount, exponent) == minor
+    assert budget.in_minor_units(found.amount, exponent) == minor
     plain: JsonValue = {"amount": str(found.amount), "currency": code}
     if exponent and "." in str(found.amount):
         assert charged_price(_PLAIN, {}, plain) == found
@@ -472,7 +472,7 @@ def test_no_amount_is_read_that_is_not_written(body: JsonValue, schema: Any) -> 
     found = charged_price(_BY_SCHEMA[repr(schema)], {}, body)
 
     if found is not None:
-        exponent = currencies.EXPONENTS[found.currency]
+        exponent = budget.EXPONENTS[found.currency]
         written = {found.amount, found.amount.scaleb(exponent)}
         assert written & _numbers(body)
         assert found.currency in str(body).upper()

@@ -16,7 +16,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 CALL = "m.1-shop.2"
 HANDLE = f"pii:email@{'a' * 32}"

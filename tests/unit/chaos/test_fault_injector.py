@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from orchestrator.chaos.fault_injector import FaultInjector
+from orchestrator.chaos.crew import FaultInjector
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import Strike
 

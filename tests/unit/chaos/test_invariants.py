@@ -14,7 +14,7 @@ from orchestrator.chaos.verdicts.invariants import (
 from orchestrator.chaos.verdicts.report import FaultCount, Percentiles, compile_report
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 CALL = "m.1-shop.2"
 

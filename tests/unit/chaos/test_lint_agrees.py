@@ -17,7 +17,7 @@ from orchestrator.chaos.verdicts.report import Flaw
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 from tests.unit.catalog.lint.document_faults import (
     CANCEL,
     POST,

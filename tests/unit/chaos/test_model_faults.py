@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.chaos.model_faults import FaultyModel, modelled_run
+from orchestrator.chaos.chaos_run import FaultyModel, modelled_run
 from orchestrator.chaos.scenarios.chaos_faults import ALL, ChaosFault
 from orchestrator.core.errors import UsageError
 from orchestrator.testing.model_server import ConversationTurn, ReceivedRequest, say

@@ -16,7 +16,7 @@ from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import TransportFault
-from orchestrator.testing import fake_obligation, fake_tool
+from tests.fakes import fake_obligation, fake_tool
 
 DROP = fake_tool("drop", effect=Effect.CANCEL)
 BLIND = fake_tool("book", cancel_tool="drop", idempotent=False).model_copy(

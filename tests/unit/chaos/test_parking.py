@@ -2,7 +2,7 @@
 
 from orchestrator.chaos.verdicts.invariants import HeldRequest, why_not_parked
 from orchestrator.saga.obligation import ObligationState
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 CALL = "m.1-shop.2"
 PARKED = fake_obligation(

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import AgentProfile
-from orchestrator.runtime.agent_profiles import load_profiles
+from orchestrator.runtime.extensions import load_profiles
 from orchestrator.settings import Settings
 from tests.commands import Ran
 

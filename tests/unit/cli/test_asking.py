@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli import asking
-from orchestrator.cli.asking import account_name, confirmed
+from orchestrator.cli import output
 from orchestrator.cli.confirm_commands import sign_as
 from orchestrator.cli.data_commands import make_key
+from orchestrator.cli.output import account_name, confirmed
 from orchestrator.confirmation.models import Approve
 from orchestrator.confirmation.signatures import named_signer
 from orchestrator.core.errors import DocumentUnreadable, UsageError
@@ -97,7 +97,7 @@ def test_a_system_without_account_names_gives_none(
     def unknown() -> str:
         raise error("uid not found")
 
-    monkeypatch.setattr(asking, "getuser", unknown)
+    monkeypatch.setattr(output, "getuser", unknown)
 
     assert account_name() == ""
 

@@ -1,4 +1,4 @@
-"""`orchestrator mission export --file`, `keys` and `codec-server`."""
+"""`orchestrator mission export --file`, `key` and `codec-server`."""
 
 import logging
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.adapters.storage.mission_files import MissionFiles
+from orchestrator.adapters.storage.sql_observations import MissionFiles
 from orchestrator.adapters.storage.store import Store
 from orchestrator.client.payloads import payload_keys_of
 from orchestrator.core.errors import KEYS_VARIABLE
@@ -48,7 +48,7 @@ def test_a_file_is_written_once_and_for_its_own_mission(
 
 
 def new_key(key_id: str) -> tuple[str, ...]:
-    return ("new", "payload", "keys", "--id", key_id)
+    return ("payload", "keys", "--id", key_id)
 
 
 def test_a_key_is_added_after_those_in_use(run: Run, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_key_is_added_after_those_in_use(run: Run, tmp_path: Path) -> None:
     settings = Settings(payload_keys_file=file)
     ids = []
     for words in (new_key("k1"), new_key("k2")):
-        assert run("keys", *words).exit_code == 0
+        assert run("key", *words).exit_code == 0
         ids.append(payload_keys_of(settings).ids)
 
     assert ids == [("k1",), ("k1", "k2")]
@@ -67,10 +67,10 @@ def test_a_key_is_added_after_those_in_use(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [new_key("k1"), new_key("a b"), new_key("")])
 def test_a_refused_key_leaves_the_file(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
     """Ids that are taken or malformed change nothing."""
-    run("keys", *new_key("k1"))
+    run("key", *new_key("k1"))
     before = (tmp_path / "keys").read_bytes()
 
-    assert run("keys", *words).exit_code == 2
+    assert run("key", *words).exit_code == 2
     assert (tmp_path / "keys").read_bytes() == before
 
 
@@ -83,7 +83,7 @@ async def test_a_codec_server_logs_its_callers(
     """A line for each request on standard error, without its content."""
     served: list[Any] = []
     monkeypatch.setattr(server, "serve_app", lambda app, *_, **__: served.append(app))
-    run("keys", *new_key("k1"))
+    run("key", *new_key("k1"))
     monkeypatch.setenv(f"{KEYS_VARIABLE}_FILE", str(tmp_path / "keys"))
     monkeypatch.setenv("ORCHESTRATOR_CODEC_TOKEN", "planted-token")
     root = logging.getLogger()
@@ -111,7 +111,7 @@ def test_a_codec_server_open_to_everybody_does_not_start(
 ) -> None:
     """Without keys, without a token, or with access tokens for any audience."""
     keyless = run("codec-server")
-    run("keys", *new_key("k1"))
+    run("key", *new_key("k1"))
     monkeypatch.setenv(f"{KEYS_VARIABLE}_FILE", str(tmp_path / "keys"))
     refused = [
         (keyless, KEYS_VARIABLE),
@@ -129,7 +129,7 @@ def test_a_url_in_the_variable_of_its_file_is_refused_unquoted(
 ) -> None:
     """The error names the variable for URLs."""
     monkeypatch.setenv("ORCHESTRATOR_STORE_FILE", "postgresql://me:pa55word@db/missions")
-    ran = run("pii", "list")
+    ran = run("pii")
 
     assert ran.exit_code == 2
     assert "ORCHESTRATOR_STORE takes a URL" in ran.stderr

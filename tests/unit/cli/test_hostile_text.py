@@ -12,8 +12,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 import yaml
 
-from orchestrator.adapters.storage.personal_values import VaultContents
-from orchestrator.adapters.storage.sql_vault import SqlVault
+from orchestrator.adapters.storage.sql_vault import SqlVault, VaultContents
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
 from orchestrator.cli import chaos_runs, dev_commands, output, tools_commands
@@ -47,15 +46,18 @@ CASES: dict[str, tuple[str, ...]] = {
     "confirm amend": (_WORST, "k=v"),
     "confirm approve": (_WORST, *_DIGEST),
     "confirm list": (),
+    "confirm notices": (),
+    "confirm notices | replay": ("--replay", _WORST),
+    "confirm notices | test": ("--test", _WORST),
     "confirm reject": (_WORST, "--reason", "no"),
     "confirm respond": (_WORST, "--text", "a later one"),
     "confirm revoke": (_WORST,),
     "confirm show": (_WORST,),
     "demo": (),
-    "keys new": ("approval", "key.jwk", "--approver", _WORST, "--issuer", "example.com"),
-    "keys new | payload": ("payload", "payload.keys", "--id", _WORST),
-    "keys new | vault": ("vault", _WORST),
-    "keys token": ("--for", "ci@example.com", "--scope", "read"),
+    "key": ("approval", "key.jwk", "--approver", _WORST, "--issuer", "example.com"),
+    "key | payload": ("payload", "payload.keys", "--id", _WORST),
+    "key | vault": ("vault", _WORST),
+    "token": ("--for", "ci@example.com", "--scope", "read"),
     "dev": (_WORST,),
     "mcp serve": (_WORST,),
     "mission answer": (_WORST, "k=v"),
@@ -71,13 +73,10 @@ CASES: dict[str, tuple[str, ...]] = {
     "mission export | file": (_WORST, "--file", _WORST, "--out", "label.pdf"),
     "mission watch": (_WORST,),
     "mission watch | all": ("--once",),
-    "notices list": (),
-    "notices replay": (_WORST,),
-    "notices test": (_WORST,),
-    "pii forget": (_WORST,),
-    "pii forget | mission": ("--mission", _WORST),
-    "pii list": (),
-    "pii set": ("traveler_name", "--value", "x"),
+    "pii": (),
+    "pii | forget": (_WORST, "--forget"),
+    "pii | mission": ("--forget", "--mission", _WORST),
+    "pii | store": ("traveler_name", "--value", "x"),
     "proxy": ("--upstream", "https://api.example.com/v1", _WORST),
     "report observe": (),
     "rollback list": (),
@@ -108,14 +107,14 @@ After ` | ` stands what a further case of a command is about.
 """
 
 _SILENT = {
-    "pii set",
+    "pii | store",
     "route calibrate ",
     "settings ",
     "settings --json",
-    "keys new",
-    "keys token ",
-    "keys token --json",
-    "pii forget --json",
+    "key",
+    "token ",
+    "token --json",
+    "pii | forget --json",
     "route eval | records ",
     "route eval | records --json",
     "tools discover --json",

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from orchestrator.cli.mcp_commands import serve
+from orchestrator.cli.serve_commands import serve_mcp
 from orchestrator.core.errors import UsageError
 
 
@@ -15,4 +15,4 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
 
     with pytest.raises(UsageError, match=r"orchestrator-missions\[mcp\]"):
-        serve(local_user="ann@example.com")
+        serve_mcp(local_user="ann@example.com")

@@ -15,8 +15,7 @@ from rich.text import Text
 
 import orchestrator.cli
 from orchestrator.cli.clean_errors import CleanFormatter
-from orchestrator.cli.drawing import block, indented, line
-from orchestrator.cli.output import CleanConsole, print_json
+from orchestrator.cli.output import CleanConsole, block, indented, line, print_json
 
 RAW = "a\x1b[2J\u202eb"
 CLEAN = r"a\x1b[2J\u202eb"

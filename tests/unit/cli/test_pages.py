@@ -22,10 +22,9 @@ from orchestrator.client.mission_list import KnownMission, MissionSummary, Wait
 from orchestrator.client.mission_rollback import RollbackPreview
 from orchestrator.confirmation.card_content import CONTENT_TYPES, CardLine
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.core.budget import Money, Usage
+from orchestrator.core.budget import Money, Usage, limit_of
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
-from orchestrator.core.spending_limit import limit_of
 from orchestrator.messages.failure_details import ModelPause
 from orchestrator.messages.leg import LegResult, LegStatus, Question
 from orchestrator.messages.mission import MissionResult, MissionStatus
@@ -38,7 +37,7 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import FollowUp, ToolOutcome
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 from tests.unit.cards import open_card
 
 FOLDER: Final = Path(__file__).parent / "pages"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli import asking
+from orchestrator.cli import output
 from orchestrator.client.mission_rollback import RollbackPreview
 from orchestrator.core.budget import Money
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import RollbackReport
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 S = MissionStatus
 HOTEL = fake_obligation(
@@ -143,7 +143,7 @@ def test_an_account_without_a_name_is_nobody(
     def unknown() -> str:
         raise KeyError("uid not found")
 
-    monkeypatch.setattr(asking, "getuser", unknown)
+    monkeypatch.setattr(output, "getuser", unknown)
 
     assert roll_back("--yes", "--reason", "wrong week")[0] == 0
     assert client.started == [{"reason": "wrong week", "approver": None}]

@@ -49,7 +49,7 @@ from orchestrator.messages.rollback import RollbackInput, RollbackReport
 from orchestrator.planning.models import MissionPlan
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 from tests.unit.cards import open_card
 
 HISTORIES = Path(__file__).parent / "histories"

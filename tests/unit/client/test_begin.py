@@ -40,15 +40,6 @@ class Server(Connection):
         if not self.polled:
             raise errors.NoWorker(self.task_queue)
 
-    async def start_with(self, start: Any, *_: object, **__: object) -> Any:
-        """Begun before anybody answers."""
-        request = start._start_workflow_input.args[0].request
-        if self.over:
-            raise WorkflowAlreadyStartedError(request.mission_id, "MissionWorkflow")
-        self.started.setdefault(request.mission_id, start._start_workflow_input.memo)
-        if not self.answers:
-            raise errors.NoAnswer(self.task_queue, 6)
-
     async def fetch_history_events(self, **_: object) -> AsyncIterator[HistoryEvent]:
         """A first task that a worker has done, where one does."""
         yield HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED)

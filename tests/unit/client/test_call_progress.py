@@ -8,15 +8,17 @@ from typing import Any, cast
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import WorkflowExecutionStatus
-from temporalio.converter import DataConverter
+from temporalio.contrib.pydantic import pydantic_data_converter
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.client.call_progress import call_progress
 from orchestrator.client.connection import Connection
 from orchestrator.client.history_replay import Replays
+from orchestrator.core.budget import Usage
+from orchestrator.messages.failure_details import UsageSoFar
 
 NOW = datetime.now(UTC).replace(microsecond=0)
-CONVERTER = DataConverter()
+CONVERTER = pydantic_data_converter
 
 
 def pending(activity_id: str, *, attempt: int = 1, age_s: float = -3600, **more: Any) -> Any:
@@ -80,6 +82,18 @@ async def test_attempts_of_long_calls_are_its_progress() -> None:
     assert found[0].next_at == NOW + timedelta(seconds=30)
     assert found[1].next_at is None
     assert "planted" not in str(found)
+
+
+async def test_the_text_of_a_model_is_shown_while_its_attempt_receives_it() -> None:
+    """It comes with the heartbeats of the activity; what an earlier attempt sent is gone."""
+    beat = UsageSoFar(usage_so_far=Usage(requests=1), text="I will look", attempt=1)
+    asks, again = pending("1", age_s=3600), pending("2", attempt=2)
+    for one in (asks, again):
+        one.heartbeat_details.payloads.extend(CONVERTER.payload_converter.to_payloads([beat]))
+    events = [scheduled("1", "think"), scheduled("2", "think")]
+    found = await call_progress(connection(events), run("trip", [asks, again]))
+
+    assert [one.text for one in found] == ["I will look", ""]
 
 
 async def test_a_mission_without_long_calls_reads_no_history() -> None:

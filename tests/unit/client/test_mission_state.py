@@ -29,7 +29,7 @@ from orchestrator.messages.leg import LegStatus, LegWaiting
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.saga.ledger import Ledger
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 from tests.unit.cards import open_card as card_of
 from tests.unit.client.stand_ins import CALL, STAND_INS, history
 

@@ -21,7 +21,7 @@ from orchestrator.core.pii import handle_of
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission import MissionRequest, request_digest
 from orchestrator.settings import Settings
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 SCHEMA: JsonObject = {
     "type": "object",

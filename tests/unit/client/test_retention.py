@@ -21,7 +21,7 @@ from orchestrator.client.retention import (
     remove_observations,
 )
 from orchestrator.core.errors import CatalogNotFound, UsageError
-from orchestrator.testing.memory import MemoryObservations
+from tests.fakes import MemoryObservations
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)

@@ -1,5 +1,4 @@
 import time
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,12 +8,10 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet
 from starlette.applications import Starlette
 from temporalio.api.common.v1 import Payload, Payloads
-from temporalio.converter import ExternalStorage
 
 from orchestrator.adapters.access_tokens import AccessTokens
-from orchestrator.adapters.storage.payload_driver import PayloadFolder
 from orchestrator.adapters.temporal.mission_converter import mission_converter
-from orchestrator.adapters.temporal.payload_codec import EncryptionCodec, key_id_of, mark_of
+from orchestrator.adapters.temporal.payload_codec import EncryptionCodec, key_id_of
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
 from orchestrator.codec_server.callers import COOKIE, Callers
 from orchestrator.codec_server.codec_app import create_codec_app
@@ -104,7 +101,7 @@ async def test_without_a_token_and_access_tokens_nobody_is_let_in() -> None:
         assert (await http.get("/")).status_code == 404
 
 
-@pytest.mark.parametrize("data", ["cut", "of another key", "garbled reference"])
+@pytest.mark.parametrize("data", ["cut", "of another key"])
 async def test_a_payload_that_cannot_be_read_comes_back_as_it_was(
     data: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -116,9 +113,6 @@ async def test_a_payload_that_cannot_be_read_comes_back_as_it_was(
     unread = {
         "cut": Payload(metadata=good.metadata, data=good.data[:20]),
         "of another key": locked,
-        "garbled reference": Payload(
-            metadata={"messageType": b"temporal.api.sdk.v1.ExternalStorageReference"}, data=b"{"
-        ),
     }[data]
     sent = Payloads(payloads=[good, unread, good])
 
@@ -256,23 +250,3 @@ async def test_a_provider_that_gives_no_keys_lets_nobody_in() -> None:
 def test_access_tokens_are_checked_for_real(source: str, audience: str) -> None:
     with pytest.raises(UsageError):
         AccessTokens(source, audience=audience)
-
-
-async def test_a_large_payload_is_fetched_where_it_is_asked_for(tmp_path: Path) -> None:
-    storage = ExternalStorage(
-        [PayloadFolder(tmp_path / "payloads", marked=mark_of)], payload_size_threshold=1_000
-    )
-    sent = Payloads(payloads=await mission_converter(KEYS, storage).encode(["Zephyrine " * 500]))
-    body = json_format.MessageToDict(sent)
-    app = create_codec_app(CODEC, Callers(token=TOKEN), origins=[UI], storage=storage)
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://codec") as http:
-        for path in ("/default/download", "/decode"):
-            (opened,) = read(await http.post(path, json=body, headers=BEARER))
-            assert opened.data.startswith(b'"Zephyrine')
-        (kept,) = read(
-            await http.post("/decode?preserveStorageRefs=true", json=body, headers=BEARER)
-        )
-        assert kept == sent.payloads[0]
-    lacking = await served().post("/decode", json=body, headers=BEARER)
-    assert read(lacking) == list(sent.payloads)

@@ -9,9 +9,8 @@ from orchestrator.confirmation.build import CardContext
 from orchestrator.confirmation.models import ConfirmationCard, as_markdown
 from orchestrator.confirmation.named_things import EarlierAnswer
 from orchestrator.confirmation.overcharge import overcharge_card
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, Overcharge, SpendingLimit
 from orchestrator.core.call_ref import CallRef
-from orchestrator.core.spending_limit import Overcharge, SpendingLimit
 
 CALL = CallRef(
     call_id="m.1-trip.2",

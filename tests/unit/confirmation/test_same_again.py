@@ -231,6 +231,7 @@ def test_nothing_outside_a_rule_is_covered(
         (again(up_to=money("1", "USD")), "at most"),
         (again(until=NOW), "is over"),
         (again(until=NOW + timedelta(hours=9)), "later than"),
+        (again(until=NOW + timedelta(hours=8, seconds=30)), None),  # by a clock that is ahead
         (again(may_differ=("payer",)), "payer"),
         (again(may_differ=("nothing",)), "nothing"),
         (again(may_differ=("payee", "memo", "count", "sum")), None),

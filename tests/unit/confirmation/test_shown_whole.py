@@ -12,7 +12,7 @@ from orchestrator.confirmation.card_facts import LONGEST_SENT
 from orchestrator.confirmation.models import ConfirmationCard, as_markdown
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 _NAMES = st.sampled_from(
     [

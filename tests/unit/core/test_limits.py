@@ -84,9 +84,6 @@ def test_what_is_left_says_whether_a_model_may_be_asked_again() -> None:
     assert not left.of_models().is_spent_by(Usage(requests=1, input_tokens=7_899))
     assert left.of_models().is_spent_by(Usage(requests=1, input_tokens=7_000, output_tokens=900))
     assert left.of_models().is_spent_by(Usage(requests=2))
-    assert left.is_spent(calls=False)
-    assert not left.is_spent(calls=True)
-    assert not left.of_models().is_spent(calls=False)
     assert not Allowance().is_spent_by(ASKED)
 
 

@@ -4,8 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from orchestrator.core.budget import Money
-from orchestrator.core.spending_limit import limit_of
+from orchestrator.core.budget import Money, limit_of
 
 
 def eur(amount: str) -> Money:

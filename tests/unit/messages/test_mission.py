@@ -32,7 +32,7 @@ from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import Fact
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, ObligationState, RollbackOrder
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 PRICE = Money(amount=Decimal(100), currency="EUR")
 S = ObligationState

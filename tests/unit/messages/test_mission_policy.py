@@ -14,9 +14,8 @@ from orchestrator.confirmation.policy import (
     StandingApproval,
     TwoApprovers,
 )
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, limit_of
 from orchestrator.core.errors import DocumentUnreadable, PolicyWidened, UsageError
-from orchestrator.core.spending_limit import limit_of
 from orchestrator.messages.mission import MissionInput
 from orchestrator.messages.mission_policy import (
     BeginInput,
@@ -32,7 +31,7 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import load_policy
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 DAY = timedelta(hours=24)
 
@@ -165,7 +164,6 @@ def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
         "model",
         "allowance",
         "model_away",
-        "failed_before",
         "read_only",
         "call",
         "workflow",

@@ -19,7 +19,7 @@ from orchestrator.messages.plan_preview import (
 )
 from orchestrator.planning.models import Doubt, MissionPlan
 from orchestrator.saga.orders import Order
-from orchestrator.testing import fake_leg
+from tests.fakes import fake_leg
 
 ORDER = Order(clause="book a flight", tools=("book_flight",))
 LEG = PlannedLeg(

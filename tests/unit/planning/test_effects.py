@@ -12,7 +12,7 @@ from orchestrator.planning.effects import (
     why_unordered,
 )
 from orchestrator.saga.orders import Effect, Order, left_to_do
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 PAY = fake_tool(
     "pay_invoice",
@@ -73,6 +73,16 @@ def test_what_does_not_stand_takes_no_room() -> None:
     refused = paid().model_copy(update={"why_not": "it is void"})
 
     assert why(ONE, effects=(refused,)) == ""
+
+
+def test_an_effect_of_another_leg_is_not_repeated() -> None:
+    """Its own leg orders one, and has none of its own."""
+    other = (paid(),)
+
+    assert "repeats" in why_unordered(PAY, PAID, [ONE], [], most_each=9, elsewhere=other)
+    assert not why_unordered(
+        PAY, {**PAID, "invoice_id": "i2"}, [ONE], [], most_each=9, elsewhere=other
+    )
 
 
 def test_each_has_as_many_effects_as_things_were_read() -> None:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.projection import projected, shown_to_models
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 _OFFER: dict[str, Any] = {
     "type": "object",

@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 
 from orchestrator.language.intent import IntentFrame
-from orchestrator.proxy.usage_report import Exchange, record_of_exchange, report_page
+from orchestrator.proxy.proxy_app import Exchange, record_of_exchange, report_page
 from orchestrator.pruning.pruner import Pruned
 from orchestrator.routing.learning.trace import ProxyUsage, usage_of
 from orchestrator.routing.selection import Selection

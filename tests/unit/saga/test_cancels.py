@@ -9,7 +9,7 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
 from orchestrator.saga.own_cancels import doubt_about
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 S = ObligationState
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

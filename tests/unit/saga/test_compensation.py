@@ -14,8 +14,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.saga.compensation import CompensationCall, cancel_key, compensation
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
-from orchestrator.testing import fake_obligation, fake_tool
-from orchestrator.testing.fakes import KEY
+from tests.fakes import KEY, fake_obligation, fake_tool
 
 LONG_MISSING = {"missing_for": SETTLES_AFTER}
 DONE = ToolOutcome(kind="succeeded", status=200, body={"id": "b1"})

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, limit_of
 from orchestrator.core.record import JsonObject
-from orchestrator.core.spending_limit import limit_of
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, IllegalTransition, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 S = ObligationState

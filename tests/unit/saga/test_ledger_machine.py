@@ -22,7 +22,7 @@ from orchestrator.saga.outcome import (
     OutcomeKind,
     ToolOutcome,
 )
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 S = ObligationState
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -21,7 +21,7 @@ from orchestrator.saga.orders import (
     unserved,
     why_unserved,
 )
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 S = ObligationState
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -51,6 +51,14 @@ orders = st.lists(
     max_size=3,
 )
 effects = st.lists(st.sampled_from(TOOLS), max_size=4)
+
+
+def test_some_of_at_most_three_effects_serve_an_order() -> None:
+    often = order("a", count=3, at_most=True)
+
+    assert unserved([often], []) == [often]
+    assert unserved([often], [effect("a")]) == []
+    assert not has_room([often], [effect("a", number) for number in range(3)], "a")
 
 
 @given(orders, effects)
@@ -143,6 +151,18 @@ def test_what_was_done_though_its_condition_fails_is_found() -> None:
 
     assert done_though_unmet([order("a", when="if dry")], [effect("a")], [wet])
     assert not done_though_unmet([order("a", when="if dry")], [], [wet])
+
+
+def test_an_effect_serves_an_order_whose_condition_holds_before_one_whose_does_not() -> None:
+    """Two orders of one tool: what is not done is the one that was excused."""
+    first, second = order("a", when="the first is free"), order("a", when="else")
+    gone = WhenRead(when="the first is free", holds=False, read="409")
+
+    assert not unserved([first, second], [effect("a")], [gone])
+    assert not done_though_unmet([first, second], [effect("a")], [gone])
+    assert unserved([first, second], [], [gone]) == [second]
+    two = [effect("a", 1), effect("a", 2)]
+    assert done_though_unmet([first, second], two, [gone]) == [(first, gone)]
 
 
 def test_a_request_lists_as_many_orders_as_it_says() -> None:

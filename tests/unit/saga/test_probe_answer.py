@@ -10,7 +10,7 @@ from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCall
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.probe_answer import own_names, read_probe
-from orchestrator.testing import fake_tool
+from tests.fakes import fake_tool
 
 REFERENCE = "m.1-leg.1"
 CANCELLED = '$response.body#/status == "cancelled"'

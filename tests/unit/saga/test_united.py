@@ -10,7 +10,7 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.own_cancels import cancellable, doubt_about
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 S = ObligationState
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from orchestrator.core.budget import Money, Spend
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 CHARGED = Money(amount=Decimal("37.50"), currency="EUR")

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.sandbox.document_files import redirected
-from orchestrator.sandbox.document_reading import read_document
+from orchestrator.sandbox.document_reading import read_document, redirected
 from orchestrator.sandbox.schema_validators import is_match, texts_matching
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema

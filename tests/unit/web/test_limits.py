@@ -1,11 +1,16 @@
 """Limits of senders, by a clock of the test."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from starlette.requests import Request
+from starlette.types import Message
 
-from orchestrator.web.request_limits import Slots, TokenBuckets, body_problem
+from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.request_limits import Slots, TokenBuckets, body_problem, read_body
 
 
 class Clock:
@@ -16,6 +21,26 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+@pytest.mark.parametrize(
+    ("headers", "pause_s", "status"),
+    [([], 0.0, 413), ([(b"content-length", b"9" * 30)], 60.0, 413), ([], 60.0, 408)],
+)
+async def test_a_body_is_bounded_in_size_and_time(
+    headers: list[tuple[bytes, bytes]], pause_s: float, status: int
+) -> None:
+    """A stated size is refused before anything is read."""
+
+    async def receive() -> Message:
+        await asyncio.sleep(pause_s)
+        return {"type": "http.request", "body": b"x" * 60, "more_body": True}
+
+    request = Request({"type": "http", "headers": headers}, receive)
+    with pytest.raises(ProblemError) as refused:
+        await read_body(request, most=100, within_s=0.05)
+
+    assert refused.value.problem.status == status
 
 
 def test_a_burst_is_taken_and_then_one_token_after_the_other() -> None:

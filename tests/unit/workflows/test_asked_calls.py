@@ -12,11 +12,11 @@ from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.messages.tool_call import PreparedCall
 from orchestrator.planning.models import Fact
 from orchestrator.saga.ledger import Ledger
-from orchestrator.testing import fake_leg
 from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
 from orchestrator.workflows.failures import LegLost, LegSkipped
 from orchestrator.workflows.mission_budget import MissionBudget
 from orchestrator.workflows.progress import Progress
+from tests.fakes import fake_leg
 
 CARD = ConfirmationCard(
     confirmation_id="m.1-leg.3",

@@ -8,8 +8,8 @@ from orchestrator.core.budget import Money, Spend
 from orchestrator.messages.leg import LegInput, LegState
 from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.messages.tool_call import PreparedCall
-from orchestrator.testing import fake_leg
 from orchestrator.workflows.mission_budget import MissionBudget
+from tests.fakes import fake_leg
 
 
 def euros(amount: str) -> Money:

@@ -11,10 +11,10 @@ from orchestrator.planning.models import Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.orders import Order
-from orchestrator.testing import fake_leg, fake_obligation
 from orchestrator.workflows.leg_view import is_served, leg_result
 from orchestrator.workflows.mission_budget import MissionBudget
 from orchestrator.workflows.progress import Progress
+from tests.fakes import fake_leg, fake_obligation
 
 
 def leg(state: LegState) -> LegInput:

@@ -39,8 +39,8 @@ def _question(**more: object) -> Question:
             [
                 "trip-1.1-flights.2  asks",
                 "  What now?",
-                "  orchestrator pii set phone",
-                "  orchestrator pii set traveler_id",
+                "  orchestrator pii phone",
+                "  orchestrator pii traveler_id",
                 "  orchestrator mission answer trip-1.1-flights.2",
             ],
         ),

@@ -26,7 +26,7 @@ from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards
 from orchestrator.routing.sparse_index import Floats
 from orchestrator.runtime.defaults import default_routers
 from orchestrator.settings import Settings
-from orchestrator.testing import MemorySecrets
+from tests.fakes import MemorySecrets
 
 
 @dataclass

@@ -10,7 +10,7 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryPii, MemorySecrets
+from tests.fakes import MemoryPii, MemorySecrets
 from tests.unit.adapters.http.one_operation import catalog_of
 
 JSON = "application/json"

@@ -19,7 +19,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.stated_prices import charged_in, stated_price
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryPii, MemorySecrets
+from tests.fakes import MemoryPii, MemorySecrets
 from tests.unit.adapters.http.one_operation import catalog_of
 
 T = TypeVar("T")

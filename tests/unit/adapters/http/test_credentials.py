@@ -15,7 +15,7 @@ from orchestrator.catalog.operations import operations
 from orchestrator.core.errors import DocumentInvalid, SecretMissing
 from orchestrator.core.secret_names import SecretRef
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.testing import MemorySecrets
+from tests.fakes import MemorySecrets
 
 _SCHEMES = {
     "key": {"type": "apiKey", "in": "query", "name": "k"},

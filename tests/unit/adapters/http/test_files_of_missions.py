@@ -13,9 +13,8 @@ import httpx
 import pytest
 
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.mission_files import MissionFiles
 from orchestrator.adapters.storage.protocols import ObservationStore
-from orchestrator.adapters.storage.sql_observations import SqlObservations
+from orchestrator.adapters.storage.sql_observations import MissionFiles, SqlObservations
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
@@ -24,7 +23,7 @@ from orchestrator.core.errors import ArgumentsInvalid, ObservationsUnkept
 from orchestrator.core.received_files import handle_of_bytes
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing.memory import MemoryObservations, MemoryPii, MemorySecrets
+from tests.fakes import MemoryObservations, MemoryPii, MemorySecrets
 
 LABELS = Path(__file__).parents[3] / "documents" / "labels.yaml"
 PDF = b"%PDF-1.7\n\x00\xff\xfe label"

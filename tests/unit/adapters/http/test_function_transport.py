@@ -14,7 +14,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.python_functions import SERVER, Rejected, tool
 from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, TransportFailed
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing.memory import MemoryPii
+from tests.fakes import MemoryPii
 
 
 @tool(irreversible=True)

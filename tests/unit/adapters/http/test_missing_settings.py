@@ -10,7 +10,7 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EgressRefused
-from orchestrator.testing import MemoryPii, MemorySecrets
+from tests.fakes import MemoryPii, MemorySecrets
 
 HELPDESK = Path(__file__).parents[4] / "docs" / "examples" / "helpdesk.yaml"
 

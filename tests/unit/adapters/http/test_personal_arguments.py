@@ -11,8 +11,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import ArgumentsInvalid, PiiGone, PiiMissing
 from orchestrator.core.pii import Handle
 from orchestrator.core.record import JsonObject
-from orchestrator.testing import MemoryPii
-from orchestrator.testing.fakes import fake_tool
+from tests.fakes import MemoryPii, fake_tool
 
 
 def test_a_later_value_is_not_sent_for_an_earlier_one() -> None:
@@ -46,7 +45,7 @@ def test_what_cannot_be_sent_says_why() -> None:
     """Never stored, gone, or another mission's."""
     vault = MemoryPii()
     foreign = vault.brought("other", {"name": "Bob"})["name"]
-    with pytest.raises(PiiMissing, match="orchestrator pii set"):
+    with pytest.raises(PiiMissing, match="orchestrator pii NAME"):
         read_values("book", [Handle("name")], vault, mission_id="m")
     with pytest.raises(PiiGone, match="no longer holds"):
         read_values("book", [Handle("name", "0" * 32)], vault, mission_id="m")

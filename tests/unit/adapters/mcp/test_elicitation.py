@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.adapters.http.masking import Mask, hide_secret
-from orchestrator.adapters.mcp.elicitation import read_input
+from orchestrator.adapters.mcp.mcp_transport import read_input
 from orchestrator.messages.question_field import DECLINED, input_problems, question_fields
 from orchestrator.saga.outcome import InputWanted, ToolOutcome
 

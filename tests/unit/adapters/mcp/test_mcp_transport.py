@@ -21,7 +21,7 @@ from orchestrator.catalog.mcp_documents import McpListing
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing.memory import MemoryPii
+from tests.fakes import MemoryPii
 
 TOKEN = "s3cret-token-of-rooms"
 SERVER = McpServer(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage.personal_values import VaultKey, new_key
+from orchestrator.adapters.storage.sql_vault import VaultKey, new_key
 from orchestrator.adapters.storage.store import Store
 
 OpenStore = Callable[[], Store]

@@ -18,7 +18,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.errors import GrantRefused
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 DIGEST = "ab" * 32
 

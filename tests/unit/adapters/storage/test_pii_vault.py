@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage.personal_values import VaultKey, new_key
-from orchestrator.adapters.storage.sql_vault import SqlVault
+from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey, new_key
 from orchestrator.adapters.storage.store import Store
-from orchestrator.core.errors import PiiMissing, StateMissing, UsageError, VaultLocked
-from orchestrator.testing import MemoryPii
+from orchestrator.core.errors import PiiMissing, StateMissing, StoreUnusable, UsageError
 from orchestrator.testing.postgres import PostgresServer
+from tests.fakes import MemoryPii
 
 
 @pytest.fixture
@@ -251,7 +250,7 @@ def test_the_key_may_be_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        (VaultKey("ORCHESTRATOR_PII_KEY", "short"), "orchestrator keys new vault"),
+        (VaultKey("ORCHESTRATOR_PII_KEY", "short"), "orchestrator key vault"),
         (VaultKey("ORCHESTRATOR_PII_KEY", new_key()), "does not open"),
         (VaultKey("ORCHESTRATOR_PII_KEY_FILE", path=Path("no/such")), "cannot be read"),
     ],
@@ -278,7 +277,7 @@ def test_a_worker_is_kept_from_a_vault_that_its_key_does_not_open(tmp_path: Path
     Store(tmp_path).vault.put("name", "Ada")
     store = Store(tmp_path, key=VaultKey("ORCHESTRATOR_PII_KEY", new_key()))
 
-    with pytest.raises(VaultLocked):
+    with pytest.raises(StoreUnusable):
         store.check()
     with pytest.raises(StateMissing):
         store.vault.get("name")

@@ -19,7 +19,7 @@ from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 from tests.unit.adapters.temporal.made_histories import NOW, Run, Server
 
 S = ObligationState

@@ -20,7 +20,8 @@ from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import eventually, fake_obligation
+from orchestrator.testing import eventually
+from tests.fakes import fake_obligation
 
 S = ObligationState
 

@@ -58,6 +58,6 @@ def test_a_converter_that_writes_models_stays(theirs: DataConverter) -> None:
 def test_a_payload_of_another_release_is_read() -> None:
     """Fields that it does not know are left out."""
     converter = with_plain_records(DataConverter.default).payload_converter
-    newer = Payload(metadata={"encoding": b"json/plain"}, data=b'{"replan":1,"new":2}')
+    newer = Payload(metadata={"encoding": b"json/plain"}, data=b'{"hand_overs":1,"new":2}')
 
-    assert converter.from_payloads([newer], [MissionPolicy]) == [MissionPolicy(replan=1)]
+    assert converter.from_payloads([newer], [MissionPolicy]) == [MissionPolicy(hand_overs=1)]

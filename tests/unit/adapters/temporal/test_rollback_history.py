@@ -19,7 +19,7 @@ from orchestrator.messages.rollback import (
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 from tests.unit.adapters.temporal.made_histories import NOW, Run, Server
 
 S = ObligationState

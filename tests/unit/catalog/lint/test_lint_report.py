@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.catalog.lint import CODES, Finding, Suppression
-from orchestrator.catalog.lint.lint_report import as_json, as_sarif, as_text
+from orchestrator.catalog.lint.linter import as_json, as_sarif, as_text
 from orchestrator.catalog.source import SourceLine
 
 ERROR = Finding(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.lint import CODES, RULES, Finding, has_errors, lint
-from orchestrator.catalog.lint.lint_report import code_table
+from orchestrator.catalog.lint.linter import code_table
 from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
 from orchestrator.catalog.yaml12 import load_yaml
 from tests.unit.catalog.lint.document_faults import (

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.suggest.proposal import Proposal, overlay_text
-from orchestrator.catalog.suggest.suggest import settle, suggest
+from orchestrator.catalog.suggest.suggest import Proposal, overlay_text, settle, suggest
 
 TICKET = {"id": "string", "title": "string", "state": "string"}
 

@@ -9,8 +9,14 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
-from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction, overlay_text
-from orchestrator.catalog.suggest.suggest import applied, settle, suggest
+from orchestrator.catalog.suggest.suggest import (
+    Proposal,
+    ProposedAction,
+    applied,
+    overlay_text,
+    settle,
+    suggest,
+)
 from orchestrator.catalog.tool import Effect
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import UsageError

@@ -80,6 +80,7 @@ def test_an_example_that_nobody_asked_for_is_left_out_with_a_note(
 
     assert _call(planned).arguments == NEEDED
     assert [(note.tool, note.arguments) for note in planned.dropped] == [(RESERVE, COPIED)]
+    assert all(note.is_left_out for note in planned.dropped)
     search: JsonObject = {"city": "Lisbon", "date": "2026-12-05", "cuisine": "italian"}
     assert _call(_planned(shipped, step_context, SHOWN[1], search)).arguments == search
 

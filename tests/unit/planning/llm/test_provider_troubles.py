@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -19,12 +20,14 @@ from orchestrator.testing import fake_selection
 from orchestrator.testing.model_server import (
     PROVIDER_TROUBLES,
     ModelServer,
+    ModelTrouble,
     broken_call,
     call,
     rate_limited,
     say,
     unauthorized,
 )
+from orchestrator.testing.model_server.replies import RawBody, StatusTrouble
 
 MODELS: Final = ("openai:gpt-5", "openai-chat:gpt-4o", "anthropic:claude-sonnet-5-5")
 KEYS: Final = dict(zip(MODELS, ("OPENAI", "OPENAI", "ANTHROPIC"), strict=True))
@@ -71,6 +74,53 @@ async def test_every_trouble_is_told_and_its_words_are_ours(shipped: Catalog, mo
         planned = await patient.plan_step(_context(), SELECTION, shipped)
 
     assert planned.decision == GiveUp(reason="so")
+
+
+_CHOICE: Final = {
+    "index": 0,
+    "delta": {
+        "tool_calls": [
+            {
+                "index": 0,
+                "id": "c",
+                "type": "function",
+                "function": {"name": "part_lost", "arguments": '{"reason": "so"}'},
+            }
+        ]
+    },
+    "finish_reason": "tool_calls",
+}
+_CHUNK: Final = json.dumps(
+    {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [_CHOICE]}
+)
+
+
+@pytest.mark.parametrize(
+    ("streamed", "requests"),
+    [
+        pytest.param(StatusTrouble(400, "invalid_request_error"), 3, id="refused"),
+        pytest.param(RawBody(b"{}"), 3, id="whole"),
+        pytest.param(
+            RawBody(f"data: {_CHUNK}\n\ndata: [DONE]\n\n".encode(), "text/event-stream"),
+            2,
+            id="without usage",
+        ),
+    ],
+)
+async def test_a_model_that_does_not_stream_is_asked_for_whole_answers(
+    shipped: Catalog, streamed: ModelTrouble, requests: int
+) -> None:
+    """Once it is known, no further request asks for a stream; the usage counts."""
+    so = call("part_lost", reason="so")
+    async with ModelServer(lambda asked: streamed if asked.body.get("stream") else so) as server:
+        planner = _planner(server, "openai-chat:gpt-4o")
+        planned = [await planner.plan_step(_context(), SELECTION, shipped) for _ in range(2)]
+
+    assert [one.decision for one in planned] == [GiveUp(reason="so")] * 2
+    assert len(server.requests) == requests
+    assert not server.requests[-1].body.get("stream")
+    assert planned[-1].usage is not None
+    assert planned[-1].usage.input_tokens > 0
 
 
 async def test_what_a_provider_asks_to_wait_is_read_in_both_forms(shipped: Catalog) -> None:

@@ -101,7 +101,7 @@ async def test_an_order_gets_its_search_by_schema(
             {"recipient_email": "kim@example.com", "subject": "Plan", "text": "See you"},
         ),
         (
-            "Create an event called Budget review from 14:00 to 15:30 on 4 December",
+            "Create an event called Budget review at 14:00 on 4 December for 90 minutes",
             "calendar_create_event",
             {
                 "title": "Budget review",
@@ -167,6 +167,7 @@ _PATHS: JsonObject = {
         "update", "Update a task", "/tasks", task_id=_TEXT, name=_OPTIONAL, notes=_OPTIONAL
     ),
     **_operation("refill", "Order a refill", "/refills", patient_id=_TEXT, medicine=_TEXT),
+    **_operation("makeAlarm", "Create an alarm", "/alarms", time=_TIME),
     **_operation("makeRoom", "Create a room", "/rooms", name=_TEXT, seats={"default": 4}),
 }
 
@@ -188,6 +189,7 @@ _PATHS: JsonObject = {
             {"title": "Blue", "artist": "Joni Mitchell"},
         ),
         ("Open the hatch at 10:00", "openHatch", {"start": "10:00:00Z"}),
+        ("Set an alarm for 6:30", "makeAlarm", {"time": "06:30:00Z"}),
         ("Create a room called Attic", "makeRoom", {"name": "Attic", "seats": 4}),
         ('Rename task t_12 to "Final"', "update", {"task_id": "t_12", "name": "Final"}),
     ],
@@ -216,12 +218,13 @@ def _read(goal: str, tool: str) -> Reading:
         ("Ban user u_12 for 7 days", "ban", {"user_id": "u_12"}, ["7 days"]),
         ('Update task t_12 with "Final"', "update", {"task_id": "t_12"}, ["Final"]),
         ("Order a refill of insulin for Rex", "refill", {"medicine": "insulin"}, ["Rex"]),
+        ("Open the hatch from 10:00 to 11:00", "openHatch", {"start": "10:00:00Z"}, ["11:00"]),
     ],
 )
 def test_a_value_goes_to_no_input_that_the_goal_does_not_mean(
     goal: str, tool: str, arguments: JsonObject, left: list[str]
 ) -> None:
-    """Durations of something else, one of several texts, and whose a thing is, are left over."""
+    """Durations of something else, one of several texts, owners and ends are left over."""
     read = _read(goal, tool)
 
     assert read.chain.draft.arguments == arguments
@@ -292,6 +295,7 @@ async def test_a_question_never_reaches_a_consequence(
         "Compose a symphony in D minor",
         "do not pay the invoice",
         "Mute the event evt_1 in my calendar",
+        "list them",
     ],
 )
 async def test_what_nothing_does_is_refused_before_anything_is_done(
@@ -307,6 +311,24 @@ async def test_an_order_after_an_unquoted_text_is_asked_about(mission: Mission) 
     plan = (await mission.run(f"Email kim@example.com that I am late and {_TABLE.lower()}")).plan
 
     assert "ambiguous" in {doubt.kind for doubt in plan.doubts}
+
+
+@pytest.mark.parametrize("goal", ["Cancel all my bookings", "Cancel my booking"])
+async def test_an_order_that_several_services_could_carry_out_is_asked_about(
+    mission: Mission, goal: str
+) -> None:
+    """Nobody guesses whether the hotel, the flight or the car is meant."""
+    plan = (await mission.run(goal)).plan
+
+    assert [doubt.kind for doubt in plan.doubts] == ["ambiguous"]
+
+
+async def test_a_second_moment_after_an_unquoted_text_is_asked_about(mission: Mission) -> None:
+    """It may be another order rather than the end of the text."""
+    goal = "Remind me tomorrow at 8am to call the bank and at 9am to pay the rent"
+    plan = (await mission.run(goal)).plan
+
+    assert [doubt.kind for doubt in plan.doubts] == ["ambiguous"]
 
 
 async def test_another_language_is_refused(mission: Mission) -> None:
@@ -540,6 +562,15 @@ def test_pages_that_are_not_read_are_said() -> None:
     assert end.reason.endswith("(cottages_find lists more, of which only its first page was read)")
 
 
+def test_all_of_a_list_that_was_not_read_whole_is_not_begun() -> None:
+    """A part done would be reported as the whole."""
+    page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), has_more=True))
+    end = _step(_cottages(), "Book all cottages", page)
+
+    assert isinstance(end, GiveUp)
+    assert "cannot be done whole" in end.reason
+
+
 async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
     """Only the number is asked for, with the reason."""
     unit: JsonObject = {
@@ -656,6 +687,30 @@ async def _of_networks(goal: str) -> Run:
     catalog = Catalog.from_documents({"things": document})
     provider = Provider(script=lambda tool, arguments: {"id": "n-1"})
     return await Mission(catalog, Router(catalog), provider=provider).run(goal)
+
+
+@pytest.mark.parametrize(
+    ("goal", "tool"),
+    [("Switch on the lamp l_12", "lightLamp"), ("Turn lamp l_12 off", "darkenLamp")],
+)
+async def test_what_is_turned_on_is_not_turned_off(goal: str, tool: str) -> None:
+    """The particle of a verb tells its tool from the opposite; without one, none is called."""
+    paths: JsonObject = {
+        **_operation("lightLamp", "Turn on a lamp", "/lights", lamp_id=_TEXT),
+        **_operation("darkenLamp", "Turn off a lamp", "/darkness", lamp_id=_TEXT),
+    }
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
+    catalog = Catalog.from_documents({"things": document})
+    provider = Provider(script=lambda tool, arguments: {"id": "l_12"})
+    mission = Mission(catalog, Router(catalog), provider=provider)
+
+    run = await mission.run(goal)
+    with raises_code("NothingFits"):
+        await mission.run("Switch the lamp l_12")
+
+    assert not run.plan.doubts
+    assert [call.tool for call in run.calls(run.plan.legs[0].leg_id)] == [tool]
 
 
 @pytest.mark.parametrize("deprecated", [False, True])

@@ -27,11 +27,11 @@ from orchestrator.confirmation.models import (
 )
 from orchestrator.core.errors import CardUnknown, MissionNotFound, SignatureRefused
 from orchestrator.settings import Settings
-from orchestrator.testing.memory import MemorySecrets
 from orchestrator.web.notices.slack_interactions import PATH, SlackDoor
 from orchestrator.web.people import Person, Role
 from orchestrator.web.web_app import create_app
 from orchestrator.web.web_service import Service
+from tests.fakes import MemorySecrets
 from tests.unit.adapters.notices.notices import rules
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"

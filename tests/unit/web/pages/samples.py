@@ -32,7 +32,7 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState, RollbackOrder
 from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import FollowUp
-from orchestrator.testing import fake_obligation
+from tests.fakes import fake_obligation
 
 NOON: Final = datetime(2026, 12, 3, 12, tzinfo=UTC)
 EUR_78: Final = Money(amount=Decimal("78.00"), currency="EUR")

@@ -1,12 +1,13 @@
 """A client without a server, and the pages over it: what they read is given as models."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 
 from orchestrator.adapters.temporal.search_attributes import REQUESTER
@@ -137,8 +138,10 @@ def service_of(client: FakeClient, person: Person | None = ANA) -> Service:
     return Service(client=cast("MissionClient", client), settings=settings, identify=identify)
 
 
-def browser(client: FakeClient, person: Person | None = ANA) -> httpx.AsyncClient:
+def browser(
+    client: FakeClient, person: Person | None = ANA, guards: Sequence[Middleware] = ()
+) -> httpx.AsyncClient:
     """A client of the pages over a stand-in."""
-    app = Starlette(routes=pages.routes(service_of(client, person)))
+    app = Starlette(routes=pages.routes(service_of(client, person)), middleware=guards)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url=ORIGIN)

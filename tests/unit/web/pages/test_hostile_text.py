@@ -161,7 +161,7 @@ async def test_every_text_of_a_question_is_shown() -> None:
         said += [one.label, one.about, *(choice.label for choice in one.choices)]
 
     assert found.misses(*said) == []
-    assert "orchestrator pii set traveler_id" in found.text
+    assert "orchestrator pii traveler_id" in found.text
 
 
 async def test_a_hold_shows_what_stands_and_what_cancelling_costs() -> None:

@@ -4,11 +4,13 @@ from typing import Any, Final
 
 import httpx
 import pytest
+from starlette.middleware import Middleware
 
 from orchestrator.core import errors
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.web.pages.inbox import Paged, paged
 from orchestrator.web.people import Person, Role
+from orchestrator.web.sign_in.csrf import CsrfProtection
 from tests.unit.web.pages import samples
 from tests.unit.web.pages.stand_ins import ANA, ORIGIN, FakeClient, browser
 
@@ -106,12 +108,30 @@ async def test_a_form_of_a_signed_out_person_does_nothing() -> None:
     ],
 )
 async def test_forms_of_other_sites_are_refused(headers: dict[str, str]) -> None:
-    """Whatever they hold: nothing reaches the mission."""
+    """Whatever they hold, the token of the page as well: nothing reaches the mission."""
     client = waiting_card()
-    answer = await post(client, APPROVE, headers=headers)
+    guard = Middleware(CsrfProtection, secret=b"s" * 32, session_of=lambda _: "a session")
+    async with browser(client, guards=[guard]) as pages:
+        token = (await pages.get(ADDRESS)).text.split('name="csrf_token" value="')[1][:64]
+        form = {**APPROVE, "csrf_token": token}
+        answer = await pages.post(ADDRESS, data=form, headers=headers)
 
     assert answer.status_code == 403
     assert client.decided == []
+
+
+async def test_a_card_links_its_mission_but_no_saga() -> None:
+    """A saga of a user's workflow has no page."""
+    client = waiting_card()
+    link = f'href="/missions/{CARD.mission_id}"'
+    async with browser(client) as pages:
+        of_mission = (await pages.get(ADDRESS)).text
+        client.connection.workflow_of = lambda _: "a-workflow-of-a-user"
+        of_saga = (await pages.get(ADDRESS)).text
+
+    assert link in of_mission
+    assert link not in of_saga
+    assert f"Saga <code>{CARD.mission_id}</code>" in of_saga
 
 
 @pytest.mark.parametrize("headers", [{}, {"origin": ORIGIN, "sec-fetch-site": "same-origin"}])

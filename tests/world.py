@@ -45,10 +45,10 @@ from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
+from orchestrator.messages.leg import HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan
 from orchestrator.messages.mission_policy import BeginInput, CatalogPin, MissionPolicy
 from orchestrator.messages.observed import ObservedCall, ObserveInput
-from orchestrator.messages.plan_changes import HandOverInput, HandOverPlan
 from orchestrator.messages.plan_preview import PlanInput, PlanPreview, PlanReview, PlanReviewInput
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
 from orchestrator.messages.step import (
@@ -79,14 +79,8 @@ from orchestrator.routing.selection import Selection
 from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.orders import MOST_EFFECTS, Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing.fakes import fake_selection
-from orchestrator.testing.memory import (
-    MemoryCatalogs,
-    MemoryGrants,
-    MemoryObservations,
-    MemoryPii,
-    MemorySecrets,
-)
+from orchestrator.testing.installation import fake_selection
+from tests.fakes import MemoryCatalogs, MemoryGrants, MemoryObservations, MemoryPii, MemorySecrets
 
 DecideStep = StepDecision | PlannedStep | Callable[[StepContext], StepDecision | PlannedStep]
 """A decision, or a function that makes one from the context of the step."""
@@ -552,7 +546,7 @@ class _Prepare(PrepareActivities):
     async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
         if not (wanted.orders or self._world.checks_orders):
             every = Order(tools=tuple(self._world.catalog.tools), count=MOST_EFFECTS)
-            changes = {"orders": (every,), "covered": (every,), "effects": ()}
+            changes = {"orders": (every,), "covered": (every,), "effects": (), "elsewhere": ()}
             wanted = wanted.model_copy(update=changes)
         return await super()._checked(wanted, catalog, tool)
 
