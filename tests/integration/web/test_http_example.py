@@ -8,17 +8,20 @@ import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 
+from orchestrator.runtime.demo import day_in
 from orchestrator.web.api.api_app import api_document
 from tests.integration.web.conftest import ANN
-from tests.integration.web.test_api_missions import FLIGHT
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Witness
     from tests.integration.web.conftest import Served
 
+FLIGHT = f"Book a flight from Berlin to Lisbon on {day_in(47)}"
+"""A day of its own: other tests of the installation book flights too."""
 _ROOT = Path(__file__).parents[3]
 _EXAMPLE = _ROOT / "docs" / "examples" / "http"
 _FILES = ("package.json", "package-lock.json", "tsconfig.json", "mission.ts")
@@ -53,7 +56,7 @@ async def test_the_example_starts_approves_and_reads(served: Served, sandbox: Wi
     await run(folder, "npm", "run", "build")
     ann = await served(ANN)
     url = str(ann.base_url).partition("/api")[0]
-    order = {"ORDER": "order-1", "API_TOKEN": "token"}
+    order = {"ORDER": f"order-{uuid4().hex[:8]}", "API_TOKEN": "token"}
     printed = await run(folder, "node", "build/mission.js", url, FLIGHT, **order)
     again = await run(folder, "node", "build/mission.js", url, FLIGHT, **order)
     missions = (await ann.get("/missions", params={"limit": 200})).json()["missions"]
