@@ -4,6 +4,7 @@ All stores but secrets and catalogs are those of workers, over a database in mem
 """
 
 import contextlib
+import secrets
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -158,6 +159,11 @@ def fake_obligation(call_id: str = "m.1-leg.1", **stated: Any) -> Obligation:
 def states_of(ledger: Ledger) -> dict[str, str]:
     """Return the state of each obligation by tool, in the order written."""
     return {o.tool: o.state.value for o in ledger.obligations}
+
+
+def own_id(name: str) -> str:
+    """Return a mission id that no other test, and no earlier try of this one, has used."""
+    return f"{name}-{secrets.token_hex(3)}"
 
 
 class _MemoryDatabase(StoreDatabase):

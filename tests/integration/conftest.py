@@ -77,8 +77,13 @@ async def stack(
         tmp_path_factory.mktemp("stack"),
         (bundled_specs(),),
         Ports.free(),
-        # With every core at work, some routings take more than 50 ms, and forward all tools.
-        variables={"ORCHESTRATOR_ROUTING_TIMEOUT_MS": "5000", **collector.variables},
+        variables={
+            # With every core at work, some routings take more than 50 ms, and forward all tools.
+            "ORCHESTRATOR_ROUTING_TIMEOUT_MS": "5000",
+            # A scheduled sweep could start what a test expects its own sweep to start.
+            "ORCHESTRATOR_SWEEP_INTERVAL": "P7D",
+            **collector.variables,
+        },
     )
     vault = Store(installation.settings.state_dir).vault
     for name, value in PERSON.items():

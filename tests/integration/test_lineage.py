@@ -35,7 +35,7 @@ from orchestrator.runtime.demo import DINNER
 from orchestrator.runtime.devserver import Stack
 from orchestrator.saga.ledger import Ledger
 from orchestrator.testing import approve, eventually, run_to_end
-from tests.fakes import states_of
+from tests.fakes import own_id, states_of
 from tests.shipped import shipped_catalog
 
 if TYPE_CHECKING:
@@ -116,12 +116,12 @@ async def test_a_mission_that_claims_a_past_has_none(
     Only a run that the server says is continued has carried state: this one carries the ledger of
     another mission, and a policy that approves of every call.
     """
-    theirs = booked_trip.mission_id
+    theirs, claiming = booked_trip.mission_id, own_id("claims-a-past")
     ledger = (await booked_trip.snapshot()).ledger
     handle = await client.temporal.start_workflow(
         names.MISSION_WORKFLOW,
-        forged("claims-a-past", ledger),
-        id="claims-a-past",
+        forged(claiming, ledger),
+        id=claiming,
         task_queue=stack.task_queue,
     )
     mission = client.get(handle.id)
@@ -185,7 +185,7 @@ async def test_a_mission_that_timed_out_is_rolled_back(
     client: MissionClient, stack: Stack, sandbox: Witness, sweep_until_found: SweepUntilFound
 ) -> None:
     """Temporal's own limit, set by whoever starts it, leaves it no moment to clean up."""
-    mission_id = "out-of-time"
+    mission_id = own_id("out-of-time")
     await client.temporal.start_workflow(
         names.MISSION_WORKFLOW,
         MissionInput(request=MissionRequest(goal=DINNER, mission_id=mission_id)),
@@ -239,7 +239,7 @@ async def test_a_rollback_that_was_turned_away_decides_nothing(
 
     What the mission did is asked about as if none of them had been.
     """
-    mission_id = "turned-away"
+    mission_id = own_id("turned-away")
     rollback_id = names.rollback_workflow_id(mission_id)
     early = await failure(await start_rollback(client, stack, mission_id, rollback_id))
     mission = await client.start(MissionRequest(goal=DINNER, mission_id=mission_id))

@@ -17,6 +17,7 @@ from orchestrator.core import errors
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.devserver import Stack
 from orchestrator.testing import eventually
+from tests.fakes import own_id
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Witness
@@ -33,7 +34,8 @@ async def test_a_client_that_died_and_asks_again_starts_one_mission(
     stack: Stack, sandbox: Witness
 ) -> None:
     """While it runs, and when it is over: one mission, and one request to its provider."""
-    request = weather("same-again")
+    mission_id = own_id("same-again")
+    request = weather(mission_id)
     dying = asyncio.create_task((await stack.client()).start(request))
     await asyncio.sleep(0.05)
     dying.cancel()
@@ -41,16 +43,16 @@ async def test_a_client_that_died_and_asks_again_starts_one_mission(
         await dying
     await asyncio.gather(*[(await stack.client()).start(request) for _ in range(2)])
     client = await stack.client()
-    await client.get("same-again").result()
+    await client.get(mission_id).result()
 
-    assert (await client.start(request)).mission_id == "same-again"
-    assert len(await sandbox.requests("same-again")) == 1
+    assert (await client.start(request)).mission_id == mission_id
+    assert len(await sandbox.requests(mission_id)) == 1
 
 
 @pytest.mark.parametrize("over", [False, True], ids=["running", "over"])
 async def test_an_id_is_not_given_to_another_request(client: MissionClient, over: bool) -> None:
     """The mission that has it is unharmed; the refusal says what to do."""
-    mission_id = f"same-taken-{over}"
+    mission_id = own_id(f"same-taken-{over}")
     await client.start(weather(mission_id))
     if over:
         await client.get(mission_id).result()
@@ -69,22 +71,23 @@ async def test_the_snippet_of_the_docs_does_what_they_say(
     """A process that knows ids alone starts a mission, reads a card and approves it."""
     for name, value in stack.environment.items():
         monkeypatch.setenv(name, value)
-    request = MissionRequest(goal=ALERTS, mission_id="same-docs")
+    mission_id = own_id("same-docs")
+    request = MissionRequest(goal=ALERTS, mission_id=mission_id)
     await client.start(request)
 
     async def opened() -> list[ConfirmationCard]:
-        return await client.get("same-docs").confirmations()
+        return await client.get(mission_id).confirmations()
 
     (card,) = await eventually(opened)
     known = {
         "goal": ALERTS,
-        "order_id": "same-docs",
+        "order_id": mission_id,
         "confirmation_id": card.confirmation_id,
         "digest_the_person_saw": card.digest,
         "logged_in": "ann@example.com",
     }
     said = await _run_snippet(known)
-    result = await client.get("same-docs").result()
+    result = await client.get(mission_id).result()
 
     assert said["card"] == card
     assert result.receipts[0].confirmed_by == "ann@example.com"

@@ -17,7 +17,7 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import eventually
-from tests.fakes import states_of
+from tests.fakes import own_id, states_of
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, SweepUntilFound, Witness
@@ -74,7 +74,7 @@ async def test_what_a_terminated_rollback_had_noted_is_taken_over(
 
 async def test_a_mission_terminated_before_it_began_left_nothing(client: MissionClient) -> None:
     """Its rollback ends at once, though no worker ever saw the mission."""
-    mission_id = "stopped-at-the-door"
+    mission_id = own_id("stopped-at-the-door")
     handle = await client.temporal.start_workflow(
         names.MISSION_WORKFLOW,
         MissionInput(request=MissionRequest(goal="go", mission_id=mission_id)),

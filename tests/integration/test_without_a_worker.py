@@ -21,6 +21,7 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import eventually, run_to_end
 from tests.commands import Ran, run_apart
+from tests.fakes import own_id
 from tests.forked import ForkedStack
 from tests.refusals import raises_code
 
@@ -89,35 +90,36 @@ async def open_card(mission: MissionHandle) -> ConfirmationCard:
 
 async def test_a_start_is_queued_and_runs_when_a_worker_comes(idle: Stack) -> None:
     """Never "not started": the id is told, the exit code is 0, and the mission ends well."""
-    cli, client = commands_on(idle, "later"), await client_on(idle, "later")
+    queue, own = own_id("later"), own_id("queued")
+    cli, client = commands_on(idle, queue), await client_on(idle, queue)
     plain, scripted = await asyncio.gather(
-        cli("mission", "start", WEATHER, "--id", "queued-plain"),
-        cli("mission", "start", WEATHER, "--id", "queued-json", "--json"),
+        cli("mission", "start", WEATHER, "--id", f"{own}-plain"),
+        cli("mission", "start", WEATHER, "--id", f"{own}-json", "--json"),
     )
     began = time.monotonic()
-    again = await client.start(MissionRequest(goal=WEATHER, mission_id="queued-api"))
+    again = await client.start(MissionRequest(goal=WEATHER, mission_id=f"{own}-api"))
     took_s = time.monotonic() - began
     with pytest.raises(errors.MissionIdTaken):
-        await client.start(MissionRequest(goal=ALERTS, mission_id="queued-api"))
+        await client.start(MissionRequest(goal=ALERTS, mission_id=f"{own}-api"))
     listed = await cli("mission", "list", "--json")
-    shown = await cli("mission", "show", "queued-plain")
-    document = await cli("mission", "show", "queued-plain", "--json")
-    await worker_on(idle, "later")
-    results = [await run_to_end(client.get(f"queued-{one}")) for one in ("plain", "json", "api")]
-    taken_up = await client.start(MissionRequest(goal=WEATHER, mission_id="queued-api"))
+    shown = await cli("mission", "show", f"{own}-plain")
+    document = await cli("mission", "show", f"{own}-plain", "--json")
+    await worker_on(idle, queue)
+    results = [await run_to_end(client.get(f"{own}-{one}")) for one in ("plain", "json", "api")]
+    taken_up = await client.start(MissionRequest(goal=WEATHER, mission_id=f"{own}-api"))
 
     assert (plain.exit_code, scripted.exit_code, plain.stderr) == (0, 0, "")
     assert took_s < _SOON_S
-    assert "queued queued-plain" in plain.stdout
-    assert "no worker polls the task queue 'later'" in plain.stdout
-    assert scripted.json["mission_id"] == "queued-json"
-    assert "'later'" in scripted.json["queued"]
-    assert "'later'" in again.queued
+    assert f"queued {own}-plain" in plain.stdout
+    assert f"no worker polls the task queue '{queue}'" in plain.stdout
+    assert scripted.json["mission_id"] == f"{own}-json"
+    assert f"'{queue}'" in scripted.json["queued"]
+    assert f"'{queue}'" in again.queued
     waits = {one["mission_id"]: one["waits_for"] for one in listed.json}
-    assert [w["kind"] for w in waits["queued-plain"]] == ["worker"]
+    assert [w["kind"] for w in waits[f"{own}-plain"]] == ["worker"]
     assert (shown.exit_code, document.exit_code) == (0, 0)
     assert "planning" in shown.stdout
-    assert "'later'" in " ".join(shown.stdout.split())
+    assert f"'{queue}'" in " ".join(shown.stdout.split())
     assert document.json["status"] == "planning"
     assert "is_partial" not in document.json
     assert {r.status for r in results} == {MissionStatus.SUCCEEDED}
@@ -126,35 +128,37 @@ async def test_a_start_is_queued_and_runs_when_a_worker_comes(idle: Stack) -> No
 
 async def test_whoever_waits_is_told_and_goes_on_waiting(idle: Stack) -> None:
     """`--wait` says that it is queued, and ends with the mission once a worker has come."""
+    queue, own = own_id("much-later"), own_id("waited-for")
     command = asyncio.create_task(
         run_apart(
-            *("mission", "start", WEATHER, "--id", "waited-for", "--wait", "--json"),
-            environment=on_queue(idle, "much-later"),
+            *("mission", "start", WEATHER, "--id", own, "--wait", "--json"),
+            environment=on_queue(idle, queue),
         )
     )
-    client = await client_on(idle, "much-later")
+    client = await client_on(idle, queue)
 
     async def is_there() -> bool:
         try:
-            return bool(await client.known("waited-for", why="-"))
+            return bool(await client.known(own, why="-"))
         except errors.MissionNotFound:
             return False
 
     await eventually(is_there)
     await asyncio.sleep(5)  # long enough for it to have looked for a worker in vain
-    await worker_on(idle, "much-later")
+    await worker_on(idle, queue)
     ran = await command
 
     assert (ran.exit_code, ran.json["status"]) == (0, "succeeded")
-    assert "queued: no worker polls the task queue 'much-later'" in ran.stderr
-    assert "mission waited-for is queued" in ran.stderr
+    assert f"queued: no worker polls the task queue '{queue}'" in ran.stderr
+    assert f"mission {own} is queued" in ran.stderr
 
 
 async def test_ctrl_c_stops_the_watching_and_says_so(idle: Stack) -> None:
     """Not the mission, which stays where it is."""
+    own = own_id("interrupted")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _AS_FROM_A_TERMINAL),
-        *("mission", "start", WEATHER, "--id", "interrupted", "--wait"),
+        *("mission", "start", WEATHER, "--id", own, "--wait"),
         env=on_queue(idle, "never"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -166,10 +170,10 @@ async def test_ctrl_c_stops_the_watching_and_says_so(idle: Stack) -> None:
         said += await asyncio.wait_for(process.stderr.readline(), 30)
     process.send_signal(signal.SIGINT)
     _, rest = await asyncio.wait_for(process.communicate(), 30)
-    mission = await (await client_on(idle, "never")).known("interrupted", why="-")
+    mission = await (await client_on(idle, "never")).known(own, why="-")
 
     assert process.returncode == 130
-    assert "orchestrator mission watch interrupted" in rest.decode()
+    assert f"orchestrator mission watch {own}" in rest.decode()
     assert "Traceback" not in rest.decode()
     assert mission.status == "planning"
 
