@@ -81,7 +81,7 @@ async def stack(
             # With every core at work, some routings take more than 50 ms, and forward all tools.
             "ORCHESTRATOR_ROUTING_TIMEOUT_MS": "5000",
             # A scheduled sweep could start what a test expects its own sweep to start.
-            "ORCHESTRATOR_SWEEP_INTERVAL": "P7D",
+            "ORCHESTRATOR_SWEEP_INTERVAL": "604800",
             **collector.variables,
         },
     )

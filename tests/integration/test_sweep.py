@@ -12,6 +12,7 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.rollback import FindStrandedInput, SweepReport
+from orchestrator.runtime.devserver import Stack
 from orchestrator.runtime.registration import schedule_sweep
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation
@@ -111,8 +112,9 @@ async def test_the_schedule_follows_the_setting(client: MissionClient) -> None:
     assert names.sweep_schedule_id(queue) not in left
 
 
-async def test_a_worker_schedules_the_sweep(client: MissionClient) -> None:
+async def test_a_worker_schedules_the_sweep(client: MissionClient, stack: Stack) -> None:
     """Nobody has to ask for it; and each sweep begins shortly before the end of the last one."""
+    expected = timedelta(seconds=float(stack.environment["ORCHESTRATOR_SWEEP_INTERVAL"]))
     schedule_id = names.sweep_schedule_id("orchestrator")
     schedule = client.temporal.get_schedule_handle(schedule_id)
     before = len((await schedule.describe()).info.recent_actions)
@@ -133,7 +135,7 @@ async def test_a_worker_schedules_the_sweep(client: MissionClient) -> None:
     first, second, *_ = await swept(2)
     found = await schedule.describe()
 
-    assert [spec.every for spec in found.schedule.spec.intervals] == [timedelta(minutes=5)]
+    assert [spec.every for spec in found.schedule.spec.intervals] == [expected]
     assert first.closed_after is None or before
     assert second.closed_after is not None
     assert second.closed_after < datetime.now(UTC) - timedelta(minutes=50)
