@@ -122,16 +122,16 @@ def account_of(
     *,
     chooses: bool,
     offers: bool,
-    identified: bool = False,
+    looked_up: Sequence[Span] = (),
     resolved: Iterable[str] = (),
 ) -> Account:
     """Return the words and values of a clause that neither an input nor a tool's own words use.
 
     `tools` are the target and its feeding tools; `chooses` is True if an item is chosen from a list
-    on the way, and `offers` if that list shows available things; `identified` is True if an id says
-    which item is meant.
+    on the way, and `offers` if that list shows available things; `looked_up` are the spans of ids
+    that say which item of a list is meant.
     """
-    reading = _Reading(clause, target, vocabulary(tools), [*used], chooses, offers, identified)
+    reading = _Reading(clause, target, vocabulary(tools), [*used], chooses, offers, looked_up)
     return reading.account(frozenset(resolved))
 
 
@@ -144,7 +144,7 @@ class _Reading:
     used: list[Span]
     chooses: bool
     offers: bool
-    identified: bool
+    looked_up: Sequence[Span]
 
     def account(self, resolved: frozenset[str]) -> Account:
         """Return the account; resolved references and their nouns count as used."""
@@ -317,6 +317,8 @@ class _Reading:
         """
         if not self.chooses:
             return False
+        if any(start <= run.span[0] and run.span[1] <= end for start, end in self.looked_up):
+            return True
         if run.value is not None and run.value.kind not in ("name", "quoted"):
             return not self.offers and run.value.value is not None
         objects = self.clause.of_kind("object")[-1:]
@@ -326,7 +328,7 @@ class _Reading:
             cues |= {"for"}
         if not (run.cue in cues or with_object or self._stands_at_noun(run)):
             return False
-        is_plain = len(run.stems) <= _MOST_WORDS and not self.identified
+        is_plain = len(run.stems) <= _MOST_WORDS and not self.looked_up
         return run.value is not None or (is_plain and (with_object or not self.offers))
 
     def _stands_at_noun(self, run: Run) -> bool:

@@ -190,7 +190,7 @@ class Leg:
 
     def _compare(self, supplied: Supplied, draft: Draft) -> None:
         """Ask, or end the leg, if the chosen item contradicts the clause."""
-        for run in self.reading.account.filters if supplied.items and self._shares_filters else ():
+        for run in self._shared_filters if supplied.items and self._shares_filters else ():
             if not any(matches(item, run) for item in supplied.items):
                 raise _Due(GiveUp(reason=f"nothing that was found is called {run.text!r}"))
         for item in supplied.items:
@@ -202,6 +202,14 @@ class Leg:
     def _shares_filters(self) -> bool:
         """True if items of several lists are taken, each by some of the words."""
         return len(self.reading.chain.feeders) > 1
+
+    @cached_property
+    def _shared_filters(self) -> list[Run]:
+        """Return the filters of all lists: an id that was said chooses from its own list alone."""
+        chain = self.reading.chain
+        ids = [one for path, one in chain.draft.said.items() if path in chain.feeders]
+        filters = self.reading.account.filters
+        return [run for run in filters if not any(one.overlaps([run.span]) for one in ids)]
 
     def _supplied(self, chain: Chain) -> list[Supplied]:
         """Return the values from answers for the inputs of a call, one set per intended item."""
@@ -360,7 +368,7 @@ class Leg:
         """Return the account of the clause for the items that an input takes."""
         account = self.reading.account
         if self._shares_filters:
-            own = [run for run in account.filters if _is_of_side(run, leaf)]
+            own = [run for run in self._shared_filters if _is_of_side(run, leaf)]
             fitting = [run for run in own if any(matches(i, run) for i in items)]
             account = replace(account, filters=tuple(fitting))
         if consumer.is_side_effect and not offers:

@@ -143,7 +143,7 @@ class Reader:
             spans_of(chain.drafts),
             chooses=bool(chain.feeders) or (not target.is_side_effect and is_listing(target)),
             offers=chain.offers,
-            identified=any(path in chain.draft.said for path in chain.feeders),
+            looked_up=[one.span for path, one in chain.draft.said.items() if path in chain.feeders],
             resolved=self.resolved,
         )
         return Reading(clause, aim_of(clause, self.catalog), target, chain, account)

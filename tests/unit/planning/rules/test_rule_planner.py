@@ -744,3 +744,55 @@ async def test_another_version_of_a_tool_takes_its_place(deprecated: bool) -> No
     called = [call.tool for call in run.calls(leg.leg_id)]
     assert called == (["orderPickup2"] if deprecated else ["orderPickup", "orderPickup2"])
     assert {*leg.orders[0].tools} == {"orderPickup", "orderPickup2"}
+
+
+async def test_an_id_beside_a_chosen_offer_is_the_id_that_was_said() -> None:
+    """One id is said and the other is found: each is looked for in the list of its own things."""
+    members: JsonObject = {
+        "operationId": "listMembers",
+        "summary": "List the members",
+        "x-orchet-tool": True,
+        "responses": {"200": {"description": "all", "content": _listing("member_id")}},
+    }
+    courses: JsonObject = {
+        "operationId": "listCourses",
+        "summary": "List courses of a day",
+        "x-orchet-tool": True,
+        "parameters": [
+            {
+                "name": "date",
+                "in": "query",
+                "required": True,
+                "schema": {"type": "string", "format": "date"},
+            }
+        ],
+        "responses": {"200": {"description": "all", "content": _listing("course_id")}},
+    }
+    paths: JsonObject = {
+        "/members": {"get": members},
+        "/courses": {"get": courses},
+        **_operation("book", "Book a course", "/bookings", course_id=_TEXT, member_id=_TEXT),
+    }
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
+    catalog = Catalog.from_documents({"things": document})
+    answers: dict[str, JsonValue] = {
+        "listMembers": [{"member_id": "41"}, {"member_id": "4711"}],
+        "listCourses": [{"course_id": "c-4711"}, {"course_id": "c-2"}],
+        "book": {"id": "b-1"},
+    }
+    provider = Provider(script=lambda tool, arguments: answers[tool.name])
+
+    run = await Mission(catalog, Router(catalog), provider=provider).run(
+        "Book a course on 5 December for member 4711"
+    )
+
+    assert not run.plan.doubts
+    (*_, call) = run.calls(run.plan.legs[0].leg_id)
+    assert call.tool == "book"
+    assert call.arguments == {"course_id": "c-4711", "member_id": "4711"}
+
+
+def _listing(name: str) -> JsonObject:
+    item: JsonObject = {"type": "object", "properties": {name: _TEXT}}
+    return {"application/json": {"schema": {"type": "array", "items": item}}}
