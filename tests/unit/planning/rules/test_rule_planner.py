@@ -776,9 +776,9 @@ async def test_an_id_beside_a_chosen_offer_is_the_id_that_was_said() -> None:
     info: JsonObject = {"title": "T", "version": "1"}
     document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
     catalog = Catalog.from_documents({"things": document})
-    answers: dict[str, JsonValue] = {
-        "listMembers": [{"member_id": "41"}, {"member_id": "4711"}],
-        "listCourses": [{"course_id": "c-4711"}, {"course_id": "c-2"}],
+    answers: dict[str, JsonObject] = {
+        "listMembers": {"items": [{"member_id": "41"}, {"member_id": "4711"}]},
+        "listCourses": {"items": [{"course_id": "c-4711"}, {"course_id": "c-2"}]},
         "book": {"id": "b-1"},
     }
     provider = Provider(script=lambda tool, arguments: answers[tool.name])
@@ -795,4 +795,6 @@ async def test_an_id_beside_a_chosen_offer_is_the_id_that_was_said() -> None:
 
 def _listing(name: str) -> JsonObject:
     item: JsonObject = {"type": "object", "properties": {name: _TEXT}}
-    return {"application/json": {"schema": {"type": "array", "items": item}}}
+    items: JsonObject = {"type": "array", "items": item}
+    schema: JsonObject = {"type": "object", "properties": {"items": items}}
+    return {"application/json": {"schema": schema}}
