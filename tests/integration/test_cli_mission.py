@@ -12,6 +12,7 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
+from tests.fakes import own_id
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
@@ -64,15 +65,16 @@ async def test_a_trip_from_start_to_receipts(
     cli: Cli, client: MissionClient, sandbox: Witness
 ) -> None:
     """`start --wait --json` in one process, `confirm list, show, approve` in others."""
-    start = ("mission", "start", TRIP_AT_ONCE, "--id", "trip-by-commands", "--wait", "--json")
+    mission_id = own_id("trip-by-commands")
+    start = ("mission", "start", TRIP_AT_ONCE, "--id", mission_id, "--wait", "--json")
     started = asyncio.create_task(cli(*start))
-    first, second = await listed_cards(cli, client, "trip-by-commands", at_least=2)
+    first, second = await listed_cards(cli, client, mission_id, at_least=2)
     shown = await cli("confirm", "show", first["confirmation_id"])
     approved, other = await asyncio.gather(
         cli(*approving(first), "--approver", "ann", "--json"),
         cli(*approving(second)),
     )
-    (expense,) = await listed_cards(cli, client, "trip-by-commands", at_least=1)
+    (expense,) = await listed_cards(cli, client, mission_id, at_least=1)
     last = await cli(*approving(expense), "--approver", "ben")
     ran = await started
     result = ran.json
@@ -83,7 +85,7 @@ async def test_a_trip_from_start_to_receipts(
     assert (approved.exit_code, other.exit_code, last.exit_code) == (0, 0, 0)
     assert (ran.exit_code, result["status"]) == (0, "succeeded")
     assert {r["confirmed_by"] for r in result["receipts"]} >= {"ann", "ben"}
-    assert len(await sandbox.live("trip-by-commands")) == len(result["receipts"]) == 3
+    assert len(await sandbox.live(mission_id)) == len(result["receipts"]) == 3
     assert "confirm show" in ran.stderr
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.testing import eventually
+from tests.fakes import own_id
 
 if TYPE_CHECKING:
     from orchestrator.client.mission_client import MissionClient
@@ -25,15 +26,16 @@ async def test_only_who_may_decides(cli: Cli, client: MissionClient, tmp_path: P
     policy = written(
         tmp_path / "policy.yaml", 'confirmation: {approvers: [{approvers: ["*@ops.example.com"]}]}'
     )
-    start = ("mission", "start", ALERTS, "--id", "policy-approvers", "--policy", policy)
+    mission_id = own_id("policy-approvers")
+    start = ("mission", "start", ALERTS, "--id", mission_id, "--policy", policy)
     waiting = asyncio.create_task(cli(*start, "--wait", "--json"))
 
     async def opened() -> bool:
-        return "policy-approvers" in [card.mission_id for card in (await client.waiting()).cards]
+        return mission_id in [card.mission_id for card in (await client.waiting()).cards]
 
     await eventually(opened)
     listed = (await cli("confirm", "list", "--json")).json
-    (found,) = [card for card in listed if card["mission_id"] == "policy-approvers"]
+    (found,) = [card for card in listed if card["mission_id"] == mission_id]
     card, digest = found["confirmation_id"], ("--digest", found["digest"])
     shown, refused = await asyncio.gather(
         cli("confirm", "show", card),
