@@ -247,7 +247,7 @@ class MemoryCatalogs:
             CatalogNotFound: the catalog is not stored, or `lost` is set.
         """
         if self.lost or digest not in self._kept:
-            raise CatalogNotFound(digest)
+            raise CatalogNotFound(f"no catalog {digest}", digest=digest)
         return self._kept[digest]
 
     def in_memory(self, digest: str) -> Catalog | None:
@@ -290,5 +290,5 @@ class MemoryObservations(SqlObservations):
             ObservationMissing: the piece was not stored, or is lost.
         """
         if self.lost:
-            raise ObservationMissing(mission_id, "memory")
+            raise ObservationMissing(f"{mission_id} is not in memory")
         return super().get(mission_id, key)

@@ -244,7 +244,7 @@ async def run_worker(
 
     Raises:
         UsageError: the planner or the embedder is invalid, or the file of agent profiles is.
-        StoreUnusable: the store cannot be used, or its key does not match its personal values.
+        StoreRefused: the store cannot be used, or its key does not match its personal values.
         StoreUnavailable: the store is a file that cannot be opened.
     """
     check_given(planner, embedder)

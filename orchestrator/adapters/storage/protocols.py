@@ -34,7 +34,7 @@ class CatalogStore(Protocol):
 
         Raises:
             CatalogNotFound: none is stored.
-            CatalogDamaged: the content under that name has another digest.
+            CatalogNotFound: as CatalogDamaged: the content under that name has another digest.
             StoreUnavailable: the store cannot be read now.
         """
         ...

@@ -12,8 +12,9 @@ from orchestrator.adapters.storage.protocols import ObservationStore
 from orchestrator.adapters.storage.schema import observations
 from orchestrator.adapters.storage.store_database import StoreDatabase
 from orchestrator.core.errors import (
+    OBSERVATIONS_UNKEPT,
     ObservationMissing,
-    ObservationsUnkept,
+    StateMissing,
     StoreUnavailable,
 )
 from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
@@ -48,9 +49,9 @@ class SqlObservations:
             found = self._database.fetch(_PIECE, named)
         except StoreUnavailable as error:  # its leg waits as for a store elsewhere
             place = f"{self._database.place} ({error.reason})"
-            raise ObservationMissing(mission_id, place) from error
+            raise _missing(mission_id, place) from error
         if not found:
-            raise ObservationMissing(mission_id, self._database.place)
+            raise _missing(mission_id, self._database.place)
         return bytes(found[0].piece)
 
     def missions(self) -> Mapping[str, datetime]:
@@ -62,6 +63,23 @@ class SqlObservations:
         """See `ObservationStore.purge`; one transaction for each mission."""
         for mission_id in mission_ids:
             self._database.run(sa.delete(observations).where(_KEPT.mission_id == mission_id))
+
+
+def _missing(mission_id: str, place: str) -> ObservationMissing:
+    return ObservationMissing(
+        f"what mission {mission_id} has seen is not in {place}; give this worker the store of the "
+        "worker that kept it (ORCHESTRATOR_STORE, or ORCHESTRATOR_STATE_DIR), or stop it and start "
+        "one that has it"
+    )
+
+
+def unkept(mission_id: str, error: StoreUnavailable | OSError) -> StateMissing:
+    """Return the error for observations that cannot be stored now."""
+    why = str(error)
+    if isinstance(error, OSError):
+        why = f"the state directory: {error.strerror or type(error).__name__}"
+    text = f"what mission {mission_id} has seen cannot be kept: {why}"
+    return StateMissing(text, code=OBSERVATIONS_UNKEPT)
 
 
 def _digest(key: str) -> str:
@@ -84,7 +102,7 @@ class MissionFiles:
         """Store a file; equal bytes retain their first description.
 
         Raises:
-            ObservationsUnkept: nothing can be stored now.
+            StateMissing: as ObservationsUnkept: nothing can be stored now.
             ObservationMissing: the store became unavailable meanwhile.
         """
         received = ReceivedFile(
@@ -96,11 +114,8 @@ class MissionFiles:
         piece = json.dumps(received.model_dump(mode="json")).encode() + b"\n" + content
         try:
             self._store.put(mission_id, received.handle, piece)
-        except StoreUnavailable as error:
-            raise ObservationsUnkept(mission_id, error.place, error.reason) from error
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise ObservationsUnkept(mission_id, "the state directory", reason) from error
+        except (StoreUnavailable, OSError) as error:
+            raise unkept(mission_id, error) from error
         return _described(self._store.get(mission_id, received.handle))[0]
 
     def read(self, mission_id: str, handle: str) -> tuple[ReceivedFile, bytes] | None:

@@ -106,7 +106,7 @@ class Store:
 
         Raises:
             StoreUnavailable, StoreRefused: the store cannot be used now, or at all.
-            StoreUnusable: its tables are of a newer release.
+            StoreRefused: its tables are of a newer release.
         """
         self._database.open()
 
@@ -114,8 +114,8 @@ class Store:
         """Run a query, and compare the key of the vault with the one that its values need.
 
         Raises:
-            StoreUnavailable, StoreUnusable: the query fails.
-            StoreUnusable: there are personal values, and the key is a different one.
+            StoreUnavailable, StoreRefused: the query fails.
+            StoreRefused: there are personal values, and the key is a different one.
         """
         self.vault.check_key()
 
