@@ -58,7 +58,7 @@ EmbedderName = Annotated[
     str | None,
     typer.Option(
         "--embedder",
-        help="The embedder: built-in, none, local:MODEL, or https://HOST/v1#MODEL.",
+        help="The embedder: built-in, none, or module:factory.",
     ),
 ]
 

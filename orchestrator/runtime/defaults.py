@@ -207,7 +207,7 @@ def default_routers(
         store: stores the vectors of embedders other than the built-in one.
 
     Raises:
-        UsageError: the configured embedder is invalid, or its library is not installed.
+        UsageError: the configured embedder is invalid.
     """
     profile = load_routing_profile(settings.routing_profile)
     waits_s = settings.embedder_timeout_ms / 1000

@@ -8,6 +8,7 @@ from orchestrator.adapters.embedding.built_in import (
     BuiltInEmbedder,
     similarity_in_process,
 )
+from orchestrator.adapters.embedding.embedders import similarity_by
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.routing.scoring.embedding import CardSimilarity, Embedder, VectorStore
@@ -18,13 +19,13 @@ def embedder_of(named: str | None, settings: Settings) -> Embedder | None:
     """Return the embedder of a setting: the built-in one for None, no embedder for `none`.
 
     Raises:
-        UsageError: the setting names no embedder, or the embedder's library is not installed.
+        UsageError: the setting names no embedder.
     """
     if named == NO_EMBEDDER:
         return None
     if named in (None, BUILT_IN):
         return BuiltInEmbedder()
-    from orchestrator.runtime.extensions import load_embedder  # loads an HTTP client
+    from orchestrator.runtime.extensions import load_embedder
 
     return load_embedder(named, settings)
 
@@ -48,7 +49,5 @@ def similarity_of(
         return None
     if isinstance(embedder, BuiltInEmbedder):
         return similarity_in_process(embedder)
-    from orchestrator.adapters.embedding.embedders import similarity_by  # loads an HTTP client
-
     kept = vectors or store_of(settings).vectors
     return similarity_by(embedder, kept, timeout_s=timeout_s)
