@@ -1,4 +1,4 @@
-"""Similarity by an embedder from outside, within a time limit: a slow one hardly delays a request."""
+"""Similarity by an embedder from outside, within a time limit: a slow one delays no request."""
 
 import threading
 import time
