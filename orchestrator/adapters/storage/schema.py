@@ -22,7 +22,7 @@ from sqlalchemy import (
     and_,
 )
 
-HEAD: Final = "0003"
+HEAD: Final = "0001"
 """The revision of these tables; a test compares it with the newest of `migrations`."""
 READABLE_BY: Final = "readable_by"
 """The fact that names the oldest revision whose releases can use the tables as they are now."""
