@@ -35,7 +35,7 @@ class OrchestratorError(Exception):
     code: str
     """The type under which the error crosses the Temporal boundary; the class name by default."""
 
-    def __init__(self, sentence: str = "", *, code: str = "", **fields: object) -> None:
+    def __init__(self, sentence: str = "", *, code: str = "", **fields: Any) -> None:
         """Take a sentence, a code, and the fields that a subclass declares."""
         super().__init__(sentence)
         self.code = code or type(self).__name__
@@ -63,7 +63,7 @@ class SubjectError(OrchestratorError):
     subject: str
     reason: str
 
-    def __init__(self, subject: str, reason: str, *, code: str = "", **fields: object) -> None:
+    def __init__(self, subject: str, reason: str, *, code: str = "", **fields: Any) -> None:
         """Take the subject and the reason; the other arguments are those of the base class."""
         text = f"{subject}: {reason}"
         super().__init__(text, code=code, subject=subject, reason=reason, **fields)
@@ -215,6 +215,9 @@ class SessionError(SubjectError):
     KeyTaken.
     """
 
+    def __init__(self, session_id: str, reason: str, *, code: str = "") -> None:
+        super().__init__(f"session {session_id}", reason, code=code)
+
 
 class NoticeUndelivered(SubjectError):
     """A channel did not take a notice."""
@@ -224,6 +227,9 @@ class NoticeUndelivered(SubjectError):
     gone: bool = False
     """True if the receiver wants no further notice."""
     retry_after_s: float | None = None
+
+    def __init__(self, channel: str, reason: str, **fields: Any) -> None:
+        super().__init__(f"the channel {channel} did not take it", reason, **fields)
 
 
 class SecretMissing(OrchestratorError):
