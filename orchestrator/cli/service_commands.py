@@ -147,7 +147,7 @@ def _make_proxy(
         raise UsageError(f"no mode is called {mode!r}; name one of {', '.join(MODES)}")
     settings = load_settings()
     embedder = embedder_of(settings.embedder, settings)
-    similarity = similarity_of(embedder, settings, timeout_s=limit_s)
+    similarity = similarity_of(embedder, timeout_s=limit_s)
     profile = load_routing_profile(settings.routing_profile)
     key, token = _credentials(key_env)
     traces = store_of(settings).proxy_traces

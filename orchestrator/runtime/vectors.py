@@ -10,8 +10,7 @@ from orchestrator.adapters.embedding.built_in import (
 )
 from orchestrator.adapters.embedding.embedders import similarity_by
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client.stores import store_of
-from orchestrator.routing.scoring.embedding import CardSimilarity, Embedder, VectorStore
+from orchestrator.routing.scoring.embedding import CardSimilarity, Embedder
 from orchestrator.settings import Settings
 
 
@@ -31,23 +30,16 @@ def embedder_of(named: str | None, settings: Settings) -> Embedder | None:
 
 
 def similarity_of(
-    embedder: Embedder | None,
-    settings: Settings,
-    *,
-    timeout_s: float,
-    vectors: VectorStore | None = None,
+    embedder: Embedder | None, *, timeout_s: float
 ) -> Callable[[Catalog], CardSimilarity] | None:
     """Return the similarity of a catalog's cards by an embedder; None without one.
 
     Args:
         embedder: the built-in one is called directly, any other within the timeout.
-        settings: name the store if none is given.
         timeout_s: how long a request waits for an embedder other than the built-in one.
-        vectors: stores the vectors of cards.
     """
     if embedder is None:
         return None
     if isinstance(embedder, BuiltInEmbedder):
         return similarity_in_process(embedder)
-    kept = vectors or store_of(settings).vectors
-    return similarity_by(embedder, kept, timeout_s=timeout_s)
+    return similarity_by(embedder, timeout_s=timeout_s)

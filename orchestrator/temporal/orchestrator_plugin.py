@@ -188,7 +188,7 @@ class _Parts:
         return all_activities(
             catalog=self.catalog,
             catalogs=self.store.catalogs,
-            routers=default_routers(self.settings, store=self.store),
+            routers=default_routers(self.settings),
             planner=None,
             agents=(),
             tools=self.tools,

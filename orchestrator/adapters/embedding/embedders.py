@@ -12,7 +12,6 @@ from orchestrator.routing.scoring.embedding import (
     CardSimilarity,
     EmbeddedCards,
     Embedder,
-    VectorStore,
 )
 from orchestrator.routing.sparse_index import Floats
 
@@ -25,11 +24,11 @@ REST_S: Final = 10.0
 
 
 def similarity_by(
-    embedder: Embedder, store: VectorStore, *, timeout_s: float = ANSWER_S
+    embedder: Embedder, *, timeout_s: float = ANSWER_S
 ) -> Callable[[Catalog], "TimedSimilarity"]:
     """Return the similarity of a catalog's cards by an embedder, within a time limit."""
     return lambda catalog: TimedSimilarity(
-        lambda: EmbeddedCards(catalog, embedder, store), timeout_s=timeout_s
+        lambda: EmbeddedCards(catalog, embedder), timeout_s=timeout_s
     )
 
 

@@ -171,13 +171,6 @@ personal_claims = Table(
     Column("claim", String(128), primary_key=True),
 )
 
-vectors = Table(
-    "vectors",
-    metadata,
-    Column("key", String(200), primary_key=True),
-    Column("vector", LargeBinary, nullable=False),
-)
-
 selections = Table(
     "selections",
     metadata,

@@ -1,9 +1,7 @@
 """Embedders from outside: the time that they get."""
 
 import threading
-import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +12,6 @@ from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards, Vectors
 from orchestrator.routing.sparse_index import Floats
-from orchestrator.runtime.defaults import default_routers
-from orchestrator.settings import Settings
 
 
 class Letters:
@@ -50,20 +46,6 @@ def test_a_slow_embedder_does_not_hold_a_request() -> None:
 
     assert selection.tools[0] == "get_weather"
     assert selection.embedder == "no answer in 50 ms"
-
-
-@pytest.mark.usefixtures("frozen")
-def test_a_worker_embeds_its_cards_once_for_all_its_starts(shipped: Catalog, tmp_path: Any) -> None:
-    """The vectors of cards are kept in the state directory."""
-    settings, embedder = Settings(state_dir=tmp_path, embedder_timeout_ms=5_000), Letters()
-    for _ in range(2):
-        router = default_routers(settings, embedder)(shipped)
-        until = time.monotonic() + 60
-        while router.route("weather in Oslo").embedder != "used":
-            assert time.monotonic() < until
-            time.sleep(0.01)
-
-    assert len(embedder.seen) == len(shipped) + 2
 
 
 class Cards:
