@@ -17,10 +17,13 @@ from pydantic import JsonValue, TypeAdapter
 from temporalio import activity
 
 from orchestrator.activities.boundary import from_store, missing_state_error, store_deadline
-from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW, ObservationStore
-from orchestrator.adapters.storage.sql_observations import unkept
+from orchestrator.adapters.storage.protocols import (
+    SAGA_WORKFLOW,
+    ObservationStore,
+    observation_missing,
+    unkept,
+)
 from orchestrator.core.errors import (
-    ObservationMissing,
     StateMissing,
     StoreUnavailable,
 )
@@ -61,8 +64,7 @@ class NothingKept:
 
     def get(self, mission_id: str, key: str) -> bytes:
         """Raise ObservationMissing: nothing is stored."""
-        reason = f"what mission {mission_id} has seen is not stored: no store was given"
-        raise ObservationMissing(reason)
+        raise observation_missing(mission_id, "any store: these activities were given none")
 
     def missions(self) -> Mapping[str, datetime]:
         """Return no missions."""

@@ -9,6 +9,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
+from orchestrator.adapters.storage.protocols import catalog_missing
 from orchestrator.adapters.storage.schema import catalog_pins, catalogs
 from orchestrator.adapters.storage.store_database import StoreDatabase
 from orchestrator.catalog.catalog import Catalog, pack, unpack
@@ -45,7 +46,7 @@ class SqlCatalogs:
         if (known := self.in_memory(digest)) is not None:
             return known
         if not _DIGEST.fullmatch(digest):
-            raise _not_found(digest)
+            raise catalog_missing(digest)
         catalog = self._compiled.setdefault(digest, self._read(digest))
         for oldest in [*self._compiled][:-_KEPT_IN_MEMORY]:
             self._compiled.pop(oldest, None)
@@ -131,7 +132,7 @@ class SqlCatalogs:
             sa.select(catalogs.c.content).where(catalogs.c.digest == digest)
         )
         if not found:
-            raise _not_found(digest)
+            raise catalog_missing(digest)
         try:
             return unpack(json.loads(bytes(found[0].content)), digest)
         except (ValueError, RecursionError) as error:
@@ -141,15 +142,6 @@ class SqlCatalogs:
                 "it, or start a worker on its documents, which writes it again"
             )
             raise CatalogNotFound(reason, code="CatalogDamaged", digest=digest) from error
-
-
-def _not_found(digest: str) -> CatalogNotFound:
-    reason = (
-        f"no catalog {digest:.12} is stored where this worker looks; give all workers of a task "
-        "queue one store (ORCHESTRATOR_STORE), or the state folder of the worker that kept it "
-        "(ORCHESTRATOR_STATE_DIR)"
-    )
-    return CatalogNotFound(reason, digest=digest)
 
 
 def _now() -> datetime:

@@ -8,13 +8,11 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from orchestrator.adapters.storage.protocols import ObservationStore
+from orchestrator.adapters.storage.protocols import ObservationStore, observation_missing, unkept
 from orchestrator.adapters.storage.schema import observations
 from orchestrator.adapters.storage.store_database import StoreDatabase
 from orchestrator.core.errors import (
-    OBSERVATIONS_UNKEPT,
     ObservationMissing,
-    StateMissing,
     StoreUnavailable,
 )
 from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
@@ -49,9 +47,9 @@ class SqlObservations:
             found = self._database.fetch(_PIECE, named)
         except StoreUnavailable as error:  # its leg waits as for a store elsewhere
             place = f"{self._database.place} ({error.reason})"
-            raise _missing(mission_id, place) from error
+            raise observation_missing(mission_id, place) from error
         if not found:
-            raise _missing(mission_id, self._database.place)
+            raise observation_missing(mission_id, self._database.place)
         return bytes(found[0].piece)
 
     def missions(self) -> Mapping[str, datetime]:
@@ -63,23 +61,6 @@ class SqlObservations:
         """See `ObservationStore.purge`; one transaction for each mission."""
         for mission_id in mission_ids:
             self._database.run(sa.delete(observations).where(_KEPT.mission_id == mission_id))
-
-
-def _missing(mission_id: str, place: str) -> ObservationMissing:
-    return ObservationMissing(
-        f"what mission {mission_id} has seen is not in {place}; give this worker the store of the "
-        "worker that kept it (ORCHESTRATOR_STORE, or ORCHESTRATOR_STATE_DIR), or stop it and start "
-        "one that has it"
-    )
-
-
-def unkept(mission_id: str, error: StoreUnavailable | OSError) -> StateMissing:
-    """Return the error for observations that cannot be stored now."""
-    why = str(error)
-    if isinstance(error, OSError):
-        why = f"the state directory: {error.strerror or type(error).__name__}"
-    text = f"what mission {mission_id} has seen cannot be kept: {why}"
-    return StateMissing(text, code=OBSERVATIONS_UNKEPT)
 
 
 def _digest(key: str) -> str:
