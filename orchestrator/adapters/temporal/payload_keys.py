@@ -99,17 +99,18 @@ class PayloadKeys:
         self._looked_at = time.monotonic()
 
     @classmethod
-    def of_text(cls, text: str, name: str = KEYS_VARIABLE) -> "PayloadKeys":
+    def of_text(cls, text: str) -> "PayloadKeys":
         """Return the keys of an environment variable."""
-        return cls(lambda: read_payload_keys(text, name))
+        return cls(lambda: read_payload_keys(text, KEYS_VARIABLE))
 
     @classmethod
-    def of_file(cls, path: Path, name: str = f"{KEYS_VARIABLE}_FILE") -> "PayloadKeys":
+    def of_file(cls, path: Path) -> "PayloadKeys":
         """Return the keys of a file, which is read now and whenever a key is missing.
 
         Raises:
             UsageError: as PayloadKeysInvalid: the file cannot be read, or contains no keys.
         """
+        name = f"{KEYS_VARIABLE}_FILE"
 
         def read() -> Mapping[str, bytes]:
             try:
