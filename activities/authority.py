@@ -154,7 +154,7 @@ class Authority:
         """Refuse a mission that the operator's policy does not allow to begin.
 
         Raises:
-            PolicyWidened: the mission's policy allows more than this worker's policy.
+            UsageError: as PolicyWidened: the mission's policy allows more than this worker's.
             UsageError: the requester is missing, and the policy depends on the requester.
             OrchestratorError: it is to be observed, and this worker guards everything.
         """
@@ -166,7 +166,7 @@ class Authority:
         """Refuse a call of a saga if the operator's policy does not allow the saga's policy.
 
         Raises:
-            PolicyWidened, UsageError: as for a mission.
+            UsageError: as for a mission.
         """
         check_policy(wanted.policy, self.policy, requester=wanted.requester)
 
@@ -197,7 +197,7 @@ class Authority:
         """Return a prepared call with the operator's rules applied to its card.
 
         Raises:
-            ApprovalKeysUnavailable: the keys cannot be fetched now.
+            ServiceUnavailable: as ApprovalKeysUnavailable: the keys cannot be fetched now.
         """
         keys = await self._public_keys() if prepared.card is not None else None
         return governed(prepared, wanted, self.policy, keys)
@@ -240,7 +240,7 @@ class Authority:
             tool: its tool, for a grant by a person's rule; None: no rule covers it.
 
         Raises:
-            ApprovalKeysUnavailable: the keys cannot be fetched now.
+            ServiceUnavailable: as ApprovalKeysUnavailable: the keys cannot be fetched now.
         """
         if call.grant is None:
             return None

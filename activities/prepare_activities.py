@@ -12,7 +12,11 @@ from orchestrator.activities.authority import Authority, WallGuard, check_sender
 from orchestrator.activities.boundary import catalog_of, translated_errors
 from orchestrator.activities.cancel_review import CancelReview
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
-from orchestrator.adapters.http.personal_arguments import PinnedArguments, foreign_problems
+from orchestrator.adapters.http.personal_arguments import (
+    PinnedArguments,
+    foreign_problems,
+    pii_gone,
+)
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.protocols import CatalogStore, GrantBook
 from orchestrator.catalog.arguments import check_arguments
@@ -45,7 +49,7 @@ from orchestrator.confirmation.named_things import (
 from orchestrator.confirmation.overcharge import overcharge_card
 from orchestrator.confirmation.policy import StandingApproval, is_narrower
 from orchestrator.core.budget import Money, Overcharge, limit_of, rest_text
-from orchestrator.core.errors import DocumentInvalid, EgressRefused, PiiGone
+from orchestrator.core.errors import DocumentInvalid, EgressRefused
 from orchestrator.core.pii import Handle, as_written, handle_of
 from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
@@ -85,7 +89,7 @@ async def readied(
     except (DocumentInvalid, EgressRefused) as error:
         return pinned, PreparedCall(problems=(str(error),))
     if pinned.gone:
-        obstacles = (str(PiiGone(pinned.gone)), *obstacles)
+        obstacles = (str(pii_gone(pinned.gone)), *obstacles)
     if pinned.missing or obstacles:
         return pinned, PreparedCall(missing_personal=pinned.missing, obstacles=obstacles)
     return pinned, None

@@ -155,8 +155,7 @@ class Settings(BaseSettings):
     routing_timeout_ms: float = Field(default=STEP_LIMIT_S * 1000, gt=0)
     """Time for the routing of a step; after it all tools are forwarded."""
     embedder: str | None = Field(default=None, repr=False)
-    """The router's vectors: local:MODEL, https://HOST/v1#MODEL, module:factory, or none; unset,
-    built-in."""
+    """The router's vectors: module:factory, an installed one's name, or none; unset, built-in."""
     embedder_timeout_ms: float = Field(default=STEP_VECTORS_S * 1000, gt=0)
     """Time for a configured embedder; after it vectors are left out."""
     health: str | None = None

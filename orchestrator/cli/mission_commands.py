@@ -30,7 +30,7 @@ from orchestrator.cli.output import (
     run,
     write_new,
 )
-from orchestrator.core.errors import EventsUnreadable, MissionNotFound, PlanRefused, UsageError
+from orchestrator.core.errors import EventsUnreadable, MissionNotFound, PlanError, UsageError
 from orchestrator.core.shown_text import visible_block, visible_json
 
 if TYPE_CHECKING:  # help does without them, and a command imports the module that draws its result
@@ -134,10 +134,10 @@ def plan(
         return
     try:
         preview = ask(lambda client: client.plan(request), notes_silence=True)
-    except PlanRefused as refused:
+    except PlanError as refused:
         if not as_json:
             raise
-        print_json({"goal": request.goal, "refusal": refused.reason})
+        print_json({"goal": request.goal, "refusal": str(refused)})
         raise typer.Exit(1) from None
     if not as_json:
         render_missions.undeclared_inputs(progress, preview.undeclared_inputs)

@@ -58,7 +58,7 @@ EmbedderName = Annotated[
     str | None,
     typer.Option(
         "--embedder",
-        help="The embedder: built-in, none, local:MODEL, or https://HOST/v1#MODEL.",
+        help="The embedder: built-in, none, or module:factory.",
     ),
 ]
 
@@ -209,7 +209,7 @@ def patient_similarity(
     from orchestrator.adapters.embedding.embedders import TimedSimilarity
     from orchestrator.runtime.vectors import embedder_of, similarity_of
 
-    make = similarity_of(embedder_of(named, settings), settings, timeout_s=_ANSWER_S)
+    make = similarity_of(embedder_of(named, settings), timeout_s=_ANSWER_S)
     if make is None:
         return None
 

@@ -147,7 +147,7 @@ def _make_proxy(
         raise UsageError(f"no mode is called {mode!r}; name one of {', '.join(MODES)}")
     settings = load_settings()
     embedder = embedder_of(settings.embedder, settings)
-    similarity = similarity_of(embedder, settings, timeout_s=limit_s)
+    similarity = similarity_of(embedder, timeout_s=limit_s)
     profile = load_routing_profile(settings.routing_profile)
     key, token = _credentials(key_env)
     traces = store_of(settings).proxy_traces
@@ -208,9 +208,10 @@ def codec_server(
     Example: orchestrator codec-server --ui https://temporal.example.com
     """
     from orchestrator.adapters.temporal.payload_codec import EncryptionCodec
+    from orchestrator.adapters.temporal.payload_keys import keys_invalid
     from orchestrator.client.payloads import payload_keys_of
     from orchestrator.codec_server.codec_app import create_codec_app
-    from orchestrator.core.errors import KEYS_VARIABLE, PayloadKeysInvalid
+    from orchestrator.core.errors import KEYS_VARIABLE
     from orchestrator.proxy.server import read_address, serve_app
     from orchestrator.runtime.worker_logs import log_lines
     from orchestrator.settings import load_settings
@@ -218,7 +219,7 @@ def codec_server(
     settings = load_settings()
     keys = payload_keys_of(settings)
     if not keys.ids:
-        raise PayloadKeysInvalid(KEYS_VARIABLE, "it holds no key, so there is nothing to open")
+        raise keys_invalid(KEYS_VARIABLE, "it holds no key, so there is nothing to open")
     host, port = read_address(listen)
     origins = tuple(origin.rstrip("/") for origin in ui or _DEV_UI)
     serving = create_codec_app(

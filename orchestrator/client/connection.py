@@ -29,7 +29,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.telemetry import tracing_plugins
-from orchestrator.client.obstacles import Version, absence, pinned_version, stuck
+from orchestrator.client.obstacles import Version, absence, no_answer, pinned_version, stuck
 from orchestrator.client.payloads import converter_of
 from orchestrator.core import errors
 from orchestrator.core.record import Record
@@ -125,12 +125,12 @@ class Connection:
         """Raise the reason if the workflow's tasks fail, in which case no worker can help.
 
         Raises:
-            WorkflowStuck: its tasks fail.
+            ServiceUnavailable: as WorkflowStuck: its tasks fail.
         """
         if (why := await self.stuck(await self.describe(workflow_id))) is not None:
             raise why
 
-    async def stuck(self, found: WorkflowExecutionDescription) -> errors.WorkflowStuck | None:
+    async def stuck(self, found: WorkflowExecutionDescription) -> errors.ServiceUnavailable | None:
         """Return why a workflow cannot continue; None while its tasks do not fail."""
         with self.explaining(found.id):
             return await stuck(self.temporal, found)
@@ -203,7 +203,7 @@ class Connection:
             await self._check_goes_on(workflow_id)
             queue = (await self.describe(workflow_id)).task_queue
             waited = _ANSWER.total_seconds()
-            raise errors.NoAnswer(queue, waited, f"what was sent about {about}") from error
+            raise no_answer(queue, waited, f"what was sent about {about}") from error
         except WorkflowUpdateFailedError as error:
             raise _refusal(error) from error
         except RPCError as error:
@@ -225,14 +225,8 @@ class Connection:
         if taker.status is not WorkflowExecutionStatus.RUNNING:
             raise errors.CardUnknown(about, _CLOSED)
         if (missing := await self.absence_for(taker)) is not None:
-            raise errors.NoWorker(
-                taker.task_queue,
-                build=missing.build,
-                waits_in=missing.waits_in,
-                about=f"nothing was decided about {about}",
-                then=", then decide again",
-                code="NothingSent",
-            )
+            text = f"nothing was decided about {about}: {missing}, then decide again"
+            raise errors.NoWorker(text, code="NothingSent")
 
     async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
         """Return True if a workflow runs; `missing` is the answer for one that does not exist."""
@@ -271,7 +265,7 @@ class Connection:
                 f"the Temporal server does not take a message of that size: {error.message}"
             )
         if error.status in _UNANSWERED:
-            return errors.NoAnswer(self.task_queue, _ANSWER.total_seconds())
+            return no_answer(self.task_queue, _ANSWER.total_seconds())
         return error
 
     async def await_poller(self) -> None:
@@ -300,7 +294,7 @@ class Connection:
                         if event.event_type == _TASK_DONE:
                             return
         except TimeoutError:
-            raise errors.NoAnswer(self.task_queue, within.total_seconds()) from None
+            raise no_answer(self.task_queue, within.total_seconds()) from None
 
 
 def _is_cut_off(error: RPCError) -> bool:
@@ -357,7 +351,7 @@ async def connect_temporal(address: str | None = None, settings: Settings | None
     Raises:
         ServerUnreachable: nothing answers at the address.
         UsageError: as ServerRefused: the server accepts neither key nor certificate.
-        PayloadKeysInvalid: the payload keys are malformed.
+        UsageError: as PayloadKeysInvalid: the payload keys are malformed.
     """
     converter = converter_of(settings or load_settings())
     config = ClientConfig.load_client_connect_config()
@@ -379,8 +373,10 @@ def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return errors.UsageError(str(cause))
-    made = errors.error_named(cause.type or "", cause.details[0]) if cause.details else None
-    return made or errors.UsageError(cause.message)
+    made = errors.error_named(cause.message, cause.details[0]) if cause.details else None
+    if made is None or type(made) is errors.OrchestratorError:
+        return errors.UsageError(cause.message)
+    return made
 
 
 # -- sizes of messages -----------------------------------------------------------------------------

@@ -97,7 +97,7 @@ class MissionClient:
 
         Raises:
             ServerUnreachable: nothing answers at the address.
-            PayloadKeysInvalid: the payload keys are malformed.
+            UsageError: as PayloadKeysInvalid: the payload keys are malformed.
         """
         settings = settings or load_settings()
         return cls(await connect_temporal(settings=settings), settings)
@@ -145,7 +145,7 @@ class MissionClient:
 
         Raises:
             UsageError: the id or the limit is invalid.
-            PolicyWidened: the policy allows more than that of the settings.
+            UsageError: as PolicyWidened: the policy allows more than that of the settings.
             SessionError: the id is that of a session with other terms, or of one that is over.
             NoWorker: no worker is there to serve it.
         """

@@ -12,7 +12,8 @@ from temporalio.common import WorkflowIDReusePolicy
 
 from orchestrator.adapters.temporal.search_attributes import quoted
 from orchestrator.client.connection import Connection
-from orchestrator.core.errors import NoWorker, UsageError
+from orchestrator.client.obstacles import no_worker
+from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
 from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages import names
@@ -104,7 +105,7 @@ async def try_channel(
             return report
     except (TimeoutError, WorkflowFailureError) as late:
         absent = await connection.absence(connection.task_queue)
-        raise absent or NoWorker(connection.task_queue) from late
+        raise absent or no_worker(connection.task_queue) from late
 
 
 async def _start(connection: Connection, delivery: Delivery) -> str:

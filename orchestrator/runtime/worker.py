@@ -123,7 +123,7 @@ def build(
     """
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
     store = store or store_of(settings)
-    routers = routers or default_routers(settings, embedder, store)
+    routers = routers or default_routers(settings, embedder)
     if agents is None:
         agents = load_profiles(settings, catalog, own_planner=planner is not None)
     activities = all_activities(
@@ -244,7 +244,7 @@ async def run_worker(
 
     Raises:
         UsageError: the planner or the embedder is invalid, or the file of agent profiles is.
-        StoreUnusable: the store cannot be used, or its key does not match its personal values.
+        StoreRefused: the store cannot be used, or its key does not match its personal values.
         StoreUnavailable: the store is a file that cannot be opened.
     """
     check_given(planner, embedder)
@@ -272,7 +272,7 @@ async def run_worker(
         # mission stores it, and reports why it cannot.
         with contextlib.suppress(Exception):
             await asyncio.to_thread(store.catalogs.put, catalog)
-        routers = default_routers(settings, embedder, store)
+        routers = default_routers(settings, embedder)
         workers = build(
             client,
             settings,

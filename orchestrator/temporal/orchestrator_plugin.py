@@ -137,7 +137,7 @@ class OrchestratorPlugin(SimplePlugin):
 
         Raises:
             UsageError: its store is a file, and workers on other machines serve its task queue.
-            StoreUnusable, StoreUnavailable: the store cannot be used.
+            StoreRefused, StoreUnavailable: the store cannot be used.
         """
         added = worker.config(active_config=True)["interceptors"]
         (served,) = (one for one in added if isinstance(one, _ServedSagas))
@@ -188,7 +188,7 @@ class _Parts:
         return all_activities(
             catalog=self.catalog,
             catalogs=self.store.catalogs,
-            routers=default_routers(self.settings, store=self.store),
+            routers=default_routers(self.settings),
             planner=None,
             agents=(),
             tools=self.tools,

@@ -68,7 +68,7 @@ class Kept:
         try:
             return self.pieces[mission_id, key]
         except KeyError:
-            raise ObservationMissing(mission_id, "memory") from None
+            raise ObservationMissing(mission_id) from None
 
 
 class Full(Kept):
