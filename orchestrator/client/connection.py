@@ -31,6 +31,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from orchestrator.adapters.telemetry import tracing_plugins
 from orchestrator.client.obstacles import Version, absence, pinned_version, stuck
 from orchestrator.client.payloads import converter_of
+from orchestrator.client.run_histories import RunHistories
 from orchestrator.core import errors
 from orchestrator.core.record import Record
 from orchestrator.json_schema.canonical import find_defect
@@ -90,6 +91,7 @@ class Connection:
         self._answered_at: dict[str, float] = {}
         self._workflows: dict[str, str] = {}
         self._slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self.histories = RunHistories(temporal)
 
     def update_slots(self, workflow_id: str, number: int) -> asyncio.Semaphore:
         """Return the slots for updates of a workflow, the same for all that hold them."""
