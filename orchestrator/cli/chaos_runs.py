@@ -110,7 +110,6 @@ def written_request(target: str, input_file: Path | None) -> MissionRequest:
         UsageError: the inputs are no JSON object.
     """
     from orchestrator.cli.mission_requests import workflow_source
-    from orchestrator.planning.models import title_of
 
     inputs: JsonValue = {}
     if input_file is not None:
@@ -120,8 +119,7 @@ def written_request(target: str, input_file: Path | None) -> MissionRequest:
             raise UsageError(f"--input {input_file} is no file with JSON: {error}") from error
     if not isinstance(inputs, dict):
         raise UsageError(f"--input {input_file} is no JSON object of the workflow's inputs")
-    source = workflow_source(target, [])
-    return MissionRequest(goal=title_of(source), inputs=inputs, workflow=source)
+    return MissionRequest(inputs=inputs, workflow=workflow_source(target, []))
 
 
 def user_case(
