@@ -29,22 +29,16 @@ from orchestrator.web.problem_details import ProblemError, on_problem
 from orchestrator.web.request_limits import Clock
 from orchestrator.web.web_service import Service
 
-PREFIX: Final = "/api"
-OPERATIONS: Final[tuple[Operation, ...]] = (
-    *missions.OPERATIONS,
-    *cards.OPERATIONS,
-    *question_operations.OPERATIONS,
-    *rollback_operations.OPERATIONS,
-    *event_operations.OPERATIONS,
-    *sessions.OPERATIONS,
-    *tokens.OPERATIONS,
-    *tools.OPERATIONS,
+_PARTS: Final = (
+    *(missions, cards, question_operations, rollback_operations),
+    *(event_operations, sessions, tokens, tools),
 )
+OPERATIONS: Final[tuple[Operation, ...]] = tuple(one for part in _PARTS for one in part.api)
 
 
 def create_api(service: Service, *, clock: Clock = time.monotonic) -> Starlette:
-    """Return the API, to be mounted at `PREFIX`."""
-    routes = routes_of(OPERATIONS, service, Gate.of(service, clock), under=PREFIX)
+    """Return the API, to be mounted at its prefix."""
+    routes = routes_of(OPERATIONS, service, Gate.of(service, clock))
     return Starlette(
         routes=routes,
         exception_handlers={
