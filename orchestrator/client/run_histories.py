@@ -36,6 +36,11 @@ class RunHistory:
         self.events: Sequence[HistoryEvent] = ()
         self.size_bytes = 0
 
+    @property
+    def is_whole(self) -> bool:
+        """True if the run is over and all its events are here."""
+        return self._pages is not None and bool(self.events) and not self._pages.next_page_token
+
     async def read(self, run: WorkflowExecutionDescription) -> Sequence[HistoryEvent]:
         """Return the events that the server's description of the run counts, or more."""
         async with self._reading:
@@ -70,7 +75,7 @@ class RunHistory:
         """Fetch the next page, waiting for one; return False after the last or an empty one."""
         if self._pages is None:
             self._pages = self._handle.fetch_history_events(page_size=_PAGE, wait_new_event=True)
-        elif self._pages.next_page_token is None and self.events:
+        elif self.is_whole:
             return False
         try:
             await self._pages.fetch_next_page()
@@ -80,6 +85,8 @@ class RunHistory:
                 self._pages, self.events, self.size_bytes = None, (), 0
             raise
         page = self._pages.current_page or ()
+        if not page and self._pages.next_page_token is None:
+            self._pages = None  # a server without pages says nothing about the end
         self._put(page)
         return bool(page)
 

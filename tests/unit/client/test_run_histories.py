@@ -1,6 +1,7 @@
 """Histories in memory: reading one again fetches only what is new, also after errors."""
 
 import asyncio
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,10 +19,14 @@ class Server:
 
     def __init__(self, length: int, *, pages: bool = True) -> None:
         self.length = length
+        self.at = datetime(2026, 12, 3, tzinfo=UTC)
+        """When all its events occurred."""
         self.uncertain = 0
         """Events at the end that other ones may replace."""
         self.is_over = False
         self.has_pages = pages
+        self.has_empty_end = False
+        """The answer to a request that waits: an empty page, and no token."""
         self.sent: list[int] = []
         self.errors: list[RPCStatusCode] = []
         self.grown = asyncio.Event()
@@ -56,6 +61,9 @@ class Pages:
     async def fetch_next_page(self) -> None:
         """Send the next page, or wait for one."""
         server = self._server
+        if self._waits and server.has_empty_end:
+            self.current_page, self.next_page_token = [], None
+            return
         if server.errors:
             raise RPCError("planted", server.errors.pop(0), b"")
         if self._waits and self._sent == server.length and not server.is_over:
@@ -65,6 +73,8 @@ class Pages:
         last = min(server.length, self._sent + size)
         numbers = range(self._sent + 1, last + 1)
         self.current_page = [HistoryEvent(event_id=number) for number in numbers]
+        for event in self.current_page:
+            event.event_time.FromDatetime(server.at)
         server.sent += numbers if self._waits or not server.has_pages else []
         self._sent = last - (server.uncertain if last == server.length else 0)
         has_more = last < server.length or (self._waits and not server.is_over)
@@ -178,6 +188,11 @@ async def test_a_server_without_pages_is_never_waited_for() -> None:
     assert ids(await history.read(run(3))) == [1, 2, 3]
     server.length = 4
     assert ids(await history.read(run(4))) == [1, 2, 3, 4]
+    server.has_empty_end = True
+    await history.grow(4)
+    server.length = 5
+    assert ids(await history.read(run(5))) == [1, 2, 3, 4, 5]
+    assert not history.is_whole
 
 
 async def test_the_oldest_histories_leave_memory(monkeypatch: pytest.MonkeyPatch) -> None:
