@@ -14,7 +14,7 @@ from temporalio.client import (
 )
 
 from orchestrator.adapters.temporal.mission_history import read_ledger
-from orchestrator.adapters.temporal.rollbacks import begun_rollback
+from orchestrator.adapters.temporal.rollbacks import begun_rollback, started_with
 from orchestrator.client.connection import Connection
 from orchestrator.core.errors import EventsUnreadable, MissionNotFound, UsageError
 from orchestrator.core.record import Record
@@ -177,16 +177,14 @@ def _accepted(mission: Any) -> Any:
 async def _not_begun(
     connection: Connection, mission: WorkflowExecutionDescription
 ) -> MissionResult:
-    events = await history_of(connection, mission)
-    started = events[0].workflow_execution_started_event_attributes
-    (given,) = await connection.temporal.data_converter.decode(
-        started.input.payloads, [MissionInput]
-    )
+    handle = connection.temporal.get_workflow_handle(mission.id, run_id=mission.run_id)
+    with connection.explaining(mission.id):
+        request = (await started_with(connection.temporal, handle, MissionInput)).request
     return MissionResult(
         mission_id=mission.id,
-        goal=given.request.goal,
-        requester=given.request.requester,
-        budget=given.request.budget,
+        goal=request.goal,
+        requester=request.requester,
+        budget=request.budget,
         status=MissionStatus.PLANNING,
         started_at=mission.start_time.astimezone(UTC),
     )

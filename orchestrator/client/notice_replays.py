@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ from pydantic import Field
 from temporalio.client import WorkflowFailureError
 from temporalio.common import WorkflowIDReusePolicy
 
+from orchestrator.adapters.temporal.rollbacks import started_with
 from orchestrator.adapters.temporal.search_attributes import quoted
 from orchestrator.client.connection import Connection
 from orchestrator.core.errors import NoWorker, UsageError
@@ -136,11 +138,6 @@ async def _deliveries_of(connection: Connection, notice_id: str) -> list[Deliver
             if ":replay-" in one.id:
                 continue
             handle = temporal.get_workflow_handle(one.id, run_id=one.run_id)
-            async for event in handle.fetch_history_events(page_size=1):
-                started = event.workflow_execution_started_event_attributes
-                (delivery,) = await temporal.data_converter.decode(
-                    started.input.payloads, [Delivery]
-                )
-                found.append(delivery)
-                break
+            with suppress(LookupError):
+                found.append(await started_with(temporal, handle, Delivery))
     return found

@@ -73,7 +73,7 @@ def mcp_app(
     manager = StreamableHTTPSessionManager(server, max_request_body_size=service.limits.body_bytes)
     routes = [
         Route(PATH, endpoint=_Identified(StreamableHTTPASGIApp(manager), service, resource)),
-        *health_routes(service, metrics_text=service.metrics_text),
+        *health_routes(service),
     ]
     if resource is not None:
         described = _metadata_of(resource)

@@ -30,7 +30,7 @@ def create_app(service: Service) -> Starlette:
 
     app = Starlette(
         routes=[
-            *health_routes(service, metrics_text=service.metrics_text),
+            *health_routes(service),
             Route("/openapi.json", document_endpoint(service)),
             Mount(PREFIX, app=create_api(service)),
             *service.door.routes,
