@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError, invalid_body
-from orchestrator.web.request_limits import Clock, TokenBuckets, body_problem, read_body
+from orchestrator.web.request_limits import TokenBuckets, body_problem, read_body
 from orchestrator.web.web_service import Service
 
 Body = TypeVar("Body", bound=BaseModel | None)
@@ -35,9 +35,9 @@ class Gate:
     addresses: TokenBuckets
 
     @classmethod
-    def of(cls, service: Service, clock: Clock = time.monotonic) -> "Gate":
+    def of(cls, service: Service) -> "Gate":
         """Return a gate with the limits of a service."""
-        limits = service.limits
+        limits, clock = service.limits, time.monotonic
         return cls(
             TokenBuckets(rate=limits.requests_per_s, burst=limits.burst, clock=clock),
             TokenBuckets(

@@ -1,7 +1,6 @@
 """The HTTP API as an application of its own, whose every failure is a problem."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Final
@@ -26,7 +25,6 @@ from orchestrator.web.api import (
 from orchestrator.web.api_operations import Gate, Operation, routes_of
 from orchestrator.web.openapi_document import document_of
 from orchestrator.web.problem_details import ProblemError, on_problem
-from orchestrator.web.request_limits import Clock
 from orchestrator.web.web_service import Service
 
 _PARTS: Final = (
@@ -36,9 +34,9 @@ _PARTS: Final = (
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(one for part in _PARTS for one in part.api)
 
 
-def create_api(service: Service, *, clock: Clock = time.monotonic) -> Starlette:
+def create_api(service: Service) -> Starlette:
     """Return the API, to be mounted at its prefix."""
-    routes = routes_of(OPERATIONS, service, Gate.of(service, clock))
+    routes = routes_of(OPERATIONS, service, Gate.of(service))
     return Starlette(
         routes=routes,
         exception_handlers={
