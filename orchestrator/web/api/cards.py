@@ -1,6 +1,5 @@
 """Cards: list, show, decide on one or on several."""
 
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal
 
@@ -10,7 +9,6 @@ from orchestrator.confirmation.models import (
     MOST_TEXT,
     Amend,
     Approve,
-    ConfirmationCard,
     Decision,
     DecisionReceipt,
     Reject,
@@ -21,13 +19,12 @@ from orchestrator.confirmation.same_again import AgainRecord
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.web import actions, sight
-from orchestrator.web.api.list_pages import PageQuery, linked, page_of
+from orchestrator.web.api.list_pages import PageQuery, by_expiry, linked, page_of
 from orchestrator.web.api_operations import Answered, Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.sight import forbidden, requester_of, seen_mission
 from orchestrator.web.views import CardView, DecisionOutcome, card_view
 
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _DIGEST: Final = r"^[0-9a-f]{64}$"
 _MOST: Final = 100
 _READ: Final = "the digest of the card that was read; refused if another card is open; empty: any"
@@ -147,14 +144,9 @@ async def list_cards(call: Call[None, CardQuery]) -> Answered[CardPage]:
         if call.query.mission_id in (None, card.mission_id)
         and (not call.query.decidable or call.person.may_decide(card))
     ]
-    page, following = page_of(cards, call.query, _urgency)
+    page, following = page_of(cards, call.query, by_expiry)
     views = tuple(card_view(card, call.person) for card in page)
     return Answered(CardPage(cards=views, next=following), headers=linked(call.request, following))
-
-
-def _urgency(card: ConfirmationCard) -> tuple[str, str]:
-    expires = (card.expires_at or _NEVER).astimezone(UTC)
-    return expires.isoformat(timespec="microseconds"), card.confirmation_id
 
 
 @api.get("/cards/{confirmation_id}")

@@ -1,6 +1,5 @@
 """Questions, holds and pauses: list, show, answer, repair, resume."""
 
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final, Literal, Self
 
@@ -11,12 +10,11 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.failure_details import ModelPause
 from orchestrator.messages.leg import Question
 from orchestrator.web import actions, sight
-from orchestrator.web.api.list_pages import PageQuery, linked, page_of
+from orchestrator.web.api.list_pages import PageQuery, by_expiry, linked, page_of
 from orchestrator.web.api_operations import Answered, Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.views import Repair, Waits
 
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _LONGEST: Final = 4_000
 api: Final = Operations("questions")
 
@@ -61,15 +59,10 @@ class Resume(Record):
 async def list_questions(call: Call[None, PageQuery]) -> Answered[Waits]:
     """Return open questions, holds and pauses of models, the first to expire first."""
     waiting = await sight.seen_waiting(call.service, call.person)
-    page, following = page_of(waiting.questions, call.query, _urgency)
+    page, following = page_of(waiting.questions, call.query, by_expiry)
     pauses = waiting.pauses if call.query.cursor is None else ()
     content = Waits(questions=page, pauses=pauses, next=following)
     return Answered(content, headers=linked(call.request, following))
-
-
-def _urgency(question: Question) -> tuple[str, str]:
-    expires = (question.expires_at or _NEVER).astimezone(UTC)
-    return expires.isoformat(timespec="microseconds"), question.question_id
 
 
 @api.get("/questions/{question_id}")
