@@ -123,11 +123,12 @@ def run_chaos(
     options = chaos_runs.options_of(
         case, seed=seed, faults=chosen, at_once=at_once, workers=workers, store=store
     )
-    play = chaos_runs.play_of(options, goal, only, None if every_point else missions, case)
+    count = None if every_point else missions
+    wanted = chaos_runs.ChosenRun(options, case, goals=goal, missions=count, only=only)
     if planner == "llm":
-        report = run(chaos_runs.planned_by_a_model(options, keep, model, play))
+        report = run(chaos_runs.planned_by_a_model(wanted, keep, model))
     else:
-        report = run(chaos_runs.on_a_stack(options, keep, play(None), case=case))
+        report = run(chaos_runs.on_a_stack(wanted, keep))
     present(report, chaos_runs.draw_report, as_json=as_json, ok=report.ok)
 
 

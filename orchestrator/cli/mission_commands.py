@@ -353,7 +353,7 @@ def export(
 
     if out is not None and out.exists():
         raise UsageError(f"{out} is there already: name a new file")
-    record = ask(lambda client: client.record(mission_id))
+    record = ask(lambda client: client.get(mission_id).record())
     sealed = seal(record)
     if out is None:
         print_json(sealed)

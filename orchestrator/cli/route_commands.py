@@ -52,7 +52,7 @@ class _TextOrCommand(TyperGroup):
 
 
 app = new_app(cls=_TextOrCommand, no_args_is_help=True)
-
+_SCORES_SHOWN = 8
 
 EmbedderName = Annotated[
     str | None,
@@ -247,12 +247,12 @@ def draw_selection(console: Console, chosen: Selection) -> None:
         console.print(line(f"  {slot.kind}: {slot.value}  ", (slot.hint, "dim")))
 
 
-def draw_explanation(console: Console, explained: Explanation, most: int = 8) -> None:
+def draw_explanation(console: Console, explained: Explanation) -> None:
     """Draw the features of the best candidates that are not zero, clause by clause."""
     for text, scores in explained.tables:
         console.rule(text)
         table = table_of("tool", "score", "features")
-        for row in scores.rows(most):
+        for row in scores.rows(_SCORES_SHOWN):
             features = [
                 f"{name} {value:.2f}"
                 for name, value in row.items()

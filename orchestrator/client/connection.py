@@ -7,6 +7,7 @@ from memos, from close events, and by replaying histories in this process.
 import asyncio
 import json
 import math
+import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
@@ -31,6 +32,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from orchestrator.adapters.telemetry import tracing_plugins
 from orchestrator.client.obstacles import Version, absence, no_answer, pinned_version, stuck
 from orchestrator.client.payloads import converter_of
+from orchestrator.client.run_histories import RunHistories
 from orchestrator.core import errors
 from orchestrator.core.record import Record
 from orchestrator.json_schema.canonical import find_defect
@@ -50,6 +52,8 @@ LARGEST_MESSAGE: Final = 500_000
 a request is sent again, together with the findings, in the messages of every step."""
 MOST_INPUTS: Final = 1_000
 
+_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""The character in JSON: the only one that PostgreSQL refuses, besides half a character."""
 _TOO_LARGE: Final = ("larger than max", "exceeds size limit", "exceeds limit", "too large")
 _SIZE_STATUS: Final = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED)
 _TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
@@ -90,6 +94,7 @@ class Connection:
         self._answered_at: dict[str, float] = {}
         self._workflows: dict[str, str] = {}
         self._slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self.histories = RunHistories(temporal)
 
     def update_slots(self, workflow_id: str, number: int) -> asyncio.Semaphore:
         """Return the slots for updates of a workflow, the same for all that hold them."""
@@ -383,7 +388,7 @@ def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
 
 
 async def check_size(temporal: Client, message: Record, *, what: str) -> None:
-    """Refuse a message that its workflow could not read, which would block it for good.
+    """Refuse a message that its workflow or a store could not take, which would block it for good.
 
     Args:
         temporal: the client whose data converter would encode the message.
@@ -392,16 +397,22 @@ async def check_size(temporal: Client, message: Record, *, what: str) -> None:
 
     Raises:
         UsageError: the message is too large; nothing was sent.
-        UsageError: the message is nested too deep, or holds half a character or too large a number.
+        UsageError: the message is nested too deep, or holds half a character, the character NUL or
+            too large a number.
     """
     try:
-        defect = find_defect(json.loads(message.model_dump_json()))
+        encoded = message.model_dump_json()
+        defect = find_defect(json.loads(encoded))
     except (ValueError, RecursionError):
         # Without pydantic's message, which may quote a value.
         raise errors.UsageError(f"{what} cannot be written as JSON in UTF-8") from None
     if defect is not None:
         place = ".".join(map(str, defect.path))
         raise errors.UsageError(f"{what}: {place}: {defect.reason}")
+    if _NUL.search(encoded):
+        raise errors.UsageError(
+            f"{what} holds the character U+0000, which databases do not store; leave it out"
+        )
     # Not encoded: a large payload would be stored, and only its reference measured.
     payloads = temporal.data_converter.payload_converter.to_payloads([message])
     size = sum(len(payload.data) for payload in payloads)

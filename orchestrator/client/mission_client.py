@@ -46,7 +46,6 @@ from orchestrator.confirmation.models import (
 from orchestrator.confirmation.same_again import AgainRecord, RevokeAgain, SameAgain
 from orchestrator.core import command_lines, errors
 from orchestrator.core.budget import Money
-from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionRequest
@@ -303,15 +302,6 @@ class MissionClient:
         return await mission_page(
             self.connection, wanted or MissionFilter(), limit=limit, cursor=cursor
         )
-
-    async def record(self, mission_id: str) -> JsonObject:
-        """Return the audit record of a mission that is over.
-
-        Raises:
-            UsageError: the mission or its rollback still runs.
-            MissionNotFound: there is no such mission.
-        """
-        return await self.get(mission_id).record()
 
     async def file(self, mission_id: str, handle: str) -> "KeptFile":
         """Return a file that a mission received, with its bytes, by its handle.

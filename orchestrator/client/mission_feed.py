@@ -224,7 +224,7 @@ class _Sweeps:
                 described = await handle.describe()
                 length = described.history_length
                 if length > known.length:
-                    events = [event async for event in handle.fetch_history_events()]
+                    events = await self._connection.histories.read(described)
                     found = await known.making.of(events)
                     known.length, known.rest_s = len(events), 0.0
                 else:

@@ -272,8 +272,7 @@ async def seen_record(service: Service, person: Person, mission_id: str) -> Json
         MissionNotFound: there is no such mission, or the person does not see it.
         UsageError: the mission or its rollback still runs.
     """
-    await seen_mission(service, person, mission_id)
-    return await service.client.record(mission_id)
+    return await (await seen_mission(service, person, mission_id)).record()
 
 
 async def parked(service: Service, person: Person) -> list[ParkedRollback]:

@@ -13,6 +13,7 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator.core.budget import Money, Spend
 from orchestrator.core.errors import UsageError
+from orchestrator.core.record import JsonObject
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import (
     LARGEST_LEGS,
@@ -29,7 +30,7 @@ from orchestrator.messages.mission import (
 from orchestrator.messages.receipts import cancelled_of, receipts_of, reference_of
 from orchestrator.messages.rollback import RollbackReport, RollbackStatus
 from orchestrator.messages.step import StepRecord
-from orchestrator.planning.models import Fact
+from orchestrator.planning.models import Fact, WorkflowSource
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, ObligationState, RollbackOrder
 from tests.fakes import fake_obligation
@@ -143,6 +144,18 @@ def test_what_is_no_goal_is_refused_in_one_sentence(goal: str, why: str) -> None
     """And not by a list of what is wrong."""
     with pytest.raises(UsageError, match=why):
         MissionRequest(goal=goal)
+
+
+def test_a_written_workflow_needs_no_goal() -> None:
+    """Its own summary is the title; a goal that is given stays, and one of the two is needed."""
+    document: JsonObject = {"workflows": [{"workflowId": "trip", "summary": "A trip"}]}
+    written = WorkflowSource(document=document)
+
+    assert MissionRequest(workflow=written).goal == "A trip"
+    assert MissionRequest.model_validate({"workflow": {"document": document}}).goal == "A trip"
+    assert MissionRequest(goal="Ann's trip", workflow=written).goal == "Ann's trip"
+    with pytest.raises(UsageError, match="say what is to be done"):
+        MissionRequest()
 
 
 STEP = StepRecord(
