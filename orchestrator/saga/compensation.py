@@ -192,9 +192,7 @@ class _Attempt:
         if self._can_cancel(self.obligation) and (self._names_the_call() or not has_key):
             return (yield from self._cancel(self.obligation))
         if not has_key:
-            return _parked(
-                "whether it took effect is unknown, and nothing in its contract can tell"
-            )
+            return _parked("whether it took effect is unknown, and its contract has no way to ask")
         return (yield from self._cancel_repeated((yield from self._repeat())))
 
     def _cancel_repeated(self, repeated: ToolOutcome) -> _Outcome:
@@ -233,7 +231,7 @@ class _Attempt:
         needed.
         """
         if self.obligation.accepted:
-            return self._unclear(f"it was accepted, and may still come to be: {why}")
+            return self._unclear(f"it was accepted, and may still take effect: {why}")
         if not shows_it and self._may_settle:
             return self._looked_again(f"not found so far: {why}")
         return CompensationOutcome(state="void", note="the provider does not hold it")
@@ -260,7 +258,7 @@ class _Attempt:
         tool = self.catalog.tool(self.contract.cancel.tool)
         arguments = self._cancel_arguments(obligation)
         if not _names_anything(self.contract.cancel, arguments):
-            return _parked(f"{tool.name} was not called: nothing would tell it what to cancel")
+            return _parked(f"{tool.name} was not called: no input identifies what to cancel")
         if self._names_what_it_shares(obligation, arguments):
             if obligation.namesake:
                 return self._shares_its_id(tool, obligation.namesake)
