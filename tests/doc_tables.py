@@ -32,7 +32,7 @@ def _code(names: Iterable[str]) -> str:
 def settings_table() -> str:
     """Return the variables with their defaults and meanings."""
     rows = setting_rows(Settings.model_construct())
-    shown = ((r, r.default if r.default == "unset" else f"`{r.default}`") for r in rows)
+    shown = ((r, "" if r.default == "unset" else f"`{r.default}`") for r in rows)
     return _table(
         "variable, default, what it is for",
         *((f"`{row.variable}`", default, row.meaning) for row, default in shown),
