@@ -140,7 +140,7 @@ def answer(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question of a mission, or say how a leg goes on that waits for its model.
+    """Answer a question, or retry the model of a waiting leg.
 
     Without values you are asked for each at the terminal. What cannot be read, or in two ways, is
     refused, and the question stays open. What was understood is shown.
@@ -224,7 +224,7 @@ def repair(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Decide on a mission or saga that failed with on_failure ask, before it is rolled back.
+    """Decide on a failed mission or saga before its rollback.
 
     Without a choice its hold is shown: why it failed, what stands, what cancelling each thing
     costs and until when it can be cancelled. A repair approves nothing: a call that is made again

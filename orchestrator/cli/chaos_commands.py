@@ -91,7 +91,7 @@ def run_chaos(
     mcp: McpServers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run missions with faults, and compare the providers' effects with each mission's ledger.
+    """Run missions under faults, and check their effects.
 
     Exit 1 when an invariant broke; logs are kept then, and where --keep says. --planner llm has a
     scripted model plan, which the workers ask over HTTP on this machine.

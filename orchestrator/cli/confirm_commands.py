@@ -60,7 +60,7 @@ Issuer = Annotated[
 
 @app.command("list")
 def list_cards(as_json: AsJson = False) -> None:
-    """List every card and question that waits, the first to expire at the top.
+    """List open cards and questions, the first to expire at the top.
 
     Example: orchestrator confirm list
     """
@@ -126,7 +126,7 @@ def approve(
     issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
-    """Approve exactly the call of a card: the card is shown, and you are asked.
+    """Approve exactly the call of a card, after it was shown.
 
     With --digest, as `confirm show` prints it, nothing is asked, and a card that shows something
     else by now is not approved.
@@ -195,7 +195,7 @@ def revoke(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """End the rule that an approval made for later calls: they are asked about again.
+    """End a rule for later calls: they are asked about again.
 
     `mission show` lists the rules of a mission. Calls that a rule has approved stand.
 
@@ -258,7 +258,7 @@ def respond(
     issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decline with a hint: the planner looks again with your words, and asks again.
+    """Decline with a hint: the planner looks again, and asks again.
 
     It reads them as what is wanted, and never as an order to do anything else.
 

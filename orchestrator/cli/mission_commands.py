@@ -56,7 +56,7 @@ def start(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a mission: a goal in words, a written workflow, or a follow-up of an earlier one.
+    """Start a goal in words, a written workflow, or a follow-up.
 
     A model plans free text in any language: set ORCHESTRATOR_PLANNER_MODEL where the worker runs
     (for a local server OLLAMA_BASE_URL too), or --model. Without one, rules carry out plain goals
@@ -113,7 +113,7 @@ def plan(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the plan of a goal, and the parts that no leg serves; nothing is done.
+    """Show the plan of a goal and what it leaves out; nothing is done.
 
     With --rehearse the plan and its rollback run on a sandbox that is started for it, and thrown
     away: no provider, store or credential of yours is touched, and no running installation is
@@ -168,7 +168,7 @@ def list_missions(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the newest missions, and what each waits for; also sessions, and sagas that wait.
+    """List missions, sessions and waiting sagas, newest first.
 
     Example: orchestrator mission list --status parked
     """
@@ -199,7 +199,7 @@ class _Shown(NamedTuple):
 
 @app.command()
 def show(mission_id: MissionId, as_json: AsJson = False) -> None:
-    """Show a mission as it stands: legs, receipts, ledger, spend, and what it waits for.
+    """Show the legs, receipts, ledger, spend and waits of a mission.
 
     While it runs, --json has what it waits for as `waiting`, with the commands to type, and
     as `cannot_go_on` why it cannot, such as that its worker is away. Where this release cannot
@@ -263,7 +263,7 @@ def rollback(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Roll back a mission that is over, finished or terminated; exit 1 if something is parked.
+    """Roll back a mission that is over; exit 1 if something is parked.
 
     What will be cancelled is listed. The effects of a mission that succeeded are meant to stand:
     you are asked, and without a terminal nothing is done unless --yes is given.
@@ -323,7 +323,7 @@ def export(
     ] = None,
     specs: Specs = None,
 ) -> None:
-    """Write the record of a mission that is over, one JSON document with its digest, for audit.
+    """Write the audit record of a mission that is over, as JSON.
 
     It has the request, the plan, cards, decisions, calls, answers and cancellations, by whom and
     when, and a digest of each recorded history. Personal values are handles in it.

@@ -42,7 +42,7 @@ def notices(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List announcements of cards by channel, the newest first; send them again, or a test.
+    """List notices of cards; send them again, or test a channel.
 
     A notice that is sent again has its id, and receivers drop those that they know. A channel of
     the file of ORCHESTRATOR_NOTICES that was disabled is enabled by a test that succeeds.

@@ -29,7 +29,7 @@ def observe(
     ] = "7d",
     as_json: AsJson = False,
 ) -> None:
-    """Say what a guard would have caught of missions and sagas that were observed.
+    """Show what guards would have caught in observed calls.
 
     Reads histories only; cards are those of the present documents and policy.
 

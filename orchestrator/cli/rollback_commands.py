@@ -61,7 +61,7 @@ def resolve(
 
 @app.command()
 def sweep(as_json: AsJson = False) -> None:
-    """Roll back every mission that was terminated or timed out with live obligations.
+    """Roll back missions that were stopped from outside.
 
     Workers do it by themselves every few minutes (ORCHESTRATOR_SWEEP_INTERVAL).
 

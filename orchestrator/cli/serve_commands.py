@@ -200,7 +200,7 @@ def serve_mcp(
         typer.Option(help="How clients reach the server over HTTP; default: url of the file."),
     ] = None,
 ) -> None:
-    """Serve missions to MCP clients, on standard input and output or over HTTP.
+    """Serve missions to MCP clients, on stdio or over HTTP.
 
     No model approves: cards are decided in the inbox, which `orchestrator serve` serves.
 

@@ -56,7 +56,7 @@ def check(
     overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a file of agent profiles against the tools; exit 1 when something is wrong with it.
+    """Check agent profiles against the tools; exit 1 on errors.
 
     Example: orchestrator agents check agents.yaml --specs specs/
     """

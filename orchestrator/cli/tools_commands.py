@@ -90,7 +90,7 @@ def lint(
         bool, typer.Option("--all", help="Write out every finding, not the first of each code.")
     ] = False,
 ) -> None:
-    """Check tool contracts; exit 1 on errors, 0 when there are only warnings.
+    """Check tool contracts; exit 1 on errors, 0 on warnings alone.
 
     Example: orchestrator tools lint specs/ --format sarif > lint.sarif
     Example: orchestrator tools lint --mcp https://rooms.example.com/mcp --overlay rooms.yaml
@@ -131,7 +131,7 @@ def list_tools(
     mcp: McpServers = None,
     as_json: AsJson = False,
 ) -> None:
-    """List every tool with domain, effect, confirmation and cancel tool, and skipped operations.
+    """List tools with effect and cancel tool, and skipped operations.
 
     Example: orchestrator tools list --specs specs/flights.yaml
     Example: orchestrator tools list --mcp https://rooms.example.com/mcp
@@ -174,7 +174,7 @@ def diff(
     mcp: McpServers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how tools differ from those that a mission began with; exit 1 when they do.
+    """Show how tools changed since a mission began; exit 1 if so.
 
     Example: orchestrator tools diff m-7f2a --mcp https://rooms.example.com/mcp
     """
@@ -273,7 +273,7 @@ def call(
     ] = 20.0,
     as_json: AsJson = False,
 ) -> None:
-    """Call a tool that only reads, and show its answer; exit 1 when there is none.
+    """Call a tool that only reads; exit 1 without an answer.
 
     Example: orchestrator tools call weather_get_forecast --input city=Oslo --input date=2026-12-03
     """
