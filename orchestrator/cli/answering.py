@@ -124,19 +124,19 @@ def answer(
         list[str] | None,
         typer.Argument(
             metavar="[K=V]...",
-            help="What is asked for, as you would say it: tomorrow, 8 pm, two, 120 euros; one "
+            help="The requested values in plain words: tomorrow, 8 pm, two, 120 euros; one "
             "thing alone needs no name. None: you are asked, field by field.",
         ),
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Of a pause: ask the leg's model again now.")
+        bool, typer.Option("--retry", help="Retry the model of a waiting leg now.")
     ] = False,
     model: Annotated[
         str | None,
-        typer.Option(metavar="PROVIDER:MODEL", help="Of a pause: go on with this model."),
+        typer.Option(metavar="PROVIDER:MODEL", help="Continue a waiting leg with this model."),
     ] = None,
     give_up: Annotated[
-        bool, typer.Option("--give-up", help="Of a pause: fail the leg; its mission rolls back.")
+        bool, typer.Option("--give-up", help="Fail a waiting leg; its mission rolls back.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

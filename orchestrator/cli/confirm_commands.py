@@ -46,7 +46,9 @@ Sign = Callable[["Decision", str], "Decision"]
 ConfirmationId = Annotated[str, typer.Argument(metavar="CID", help="The confirmation's id.")]
 Approver = Annotated[
     str | None,
-    typer.Option("--approver", help="Who decides; default: as the key says, or your account."),
+    typer.Option(
+        "--approver", help="The person who decides; default: of the key, or your account."
+    ),
 ]
 Key = Annotated[
     Path | None,
@@ -107,7 +109,7 @@ def approve(
     confirmation_id: ConfirmationId,
     digest: Annotated[
         str | None,
-        typer.Option(help="Of the card that was read; nothing is asked, for scripts."),
+        typer.Option(help="The digest of the card that was read, for scripts: no prompt."),
     ] = None,
     again_up_to: Annotated[
         str | None,
@@ -191,7 +193,7 @@ def revoke(
     ],
     reason: Annotated[str, typer.Option("--reason", help="Why; the mission records it.")] = "",
     by: Annotated[
-        str | None, typer.Option("--by", help="Who revokes it; default: your account.")
+        str | None, typer.Option("--by", help="The person who revokes it; default: your account.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

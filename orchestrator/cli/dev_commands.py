@@ -315,7 +315,7 @@ def dev(
     ] = 8081,
     inbox_port: Annotated[int, typer.Option(help="Port of the inbox and the HTTP API.")] = 8600,
     folder: Annotated[
-        Path | None, typer.Option(help="Where state is kept; default: the state directory.")
+        Path | None, typer.Option(help="The folder for state; default: the state directory.")
     ] = None,
     specs: Specs = None,
     overlays: Overlays = None,

@@ -96,6 +96,8 @@ def load_command(name: str) -> Any:
     command = typer.main.get_command(getattr(module, f"{own}_app", None) or module.app)
     command.name = name
     command.help = command.help or COMMANDS[name]
+    if isinstance(command, TyperGroup):
+        command.epilog = f"orchestrator {name} COMMAND --help shows its options and an example."
     return command
 
 

@@ -259,7 +259,8 @@ def rollback(
     reason: Annotated[str, typer.Option(help="Why, for the record.")] = "asked for",
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, for scripts.")] = False,
     approver: Annotated[
-        str | None, typer.Option(help="Who decides, for the record; default: your account's name.")
+        str | None,
+        typer.Option(help="The person who decides, for the record; default: your account."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -311,7 +312,7 @@ def export(
         typer.Option("--format", help="Its record, or a workflow that makes its calls again."),
     ] = ExportFormat.RECORD,
     out: Annotated[
-        Path | None, typer.Option(help="Where it is written, a new file; else it is printed.")
+        Path | None, typer.Option(help="A new file to write; default: standard output.")
     ] = None,
     file: Annotated[
         str | None,
@@ -400,7 +401,7 @@ def watch(
         typer.Option(metavar="CURSOR", help="Go on after the event that has this cursor."),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Of all missions: end with what there is by now.")
+        bool, typer.Option("--once", help="Without a mission: print the events so far, and end.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document a line.")

@@ -30,7 +30,7 @@ def notices(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(help="How far back (30m, 24h, 7d), or a time: 2026-12-01."),
+        typer.Option(help="The age of the oldest (30m, 24h, 7d), or a time: 2026-12-01."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="List at most so many.")] = 100,
     replay: Annotated[

@@ -25,7 +25,7 @@ def report() -> None:
 @app.command()
 def observe(
     since: Annotated[
-        str, typer.Option(help="How far back: 90m, 36h, 7d or 2w, or a time in ISO 8601.")
+        str, typer.Option(help="The age of the oldest: 90m, 36h, 7d or 2w, or a time in ISO 8601.")
     ] = "7d",
     as_json: AsJson = False,
 ) -> None:

@@ -109,7 +109,7 @@ def evaluate_router(
             "default: those of the store.",
         ),
     ] = None,
-    split: Annotated[str, typer.Option(help="Which queries: those of this split.")] = "eval",
+    split: Annotated[str, typer.Option(help="The split whose queries are used.")] = "eval",
     profile: Annotated[
         Path | None, typer.Option(help="A routing profile, as `route calibrate` writes it.")
     ] = None,
@@ -158,7 +158,7 @@ def evaluate_router(
 
 @app.command("calibrate")
 def calibrate_profile(
-    out: Annotated[Path, typer.Option(help="Where to write the profile.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
     traces: Annotated[
         Path | None,
         typer.Argument(help="A file of `eval --traces`; default: the records of the store."),

@@ -34,7 +34,7 @@ def serve(
     ] = None,
     local_user: Annotated[
         str | None,
-        typer.Option(help="Without sign-in, on loopback only: requests are this person's."),
+        typer.Option(help="The person of all requests, without sign-in and on loopback only."),
     ] = None,
     local_key: Annotated[
         Path | None,
@@ -197,7 +197,7 @@ def serve_mcp(
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(help="How clients reach the server over HTTP; default: url of the file."),
+        typer.Option(help="The URL by which clients reach the server; default: url of the file."),
     ] = None,
 ) -> None:
     """Serve missions to MCP clients, on stdio or over HTTP.

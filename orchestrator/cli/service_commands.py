@@ -110,10 +110,10 @@ def proxy(
         ),
     ] = None,
     limit_ms: Annotated[
-        int, typer.Option(help="How long choosing tools may take; longer, and all go on.")
+        int, typer.Option(help="Time for choosing tools, in ms; after it all tools go on.")
     ] = 50,
     timeout: Annotated[
-        float, typer.Option(help="How long the provider may stay silent, in seconds.")
+        float, typer.Option(help="Seconds that the provider may stay silent.")
     ] = 600,
 ) -> None:
     """Pass requests to a model on with the few of their tools that fit.

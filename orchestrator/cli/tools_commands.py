@@ -79,7 +79,7 @@ def lint(
     ] = None,
     overlays: Overlays = None,
     mcp: McpServers = None,
-    style: Annotated[LintFormat, typer.Option("--format", help="How to write it.")] = (
+    style: Annotated[LintFormat, typer.Option("--format", help="The format of the report.")] = (
         LintFormat.TEXT
     ),
     ignored: Annotated[
@@ -93,6 +93,7 @@ def lint(
     """Check tool contracts; exit 1 on errors, 0 on warnings alone.
 
     Example: orchestrator tools lint specs/ --format sarif > lint.sarif
+
     Example: orchestrator tools lint --mcp https://rooms.example.com/mcp --overlay rooms.yaml
     """
     from orchestrator.catalog.lint import check_ignored, has_errors, linter
@@ -134,6 +135,7 @@ def list_tools(
     """List tools with effect and cancel tool, and skipped operations.
 
     Example: orchestrator tools list --specs specs/flights.yaml
+
     Example: orchestrator tools list --mcp https://rooms.example.com/mcp
     """
     from orchestrator.settings import load_settings
