@@ -66,7 +66,7 @@ RunPlanner = Annotated[
 
 @app.callback()
 def chaos() -> None:
-    """Rollback tests: real missions and workers under planned faults."""
+    """Test rollback: missions and workers under planned faults."""
 
 
 @app.command("run")

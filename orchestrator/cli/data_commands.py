@@ -129,7 +129,7 @@ def key(
         ),
     ] = "",
 ) -> None:
-    """Make a key: of an approver, of payloads, or of the vault.
+    """Make a key for approvals, payloads or the vault.
 
     It is written to a file that only you can read.
 

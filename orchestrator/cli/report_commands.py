@@ -19,7 +19,7 @@ _SHOWN = 20
 
 @app.callback()
 def report() -> None:
-    """See what guards would have caught of calls that were observed."""
+    """Show what guards would have caught in observed calls."""
 
 
 @app.command()

@@ -47,7 +47,7 @@ def serve(
         None
     ),
 ) -> None:
-    """The HTTP API and the inbox, for people and programs.
+    """Serve the HTTP API and the inbox.
 
     It runs until SIGTERM; several may run at once. Beyond loopback, people sign in.
 
@@ -174,7 +174,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @mcp_app.callback()
 def mcp() -> None:
-    """Missions and guarded tools for MCP clients."""
+    """Serve missions and guarded tools to MCP clients."""
 
 
 @mcp_app.command("serve")
