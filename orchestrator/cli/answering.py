@@ -66,7 +66,7 @@ def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
     if as_json or not is_terminal():
         fields = "; ".join(field.described(question.today) for field in question.asks)
         raise UsageError(
-            f"{question.question_id} asks for {fields}. Nobody is asked here; give: "
+            f"{question.question_id} asks for {fields}. This command does not prompt; give: "
             f"{commands_for(question)[-1]}"
         )
     progress.print(line(question.question), soft_wrap=True)
@@ -242,7 +242,7 @@ def repair(
         raise UsageError("decide once: repair with --amend, --hint ..., --rollback, or --keep")
     question = ask(lambda client: find_question(client, named))
     if question is None or question.hold is None:
-        raise UsageError(f"{named} holds nothing now; see: orchestrator confirm list")
+        raise UsageError(f"{named} has no open hold; see: orchestrator confirm list")
     if not (goes_on or roll_back or keep):
         if as_json:
             print_json(question.model_dump(mode="json"))

@@ -182,7 +182,7 @@ def _moment(text: str) -> datetime:
             )
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"{text!r} is no time; write 18:00, or 2027-06-04T18:00Z") from None
+        raise UsageError(f"{text!r} is not a time; write 18:00, or 2027-06-04T18:00Z") from None
     return at.astimezone() if at.tzinfo is None else at
 
 
@@ -216,7 +216,7 @@ def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
     from orchestrator.cli import render_waiting
 
     if as_json:
-        raise UsageError(f"--json asks nothing; give {_DIGEST}")
+        raise UsageError(f"--json never prompts: give {_DIGEST}")
     require_terminal(_DIGEST)
     card = ask(lambda client: client.confirmation(confirmation_id))
     # With the question, on standard error: standard output may be going somewhere else.
@@ -269,7 +269,7 @@ def respond(
     from orchestrator.confirmation.models import MOST_TEXT, Respond
 
     if not text.strip():
-        raise UsageError("--text says what is wanted instead; an empty one says nothing")
+        raise UsageError("--text is empty: write what the planner shall look for instead")
     if len(text) > MOST_TEXT:
         raise UsageError(f"--text has at most {MOST_TEXT} characters")
     response = Respond(confirmation_id=confirmation_id, text=text)

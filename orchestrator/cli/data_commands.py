@@ -198,7 +198,7 @@ def _new_payload_key(key_id: str, file: Path) -> None:
     keys = _read_keys(file) if file.exists() else []
     if not payload_keys.is_key_id(key_id):
         raise UsageError(
-            f"--id {key_id!r} is no id of a key: letters, digits, '-', '_' and '.', 64 at most"
+            f"--id {key_id!r} is not an id of a key: letters, digits, '-', '_' and '.', 64 at most"
         )
     if key_id in dict(keys):
         raise UsageError(f"{file} holds a key {key_id!r} already; choose another id")

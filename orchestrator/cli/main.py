@@ -135,7 +135,9 @@ def _check_encoding(words: list[str]) -> None:
     try:
         "".join(words).encode()
     except UnicodeEncodeError:
-        raise errors.UsageError("an argument is not written in UTF-8") from None
+        raise errors.UsageError(
+            "an argument is not UTF-8: set a UTF-8 locale, such as LANG=C.UTF-8"
+        ) from None
 
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)

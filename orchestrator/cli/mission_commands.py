@@ -293,7 +293,7 @@ def _check_askable(preview: "RollbackPreview", *, as_json: bool) -> None:
     if not preview.is_a_decision:
         return
     if as_json:
-        raise UsageError(f"--json asks nothing; give {_YES}")
+        raise UsageError(f"--json never prompts: give {_YES}")
     require_terminal(_YES)
 
 
@@ -342,12 +342,12 @@ def export(
     """
     if style is ExportFormat.ARAZZO:
         if file:
-            raise UsageError("--format arazzo writes a workflow: give --out alone")
+            raise UsageError("--format arazzo takes only --out")
         _write_arazzo(mission_id, specs, out)
         return
     if file is not None:
         if out is None:
-            raise UsageError("--file is written as it is: give --out")
+            raise UsageError("--file needs --out, the file to write")
         _write_file(mission_id, file, out)
         return
     from orchestrator.client.mission_record import seal
@@ -423,9 +423,9 @@ def watch(
         _feed(after=after, once=once, as_json=as_json)
         return
     if once:
-        raise UsageError("--once is for all missions; one is shown by: orchestrator mission show")
+        raise UsageError("--once is for all missions; show one by: orchestrator mission show ID")
     if after and not as_json:
-        raise UsageError("--after goes on with events: give it together with --json")
+        raise UsageError("--after continues events: give --json too")
     with going_on(mission_id):
         if not as_json:
             finish(ask(lambda client: follow(client.get(mission_id))), as_json=False)

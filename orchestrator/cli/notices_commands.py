@@ -57,7 +57,7 @@ def notices(
         report = ask(lambda client: _tried(client, channel), notes_silence=True)
         present(report, _draw_report, as_json=as_json, ok=report.state == "delivered")
     elif channel is not None:
-        raise UsageError("--test stands alone")
+        raise UsageError("--test CHANNEL takes no other option")
     elif replay:
         if bool(notice_ids) == bool(since) or state:
             raise UsageError("--replay sends the notices with these ids, or those of --since")

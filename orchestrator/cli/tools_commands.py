@@ -211,7 +211,9 @@ def _catalog_of(since: str) -> Catalog:
     catalogs = store_of(load_settings()).catalogs
     digest = since if len(since) == _DIGEST else catalogs.pinned_by(since)
     if digest is None:
-        raise UsageError(f"no catalog is kept for a mission called {since!r}")
+        raise UsageError(
+            f"no catalog is kept for a mission {since!r}; see: orchestrator mission list"
+        )
     return catalogs.get(digest)
 
 
@@ -488,7 +490,7 @@ def _read_file(name: str, file: Path, *, is_text: bool) -> JsonValue:
         reason = error.strerror or "it cannot be opened"
         raise UsageError(f"{name}: {file} cannot be read: {reason}") from error
     except ValueError as error:
-        raise UsageError(f"{name}: {file} is no JSON: {error}") from error
+        raise UsageError(f"{name}: {file} is not JSON: {error}") from error
     except RecursionError:
         raise UsageError(f"{name}: {file} is nested too deep") from None
     return value

@@ -77,7 +77,7 @@ async def roll_back(
     """Start, join or resume a mission's rollback. See `MissionClient.rollback`."""
     problem = None if approver is None else approver_problem(approver, ())
     if problem is not None:
-        raise UsageError(f"this is nobody's name: {problem}")
+        raise UsageError(f"the approver is not a name: {problem}")
     before = await _rollback_before(connection, mission_id)
     if before is None and approver is None:
         ended = await _end_that_stands(connection, mission_id)
