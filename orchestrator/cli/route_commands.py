@@ -74,7 +74,7 @@ def route_text(
     embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the tools that a request would be given; `text` may be left out.
+    """Show the tools for a request; `text` may be left out.
 
     Example: orchestrator route "weather in London" --explain
     """
@@ -109,7 +109,7 @@ def evaluate_router(
             "default: those of the store.",
         ),
     ] = None,
-    split: Annotated[str, typer.Option(help="Which queries: those of this split.")] = "eval",
+    split: Annotated[str, typer.Option(help="The split whose queries are used.")] = "eval",
     profile: Annotated[
         Path | None, typer.Option(help="A routing profile, as `route calibrate` writes it.")
     ] = None,
@@ -119,7 +119,7 @@ def evaluate_router(
     embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the router: recall, coverage, mean K, nDCG and latency on a dataset.
+    """Measure recall, coverage, mean K, nDCG and latency.
 
     On records of proxies: tools forwarded, calls covered, tokens saved, overhead.
 
@@ -158,7 +158,7 @@ def evaluate_router(
 
 @app.command("calibrate")
 def calibrate_profile(
-    out: Annotated[Path, typer.Option(help="Where to write the profile.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
     traces: Annotated[
         Path | None,
         typer.Argument(help="A file of `eval --traces`; default: the records of the store."),
@@ -171,7 +171,7 @@ def calibrate_profile(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Learn thresholds and a signal for each tool from records of calls.
+    """Fit thresholds and a signal per tool to recorded calls.
 
     The profile is used by workers that find it in ORCHESTRATOR_ROUTING_PROFILE.
 

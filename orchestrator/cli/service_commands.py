@@ -44,7 +44,7 @@ def worker(
     overlays: Overlays = None,
     model: Model = None,
 ) -> None:
-    """One worker: runs missions and their tool calls until SIGTERM.
+    """Run missions and their tool calls until SIGTERM.
 
     --overlay and --model take the place of ORCHESTRATOR_OVERLAYS and ORCHESTRATOR_PLANNER_MODEL.
 
@@ -110,13 +110,13 @@ def proxy(
         ),
     ] = None,
     limit_ms: Annotated[
-        int, typer.Option(help="How long choosing tools may take; longer, and all go on.")
+        int, typer.Option(help="Time for choosing tools, in ms; after it all tools go on.")
     ] = 50,
     timeout: Annotated[
-        float, typer.Option(help="How long the provider may stay silent, in seconds.")
+        float, typer.Option(help="Seconds that the provider may stay silent.")
     ] = 600,
 ) -> None:
-    """Pass requests to a model on with the few of their tools that fit.
+    """Forward requests to a model with the few tools that fit.
 
     Example: orchestrator proxy --upstream https://api.openai.com/v1
     """

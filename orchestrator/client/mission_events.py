@@ -71,7 +71,7 @@ async def mission_events(
 def _cursor_of(mission_id: str, after: str | None) -> Cursor:
     cursor = read_cursor(after) if after else Cursor()
     if any(names.mission_of(workflow_id) != mission_id for workflow_id in cursor.places):
-        raise UsageError(f"that cursor is of no event of {mission_id}")
+        raise UsageError(f"the cursor belongs to no event of {mission_id}")
     return cursor
 
 

@@ -64,7 +64,9 @@ async def mission_feed(
     begun = Cursor(begun=datetime.now(UTC) - _LATELY)
     cursor = read_cursor(after) if after else begun
     if cursor.begun is None:
-        raise UsageError("that cursor is of the events of one mission, and not of all")
+        raise UsageError(
+            "the cursor belongs to one mission: give one of `mission watch` without an id"
+        )
     sweeps = _Sweeps(connection, cursor, notify=notify, task_queue=task_queue)
     while True:
         found = await until_answered(sweeps.sweep, notify=notify)

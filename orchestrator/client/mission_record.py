@@ -53,7 +53,9 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
 
     mission = await connection.mission(mission_id)
     if mission.status is WorkflowExecutionStatus.RUNNING:
-        raise UsageError(f"mission {mission_id} still runs; its record is made when it is over")
+        raise UsageError(
+            f"mission {mission_id} still runs; wait with: orchestrator mission watch {mission_id}"
+        )
     with connection.explaining(mission_id):
         client = connection.temporal
         rollback = await begun_rollback(client, mission_id)

@@ -83,7 +83,7 @@ async def roll_back(
     """Start, join or resume a mission's rollback. See `MissionClient.rollback`."""
     problem = None if approver is None else approver_problem(approver, ())
     if problem is not None:
-        raise UsageError(f"this is nobody's name: {problem}")
+        raise UsageError(f"the approver is not a name: {problem}")
     asked = RollbackInput(mission_id=mission_id, reason=reason)
     await check_size(connection.temporal, asked, what="the reason")
     before = await _rollback_before(connection, mission_id)
