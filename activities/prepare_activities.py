@@ -53,7 +53,13 @@ from orchestrator.messages import names
 from orchestrator.messages.mission_policy import SpendingPolicy
 from orchestrator.messages.step import KeptMessage
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.effects import READ_ONLY, is_covered, longest_list, why_unordered
+from orchestrator.planning.effects import (
+    READ_ONLY,
+    essence_of,
+    is_covered,
+    longest_list,
+    why_unordered,
+)
 from orchestrator.planning.models import CallTerms, Fact, Observation
 from orchestrator.saga.agreed_days import agreed_days
 from orchestrator.saga.cancel_arguments import cancelled_by, draft_cancel, draft_obligation
@@ -350,11 +356,10 @@ def drafted(
             return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
         unordered = why_unordered(
             tool,
-            arguments,
             wanted.orders,
             wanted.effects,
             most_each=_most_each(wanted),
-            elsewhere=wanted.elsewhere,
+            repeats=wanted.repeats,
         )
         tool = UnpricedCall.asking(tool) if unordered else tool
     answers = answers_of(wanted, catalog)
@@ -455,6 +460,7 @@ class _Draft:
             arguments=wanted.arguments,
             card_type=tool.card_type,
             stated_cancel=wanted.call_terms.cancel,
+            repeats=wanted.repeats.call_id if wanted.repeats is not None else "",
             timeout_s=wanted.policy.call_timeout.total_seconds(),
             amounts=self.amounts if tool.needs_confirmation else None,
             price=card.price if card is not None else None,
@@ -496,6 +502,7 @@ class _Draft:
             self.tool,
             wanted.arguments,
             now=wanted.now,
+            essence=essence_of(self.tool, wanted.arguments),
             verify_cancel=wanted.policy.verify_cancels,
             fee=self.fee,
             agreed=self._agreed() if self.asked is None else None,

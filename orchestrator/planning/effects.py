@@ -4,6 +4,7 @@ The card of a consequence that no order covers says so. The end of a leg is refu
 order has no effect, or while nothing proves the planner's summary.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -29,36 +30,36 @@ _ID: Final = re.compile(
     r"(?<![\w@/.:-])(?=[\w-]*\d[\w-]*\d)(?=[\w-]*(?:[A-Z]|[a-z]+_))[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b"
 )
 _AMOUNT: Final = re.compile(r"[A-Z]{3}\d+|\d+[A-Z]{3}")
+_ESSENCE: Final = 16
+"""Characters of a digest that is compared within one mission only."""
 _SHORTEST, _LONGEST, _MOST = 5, 60, 5
 """Lengths of an id, in characters, and the maximum number of ids that are shown."""
 
 
 def why_unordered(
     tool: Tool,
-    arguments: JsonObject,
     orders: Sequence[Order],
     effects: Sequence[Effect],
     *,
     most_each: int,
-    elsewhere: Sequence[Effect] = (),
+    repeats: Effect | None = None,
 ) -> str:
     """Return why no order covers a consequence, in one sentence; empty if one does.
 
     Args:
         tool: that is called.
-        arguments: complete, personal values as handles.
         orders: of its leg.
         effects: of its leg, and of the legs that it handed parts to.
         most_each: how many effects an `each` order may have.
-        elsewhere: effects of the mission's other legs that stand.
+        repeats: the effect of its mission that has the same essence.
     """
+    if repeats is not None:
+        state = "was sent" if repeats.why_not else "stands"
+        return (
+            f"This repeats {repeats.title or tool.title!r}, which {state} ({repeats.call_id}): "
+            "the same tool with the same essential arguments."
+        )
     standing = [effect for effect in effects if not effect.why_not]
-    for effect in (*standing, *elsewhere):
-        if effect.tool == tool.name and _is_same(tool, arguments, effect.arguments):
-            return (
-                f"This repeats {effect.title or tool.title!r}, which stands ({effect.call_id}): "
-                "the same tool with the same essential arguments."
-            )
     if has_room(orders, standing, tool.name, most_each):
         return ""
     own = [order for order in orders if tool.name in order.tools]
@@ -94,9 +95,10 @@ def essential_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
     }
 
 
-def _is_same(tool: Tool, arguments: JsonObject, others: JsonObject) -> bool:
-    one, other = essential_arguments(tool, arguments), essential_arguments(tool, others)
-    return canonical_text(one) == canonical_text(other)
+def essence_of(tool: Tool, arguments: JsonObject) -> str:
+    """Return a digest of a call that another call shares if it repeats the same effect."""
+    essential = canonical_text([tool.name, essential_arguments(tool, arguments)])
+    return hashlib.sha256(essential.encode()).hexdigest()[:_ESSENCE]
 
 
 def _is_inessential(tool: Tool, name: str, value: JsonValue) -> bool:
