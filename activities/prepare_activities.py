@@ -35,7 +35,7 @@ from orchestrator.confirmation.build import (
     doubts_about_price,
 )
 from orchestrator.confirmation.card_content import CardLine
-from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
+from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.confirmation.named_things import (
     EarlierAnswer,
     FoundThing,
@@ -58,6 +58,7 @@ from orchestrator.planning.effects import (
     essence_of,
     is_covered,
     longest_list,
+    meaning_of,
     why_unordered,
 )
 from orchestrator.planning.models import CallTerms, Fact, Observation
@@ -386,7 +387,7 @@ def drafted(
         fee=_fee(tool, price, rules) if asked is None else None,
         files=files,
     )
-    prepared = draft.prepared().model_copy(update={"meaning": _meaning(tool, arguments)})
+    prepared = draft.prepared().model_copy(update={"meaning": meaning_of(tool, arguments)})
     return _under_orders(prepared, wanted, unordered)
 
 
@@ -583,17 +584,6 @@ def _answer(seen: Fact | Observation, catalog: Catalog) -> EarlierAnswer:
         title=tool.title,
         at=seen.at,
     )
-
-
-def _meaning(tool: Tool, arguments: JsonObject) -> str:
-    """Return a digest of the call without the orchestrator's references and default values."""
-    unsaid = [(n, shape["default"]) for n, shape in tool.properties.items() if "default" in shape]
-    wanted = {
-        name: value
-        for name, value in as_written(arguments).items()
-        if name not in tool.reference_inputs and (name, value) not in unsaid
-    }
-    return canonical_digest({"tool": tool.name, "arguments": wanted})
 
 
 def _unconditional(order: Order) -> str:

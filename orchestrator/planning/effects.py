@@ -4,7 +4,6 @@ The card of a consequence that no order covers says so. The end of a leg is refu
 order has no effect, or while nothing proves the planner's summary.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -14,9 +13,9 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.models import canonical_digest
 from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.canonical import canonical_text
 from orchestrator.planning.models import ANSWER, FINISH, HAND_OVER, Finish, StepContext
 from orchestrator.saga.orders import Effect, Order, has_room, unserved
 
@@ -30,7 +29,7 @@ _ID: Final = re.compile(
     r"(?<![\w@/.:-])(?=[\w-]*\d[\w-]*\d)(?=[\w-]*(?:[A-Z]|[a-z]+_))[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b"
 )
 _AMOUNT: Final = re.compile(r"[A-Z]{3}\d+|\d+[A-Z]{3}")
-_ESSENCE: Final = 16
+_DIGEST: Final = 16
 """Characters of a digest that is compared within one mission only."""
 _SHORTEST, _LONGEST, _MOST = 5, 60, 5
 """Lengths of an id, in characters, and the maximum number of ids that are shown."""
@@ -86,26 +85,39 @@ def longest_list(bodies: Iterable[JsonValue]) -> int:
     return max(map(_longest, bodies), default=0)
 
 
-def essential_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """Return the arguments without free texts, default values and this project's references."""
-    return {
-        name: value
-        for name, value in as_written(arguments).items()
-        if name not in tool.reference_inputs and not _is_inessential(tool, name, value)
-    }
+def meaning_of(tool: Tool, arguments: JsonObject) -> str:
+    """Return a digest of what a planner wants, equal if it proposes the same call again."""
+    return _digest(tool, _said(tool, arguments))
 
 
 def essence_of(tool: Tool, arguments: JsonObject) -> str:
     """Return a digest of a call that another call shares if it repeats the same effect."""
-    essential = canonical_text([tool.name, essential_arguments(tool, arguments)])
-    return hashlib.sha256(essential.encode()).hexdigest()[:_ESSENCE]
+    return _digest(tool, essential_arguments(tool, arguments))
 
 
-def _is_inessential(tool: Tool, name: str, value: JsonValue) -> bool:
-    """Return True for a default, and for a text without shape: prose, or an optional remark."""
+def essential_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """Return the arguments without free texts, default values and this project's references."""
+    said = _said(tool, arguments)
+    return {name: value for name, value in said.items() if not _is_prose(tool, name, value)}
+
+
+def _said(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """Return the arguments without default values and this project's references."""
+    unsaid = [(n, shape["default"]) for n, shape in tool.properties.items() if "default" in shape]
+    return {
+        name: value
+        for name, value in as_written(arguments).items()
+        if name not in tool.reference_inputs and (name, value) not in unsaid
+    }
+
+
+def _digest(tool: Tool, arguments: JsonObject) -> str:
+    return canonical_digest({"tool": tool.name, "arguments": arguments})[:_DIGEST]
+
+
+def _is_prose(tool: Tool, name: str, value: JsonValue) -> bool:
+    """Return True for a text without shape: prose, or an optional remark."""
     schema = tool.properties.get(name, {})
-    if "default" in schema and schema["default"] == value:
-        return True
     if not isinstance(value, str) or schema.get("type") != "string" or _SHAPED & {*schema}:
         return False
     words, required = len(value.split()), tool.input_schema.get("required")
