@@ -13,9 +13,9 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
-from orchestrator.confirmation.models import canonical_digest
 from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.canonical import canonical_digest
 from orchestrator.planning.models import ANSWER, FINISH, HAND_OVER, Finish, StepContext
 from orchestrator.saga.orders import Effect, Order, has_room, unserved
 
