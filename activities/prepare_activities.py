@@ -39,7 +39,7 @@ from orchestrator.confirmation.build import (
     doubts_about_price,
 )
 from orchestrator.confirmation.card_content import CardLine
-from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
+from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.confirmation.named_things import (
     EarlierAnswer,
     FoundThing,
@@ -57,7 +57,14 @@ from orchestrator.messages import names
 from orchestrator.messages.mission_policy import SpendingPolicy
 from orchestrator.messages.step import KeptMessage
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.effects import READ_ONLY, is_covered, longest_list, why_unordered
+from orchestrator.planning.effects import (
+    READ_ONLY,
+    essence_of,
+    is_covered,
+    longest_list,
+    meaning_of,
+    why_unordered,
+)
 from orchestrator.planning.models import CallTerms, Fact, Observation
 from orchestrator.saga.agreed_days import agreed_days
 from orchestrator.saga.cancel_arguments import cancelled_by, draft_cancel, draft_obligation
@@ -354,11 +361,10 @@ def drafted(
             return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
         unordered = why_unordered(
             tool,
-            arguments,
             wanted.orders,
             wanted.effects,
             most_each=_most_each(wanted),
-            elsewhere=wanted.elsewhere,
+            repeats=wanted.repeats,
         )
         tool = UnpricedCall.asking(tool) if unordered else tool
     answers = answers_of(wanted, catalog)
@@ -385,7 +391,7 @@ def drafted(
         fee=_fee(tool, price, rules) if asked is None else None,
         files=files,
     )
-    prepared = draft.prepared().model_copy(update={"meaning": _meaning(tool, arguments)})
+    prepared = draft.prepared().model_copy(update={"meaning": meaning_of(tool, arguments)})
     return _under_orders(prepared, wanted, unordered)
 
 
@@ -459,6 +465,7 @@ class _Draft:
             arguments=wanted.arguments,
             card_type=tool.card_type,
             stated_cancel=wanted.call_terms.cancel,
+            repeats=wanted.repeats.call_id if wanted.repeats is not None else "",
             timeout_s=wanted.policy.call_timeout.total_seconds(),
             amounts=self.amounts if tool.needs_confirmation else None,
             price=card.price if card is not None else None,
@@ -500,6 +507,7 @@ class _Draft:
             self.tool,
             wanted.arguments,
             now=wanted.now,
+            essence=essence_of(self.tool, wanted.arguments),
             verify_cancel=wanted.policy.verify_cancels,
             fee=self.fee,
             agreed=self._agreed() if self.asked is None else None,
@@ -580,17 +588,6 @@ def _answer(seen: Fact | Observation, catalog: Catalog) -> EarlierAnswer:
         title=tool.title,
         at=seen.at,
     )
-
-
-def _meaning(tool: Tool, arguments: JsonObject) -> str:
-    """Return a digest of the call without the orchestrator's references and default values."""
-    unsaid = [(n, shape["default"]) for n, shape in tool.properties.items() if "default" in shape]
-    wanted = {
-        name: value
-        for name, value in as_written(arguments).items()
-        if name not in tool.reference_inputs and (name, value) not in unsaid
-    }
-    return canonical_digest({"tool": tool.name, "arguments": wanted})
 
 
 def _unconditional(order: Order) -> str:

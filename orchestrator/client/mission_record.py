@@ -15,9 +15,9 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from orchestrator.adapters.temporal.rollbacks import begun_rollback, started_with
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_state import find_report, read_accepted, read_mission
-from orchestrator.confirmation.models import canonical_digest
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.canonical import canonical_digest
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput
 
