@@ -174,7 +174,7 @@ async def test_a_step_is_told_behind_what_was_said(talk: Talk) -> None:
 async def test_an_id_of_an_earlier_step_is_not_called_invented(talk: Talk) -> None:
     """The whole leg counts, not only the observations since the last exchange."""
     pays = {"invoice_id": "inv_7", "payment_method_id": "pii:payment_method_id"}
-    listed = {"invoices": [{"invoice_id": "inv_7"}]}
+    listed: JsonValue = {"invoices": [{"invoice_id": "inv_7"}]}
     first = await talk.step(CONTEXT, CURRENT)
     second = _then(CONTEXT, first, _seen(1, listed, tool="payment_list_invoices"))
     read = await talk.step(second, CURRENT)
