@@ -15,7 +15,7 @@ from orchestrator.core.errors import GoalUnread, PlanError
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
-from orchestrator.language.goal_clauses import split_goal
+from orchestrator.language.goal_clauses import begins_request, split_goal
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.word_lists import WordLists
@@ -357,11 +357,19 @@ class _Goal:
         doubts += [Doubt(kind="ambiguous", about=text, why=_ONLY_WISHED) for text in self.wishes]
         doubts += [Doubt(kind="ambiguous", about=text, why=_IN_TEXT) for text in self.unsure]
         doubts += [_not_carried_out(text) for text in self.forbidden if changing]
-        doubts += [Doubt(kind="left_over", about=text, why=_NO_TOOL) for text in self.unmet]
+        doubts += map(self._unmet_doubt, self.unmet)
         return MissionPlan(
             legs=tuple(map(self._leg, self.parts)),
             uncovered=(*self.unmet, *self.forbidden),
             doubts=tuple(dict.fromkeys(doubts)),
+        )
+
+    def _unmet_doubt(self, text: str) -> Doubt:
+        """Return the doubt about a clause that no tool fits: asked about if it is a request."""
+        is_order = aim_of(read_clause(text, now=self.brief.now), self.catalog).is_order
+        is_request = is_order or begins_request(text)
+        return Doubt(
+            kind="not_carried_out" if is_request else "left_over", about=text, why=_NO_TOOL
         )
 
     def _leg(self, part: Part) -> LegPlan:
