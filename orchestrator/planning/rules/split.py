@@ -356,6 +356,7 @@ class _Goal:
                 doubts += _of_limits(part.reading)
         doubts += [Doubt(kind="ambiguous", about=text, why=_ONLY_WISHED) for text in self.wishes]
         doubts += [Doubt(kind="ambiguous", about=text, why=_IN_TEXT) for text in self.unsure]
+        doubts += [one for part in self.parts for one in _unclear(part.reading)]
         doubts += [_not_carried_out(text) for text in self.forbidden if changing]
         doubts += map(self._unmet_doubt, self.unmet)
         return MissionPlan(
@@ -480,6 +481,21 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     if _changes_nothing(reading):
         doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
     return [*doubts, *_joined_moments(reading), *_impossible(reading, now)]
+
+
+def _unclear(reading: Reading) -> Iterable[Doubt]:
+    """Yield words without a use where neither a verb nor a question says that something is read."""
+    account, clause = reading.account, reading.clause
+    if reading.target.is_side_effect or not reading.aim.is_open:
+        return
+    runs = [*account.left_over]
+    values = [run for run in account.filters if run.is_value]
+    first = clause.words[clause.verb_index].start if clause.words else 0
+    if values and any(run.span[0] <= first < run.span[1] for run in account.filters):
+        runs += values
+    for run in runs:
+        why = f"nothing uses it; going on only does {reading.target.title!r}"
+        yield Doubt(kind="ambiguous", about=run.text, why=why)
 
 
 def _joined_moments(reading: Reading) -> Iterable[Doubt]:
