@@ -211,6 +211,12 @@ class PlanAnswer(Record):
     doubts: tuple[Doubt, ...] = Field(default=(), description="doubts that the question was about")
 
 
+_UNCHECKED: Final = (
+    "the goal was not split, so no order was stated: nothing was changed, and nothing checked "
+    "whether the goal asked for a change"
+)
+
+
 class MissionResult(Record):
     """The result document: the same whether the mission succeeded, failed or was cancelled."""
 
@@ -280,6 +286,14 @@ class MissionResult(Record):
     def spend(self) -> Spend:
         """Money that its effects cost."""
         return self.ledger.spent
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def unchecked(self) -> str:
+        """Why only the planner's word says that the goal was reached; '' if more does."""
+        if self.plan_made_by.planner != "one leg" or self.status is not MissionStatus.SUCCEEDED:
+            return ""
+        return "" if self.ledger.obligations or self.ledger.cancels else _UNCHECKED
 
     @property
     def follow_ups(self) -> tuple[FollowUp, ...]:

@@ -14,6 +14,7 @@ from pydantic import JsonValue, ValidationError
 from orchestrator.core.budget import Money, Spend
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
+from orchestrator.core.plan_origin import MadeBy, PlanOrigin
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import (
     LARGEST_LEGS,
@@ -246,6 +247,30 @@ def test_a_mission_stands_as_its_rollback_left_it(
 ) -> None:
     """What is over cannot change its own status: its rollback's says more."""
     assert status_with(own, rollback) is status
+
+
+@pytest.mark.parametrize(
+    ("planner", "states", "unchecked"),
+    [
+        ("one leg", [], True),
+        ("one leg", [S.COMMITTED], False),
+        ("model", [], False),
+    ],
+)
+def test_a_goal_without_orders_that_only_read_says_so(
+    planner: MadeBy, states: list[ObligationState], unchecked: bool
+) -> None:
+    """Orders that a plan states are checked; where a split gave none, the result says so."""
+    result = MissionResult(
+        mission_id="m",
+        goal="g",
+        status=M.SUCCEEDED,
+        plan_made_by=PlanOrigin(planner=planner),
+        ledger=ledger(*states),
+    )
+
+    assert bool(result.unchecked) is unchecked
+    assert not result.model_copy(update={"status": M.FAILED}).unchecked
 
 
 def test_a_cancelled_mission_stays_cancelled_once_nothing_is_parked() -> None:

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
+from orchestrator.messages.plan_preview import asks_first
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -425,6 +426,22 @@ async def test_side_by_side_clauses_do_not_wait(mission: Mission) -> None:
     assert [leg.depends_on for leg in run.plan.legs] == [(), ()]
     names = [run.names(leg.leg_id)[0] for leg in run.plan.legs]
     assert names[1] == "calendar_list_reminders"
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "hotel in Oslo from 6 to 7 December, book it",
+        "weather in Oslo, Bergen and Stavanger tomorrow",
+        "block two hours for taxes tomorrow at 13:00",
+    ],
+)
+async def test_a_read_that_nothing_asks_for_is_asked_about(mission: Mission, goal: str) -> None:
+    """Neither a verb nor a question says that the rest of the goal may be left out."""
+    plan = (await mission.run(goal)).plan
+
+    assert not plan.has_orders
+    assert asks_first(plan)
 
 
 async def test_what_a_read_does_not_apply_is_said(mission: Mission) -> None:
