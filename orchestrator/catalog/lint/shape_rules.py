@@ -242,6 +242,17 @@ def _is_field(name: str, subject: Subject) -> bool:
     return any(name in properties_of(part) for whole in schemas for part in walk(whole))
 
 
+@rule("ORC015")
+def explicit_scope(subject: Subject) -> Iterator[Problem]:
+    text = _text(subject, "description").lower()
+    if _is_described(text) and not ("use this" in text and "return" in text):
+        yield Problem(
+            subject.pointer_to("description"),
+            f"the description of {subject.name} does not state its scope",
+            cause="scope",
+        )
+
+
 def _is_described(text: str) -> bool:
     return len(text.split()) >= _FEWEST_WORDS
 

@@ -16,7 +16,7 @@ ERROR = Finding(
     message="it names nobody",
     fix="name somebody",
 )
-NOTE = Finding(code="ORC014", severity="note", document="shop", pointer="", message="m", fix="n")
+NOTE = Finding(code="ORC015", severity="note", document="shop", pointer="", message="m", fix="n")
 FINDINGS = [ERROR, NOTE]
 PLACES = {("shop", ERROR.pointer): SourceLine("apis/my shop.yaml", 12)}
 
@@ -34,7 +34,7 @@ def test_text_counts_by_code_then_lists_findings_with_their_fix() -> None:
 
     assert [line.split()[:3] for line in lines[:2]] == [
         ["ORC041", "1", "error"],
-        ["ORC014", "1", "note"],
+        ["ORC015", "1", "note"],
     ]
     assert lines[1].endswith("(658 operations)")
     assert lines[3] == "shop/paths/~1orders/post/x-orchet-cancels: error ORC041: it names nobody"
@@ -58,7 +58,7 @@ def test_text_shows_the_first_findings_of_each_code() -> None:
 
     assert short.count("it names nobody") == 5
     assert "ORC041: 4 more; --all shows them" in short
-    assert "shop: note ORC014" in short
+    assert "shop: note ORC015" in short
     assert whole.count("it names nobody") == 9
 
 
@@ -99,7 +99,7 @@ def test_sarif_results_refer_to_described_rules_and_places() -> None:
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(CODES)
     assert [(r["ruleId"], r["level"]) for r in run["results"]] == [
         ("ORC041", "error"),
-        ("ORC014", "note"),
+        ("ORC015", "note"),
     ]
     assert first["logicalLocations"] == [{"fullyQualifiedName": f"shop#{ERROR.pointer}"}]
     assert first["physicalLocation"] == {
