@@ -13,8 +13,8 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator.core.budget import Money, Spend
 from orchestrator.core.errors import UsageError
-from orchestrator.core.record import JsonObject
 from orchestrator.core.plan_origin import MadeBy, PlanOrigin
+from orchestrator.core.record import JsonObject
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import (
     LARGEST_LEGS,
