@@ -214,7 +214,7 @@ class Authority:
         if call.amounts is None or call.approvals_needed > 1 or call.max_sign_in_age is not None:
             return prepared
         # They may differ where the call is the same.
-        if call.stated_cancel is not None or call.approvers:
+        if call.stated_cancel is not None or call.approvers or call.repeats:
             return prepared
         own, ours = wanted.policy.same_again, self.policy.same_again
         limits = terms_of((ours, own or ours), card_type=card.card_type, tool=call.tool)
@@ -346,6 +346,8 @@ def check_grant_rules(
     if is_standing(grant):
         if call.approvers:
             raise _refused(call, "its workflow names its approvers: no standing approval covers it")
+        if call.repeats:
+            raise _refused(call, f"it repeats {call.repeats}: no standing approval covers it")
         if workers.confirmation.standing_for(**scope, amounts=call.amounts) is None:
             raise _refused(call, f"no standing approval of this worker's policy covers {call.tool}")
         return
