@@ -41,7 +41,7 @@ from orchestrator.web.pages.page import Visit, page, refused_with, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import notice_of
-from orchestrator.web.sign_in.routes import sign_in_address
+from orchestrator.web.sign_in.notice_page import sign_in_address
 from orchestrator.web.web_service import Service
 
 _NOT_AMENDED: Final = frozenset({OVERCHARGE, PLAN})
