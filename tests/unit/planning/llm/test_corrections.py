@@ -175,3 +175,25 @@ async def test_the_same_effect_may_be_ordered_twice(shipped: Catalog) -> None:
     )
 
     assert len(asked) == 1
+
+
+async def test_what_was_cancelled_may_be_done_again(shipped: Catalog) -> None:
+    """Its effect does not stand."""
+    books: dict[str, JsonValue] = {**ROOM, "traveler_email": "pii:traveler_email"}
+    seen = (
+        Observation(
+            step=1, tool="hotel_book_room", arguments=books, outcome="succeeded", side_effect=True
+        ),
+        Observation(
+            step=2,
+            tool="hotel_cancel_booking",
+            arguments={"booking_id": "bkg_1"},
+            outcome="succeeded",
+            side_effect=True,
+        ),
+    )
+    again = ToolCallPart("hotel_book_room", books)
+    given = {"inputs": {"offer": "rof_1"}, "observations": seen}
+    _, asked = await _step(shipped, again, tool="hotel_book_room", **given)
+
+    assert len(asked) == 1
