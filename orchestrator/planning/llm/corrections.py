@@ -23,12 +23,13 @@ from orchestrator.planning.llm.briefing import as_json, of_provider
 from orchestrator.planning.models import (
     CallTool,
     Fact,
+    Finish,
     GiveUp,
     Observation,
     StepContext,
     StepDecision,
 )
-from orchestrator.saga.orders import has_room
+from orchestrator.saga.orders import has_room, unserved
 
 _MOST_READS: Final = 5
 """Maximum number of tools that a correction names."""
@@ -51,18 +52,27 @@ def correction_of(
     return _repeats(decision, tool, context, catalog) or _unfounded(decision, tool, context, shown)
 
 
-def circling(decision: StepDecision, context: StepContext, catalog: Catalog) -> str:
-    """Return why a leg ends whose model insists on an effect that stands; '' if it goes on."""
+def circling(
+    decision: StepDecision, context: StepContext, catalog: Catalog
+) -> Finish | GiveUp | None:
+    """Return the end of a leg whose model insists on an effect that stands; None: it goes on.
+
+    The leg has succeeded if all that it was ordered to do is done.
+    """
     tool = catalog.tools.get(decision.tool) if isinstance(decision, CallTool) else None
     if tool is None or not isinstance(decision, CallTool) or not tool.is_side_effect:
-        return ""
+        return None
     same = [seen for seen in context.observations if _is_same(tool, decision, seen)]
     if len(same) <= _MOST_REPEATS or not _repeats(decision, tool, context, catalog):
-        return ""
-    return (
+        return None
+    why = (
         f"the model turns in circles: it wants {tool.name} with the same arguments again, which "
         f"succeeded in step {_label(next(o for o in same if o.outcome == 'succeeded'))}"
     )
+    is_counted = not any(order.each or order.at_most for order in context.orders)
+    if context.orders and is_counted and not unserved(context.orders, effects_seen(context)):
+        return Finish(summary=f"All that was ordered is done; {why}.")
+    return GiveUp(reason=why)
 
 
 def with_remedies(context: StepContext, catalog: Catalog) -> StepContext:
