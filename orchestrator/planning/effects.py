@@ -173,7 +173,7 @@ def doubt_about_orders(finish: Finish, context: StepContext) -> str | None:
     nothing = not (context.observations or context.facts or context.inputs)
     if nothing and any(not one.holds for one in finish.conditions):
         return f"nothing was read that decides {finish.conditions[0].when!r}: look it up first"
-    missing = unserved(context.orders, _effects(context), finish.conditions)
+    missing = unserved(context.orders, effects_seen(context), finish.conditions)
     if not missing:
         return None
     text = (
@@ -191,7 +191,7 @@ def _was_refused(context: StepContext) -> bool:
     return any(seen.tool == FINISH for seen in context.observations)
 
 
-def _effects(context: StepContext) -> list[Effect]:
+def effects_seen(context: StepContext) -> list[Effect]:
     """Return the effects of the leg, and of the legs that it has handed parts of its goal to."""
     handed_over = {str(o.arguments.get("leg")) for o in context.observations if o.tool == HAND_OVER}
     own = [

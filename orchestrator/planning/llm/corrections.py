@@ -1,6 +1,7 @@
 """Decisions of a model that are sent back to it once, within their step, with the reason.
 
-The decision stands if the model insists: its card informs a person, and repetition ends the leg.
+Only consequences and endings are: the engine limits repeated reads. The decision stands if the
+model insists: its card informs a person, and the third repeat of an effect ends the leg.
 """
 
 import json
@@ -17,17 +18,18 @@ from orchestrator.core.call_ref import step_label
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.canonical import canonical_text
-from orchestrator.planning.effects import essential_arguments
+from orchestrator.planning.effects import effects_seen, essential_arguments
 from orchestrator.planning.llm.briefing import as_json, of_provider
 from orchestrator.planning.models import (
     CallTool,
     Fact,
+    Finish,
     GiveUp,
     Observation,
     StepContext,
     StepDecision,
 )
-from orchestrator.saga.orders import Effect, has_room
+from orchestrator.saga.orders import has_room, unserved
 
 _MOST_READS: Final = 5
 """Maximum number of tools that a correction names."""
@@ -44,26 +46,33 @@ def correction_of(
     """Return why a model should decide again; '' if nothing speaks against its decision."""
     if isinstance(decision, GiveUp):
         return _given_up_early(context, catalog)
-    if not isinstance(decision, CallTool) or decision.tool not in catalog.tools:
+    tool = catalog.tools.get(decision.tool) if isinstance(decision, CallTool) else None
+    if tool is None or not isinstance(decision, CallTool) or not tool.is_side_effect:
         return ""
-    tool = catalog.tools[decision.tool]
-    return _repeats(decision, tool, context) or _unfounded(decision, tool, context, shown)
+    return _repeats(decision, tool, context, catalog) or _unfounded(decision, tool, context, shown)
 
 
-def circling(decision: StepDecision, context: StepContext, catalog: Catalog) -> str:
-    """Return why a leg ends whose model insists on an effect that stands; '' if it goes on."""
-    if not isinstance(decision, CallTool) or decision.tool not in catalog.tools:
-        return ""
-    tool = catalog.tools[decision.tool]
-    if not _repeats(decision, tool, context):
-        return ""
+def circling(
+    decision: StepDecision, context: StepContext, catalog: Catalog
+) -> Finish | GiveUp | None:
+    """Return the end of a leg whose model insists on an effect that stands; None: it goes on.
+
+    The leg has succeeded if all that it was ordered to do is done.
+    """
+    tool = catalog.tools.get(decision.tool) if isinstance(decision, CallTool) else None
+    if tool is None or not isinstance(decision, CallTool) or not tool.is_side_effect:
+        return None
     same = [seen for seen in context.observations if _is_same(tool, decision, seen)]
-    if len(same) <= _MOST_REPEATS:
-        return ""
-    return (
+    if len(same) <= _MOST_REPEATS or not _repeats(decision, tool, context, catalog):
+        return None
+    why = (
         f"the model turns in circles: it wants {tool.name} with the same arguments again, which "
         f"succeeded in step {_label(next(o for o in same if o.outcome == 'succeeded'))}"
     )
+    is_counted = not any(order.each or order.at_most for order in context.orders)
+    if context.orders and is_counted and not unserved(context.orders, effects_seen(context)):
+        return Finish(summary=f"All that was ordered is done; {why}.")
+    return GiveUp(reason=why)
 
 
 def with_remedies(context: StepContext, catalog: Catalog) -> StepContext:
@@ -120,18 +129,15 @@ def _faulty_options(seen: Observation, context: StepContext, catalog: Catalog) -
 # -- calls that were made before --------------------------------------------------------------
 
 
-def _repeats(decision: CallTool, tool: Tool, context: StepContext) -> str:
-    """Return why a consequence is not called again; '' for others, and where it is ordered again.
-
-    Repeated reads are limited by the engine, as the answer to one may change.
-    """
+def _repeats(decision: CallTool, tool: Tool, context: StepContext, catalog: Catalog) -> str:
+    """Return why a consequence is not called again; '' if it is new, or ordered again."""
     done = [o for o in context.observations if _is_same(tool, decision, o)]
     last = next((seen for seen in reversed(done) if seen.outcome == "succeeded"), None)
-    if last is None or not tool.is_side_effect:
+    if last is None or _is_cancelled(last, context, catalog):
         return ""
     orders = [order for order in context.orders if tool.name in order.tools]
     each = next((order.each for order in orders if order.each), "")
-    if not each and has_room(orders, _effects(context), tool.name):
+    if not each and has_room(orders, effects_seen(context), tool.name):
         return ""
     text = (
         f"{tool.name} was called with the same arguments in step {_label(last)}, and succeeded: "
@@ -145,18 +151,17 @@ def _repeats(decision: CallTool, tool: Tool, context: StepContext) -> str:
     return f"{text}. {goal}, these are not done: {named}. Do what the goal asks for, or end"
 
 
+def _is_cancelled(made: Observation, context: StepContext, catalog: Catalog) -> bool:
+    """Return True if the leg has cancelled an effect of this tool since."""
+    later = context.observations[context.observations.index(made) + 1 :]
+    cancels = (catalog.tools.get(one.tool) for one in later if one.outcome == "succeeded")
+    return any(tool is not None and tool.cancel_for == made.tool for tool in cancels)
+
+
 def _is_same(tool: Tool, wanted: CallTool, seen: Observation) -> bool:
     """Return True if a call of this leg has the same essential arguments."""
     both = (essential_arguments(tool, one.arguments) for one in (wanted, seen))
     return seen.tool == tool.name and len({canonical_text(one) for one in both}) == 1
-
-
-def _effects(context: StepContext) -> list[Effect]:
-    return [
-        Effect(call_id=_label(seen), leg_id=context.leg_id, tool=seen.tool)
-        for seen in context.observations
-        if seen.outcome == "succeeded" and seen.side_effect
-    ]
 
 
 def _left_of_list(tool: Tool, context: StepContext) -> list[JsonValue] | None:
@@ -203,7 +208,7 @@ def _unfounded(
     Nothing is reported if a part of an earlier answer is not available for the check.
     """
     seen: list[Fact | Observation] = [*context.facts, *context.observations]
-    if not tool.is_side_effect or any(one.body_ref is not None for one in seen):
+    if any(one.body_ref is not None for one in seen):
         return ""
     given = f"{context.mission_goal} {context.leg_goal} {json.dumps(context.inputs)}"
     for one in ids_in(decision.arguments, tool.input_schema):

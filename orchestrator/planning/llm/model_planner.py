@@ -30,7 +30,7 @@ from orchestrator.planning.llm.model_step import ModelStep, complaint, shown_too
 from orchestrator.planning.llm.offered_tools import offered_names
 from orchestrator.planning.llm.prompt import Section, ToolBlock, block_of, rendered
 from orchestrator.planning.metering import AnswerUnusable
-from orchestrator.planning.models import GiveUp, StepContext
+from orchestrator.planning.models import StepContext
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.projection import shown_to_models
 from orchestrator.routing.selection import Selection
@@ -123,8 +123,8 @@ class LlmPlanner:
         wrong = correction_of(chosen.decision, context, step.catalog, step.tools)
         if not wrong or (context.allowance is not None and context.allowance.is_spent_by(usage)):
             return first
-        if why := circling(chosen.decision, context, step.catalog):
-            ended = chosen.model_copy(update={"decision": GiveUp(reason=why), "dropped": ()})
+        if (end := circling(chosen.decision, context, step.catalog)) is not None:
+            ended = chosen.model_copy(update={"decision": end, "dropped": ()})
             return replace(first, planned=ended)
         messages = [*step.messages, *replace(first, wrong=wrong).complaint()]
         try:

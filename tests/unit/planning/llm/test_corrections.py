@@ -6,7 +6,7 @@ from pydantic import JsonValue
 from pydantic_ai.messages import ModelResponsePart, ToolCallPart
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.models import CallTool, GiveUp, Observation, StepContext
+from orchestrator.planning.models import CallTool, Finish, GiveUp, Observation, StepContext
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_selection
@@ -142,7 +142,7 @@ async def test_a_list_that_is_done_ends_the_part(shipped: Catalog) -> None:
 
 
 async def test_a_model_that_turns_in_circles_ends_its_leg(shipped: Catalog) -> None:
-    """It has insisted twice, and a person has read on each card that the effect stands."""
+    """A person has read on two cards that the effect stands; what was ordered is not lost."""
     insists, _ = await _step(
         shipped,
         _pays("1"),
@@ -159,9 +159,18 @@ async def test_a_model_that_turns_in_circles_ends_its_leg(shipped: Catalog) -> N
         orders=EACH,
     )
 
+    served, _ = await _step(
+        shipped,
+        _pays("1"),
+        tool="payment_pay_invoice",
+        observations=_paid("1", "1", "1"),
+        orders=(Order(tools=("payment_pay_invoice",)),),
+    )
+
     assert isinstance(insists.decision, CallTool)
     assert isinstance(ended.decision, GiveUp)
     assert "circles" in ended.decision.reason
+    assert isinstance(served.decision, Finish)
 
 
 async def test_the_same_effect_may_be_ordered_twice(shipped: Catalog) -> None:
@@ -173,5 +182,27 @@ async def test_the_same_effect_may_be_ordered_twice(shipped: Catalog) -> None:
         observations=_paid("1"),
         orders=(Order(tools=("payment_pay_invoice",), count=2),),
     )
+
+    assert len(asked) == 1
+
+
+async def test_what_was_cancelled_may_be_done_again(shipped: Catalog) -> None:
+    """Its effect does not stand."""
+    books: dict[str, JsonValue] = {**ROOM, "traveler_email": "pii:traveler_email"}
+    seen = (
+        Observation(
+            step=1, tool="hotel_book_room", arguments=books, outcome="succeeded", side_effect=True
+        ),
+        Observation(
+            step=2,
+            tool="hotel_cancel_booking",
+            arguments={"booking_id": "bkg_1"},
+            outcome="succeeded",
+            side_effect=True,
+        ),
+    )
+    again = ToolCallPart("hotel_book_room", books)
+    given = {"inputs": {"offer": "rof_1"}, "observations": seen}
+    _, asked = await _step(shipped, again, tool="hotel_book_room", **given)
 
     assert len(asked) == 1
