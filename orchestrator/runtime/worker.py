@@ -38,6 +38,7 @@ from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.stores import store_of
 from orchestrator.core import command_lines
 from orchestrator.core.errors import UnreadWarning, UsageError
+from orchestrator.core.record import build_records
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
@@ -289,6 +290,7 @@ async def run_worker(
         await parts.retry_until_available(partial(introduce, client, settings))
         if connected is not None:
             connected(client)
+        build_records()
         for worker in workers:
             await stack.enter_async_context(worker)
         stack.callback(asyncio.create_task(keep_retention(client, settings, store)).cancel)

@@ -27,6 +27,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.python_functions import FunctionTool
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
+from orchestrator.core.record import build_records
 from orchestrator.messages.observed import MODES, Mode
 from orchestrator.runtime.defaults import default_approval_keys, default_routers, default_tools
 from orchestrator.runtime.notice_parts import default_notices
@@ -142,6 +143,7 @@ class OrchestratorPlugin(SimplePlugin):
         added = worker.config(active_config=True)["interceptors"]
         (served,) = (one for one in added if isinstance(one, _ServedSagas))
         async with served.parts.opened():
+            build_records()
             await next(worker)
 
     def _settings_of(self, task_queue: str) -> Settings:
