@@ -119,9 +119,12 @@ def no_worker(task_queue: str, build: str = "", *, waits_in: str = "") -> NoWork
             command=command,
         )
     command = command_lines.start_worker(task_queue, build)
-    polls = f"{of_build.removesuffix('of ')}polls the task queue {task_queue!r}"
+    if build:
+        problem = f"no worker of build {build!r} polls the task queue {task_queue!r}"
+    else:
+        problem = f"no worker polls the task queue {task_queue!r}"
     return NoWorker(
-        f"no worker {f'of {polls}' if build else polls}; start one with: {command}",
+        f"{problem}; start one with: {command}",
         awaited=f"a worker of {of_build}the task queue {task_queue!r}",
         command=command,
     )
