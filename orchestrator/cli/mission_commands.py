@@ -162,7 +162,7 @@ def _rehearse(request: "MissionRequest", *, as_json: bool) -> None:
 
 @app.command("list")
 def list_missions(
-    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many; running ones first.")] = 20,
     status: Annotated[
         str | None, typer.Option(help="Only missions of a status: parked, running, succeeded ...")
     ] = None,

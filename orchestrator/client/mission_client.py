@@ -263,10 +263,10 @@ class MissionClient:
             return await saga_account(self.connection, store.grants, saga_id)
 
     async def missions(self, *, limit: int = 50, status: str | None = None) -> list[MissionSummary]:
-        """Return the newest missions, newest first, with their waits.
+        """Return missions, newest first, with their waits.
 
         Args:
-            limit: at most this many.
+            limit: at most this many; the server takes those that run before those that are over.
             status: only missions of this status, rollbacks included: `parked` for instance.
 
         Raises:
