@@ -17,7 +17,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.activities.authority import governed
-from orchestrator.activities.prepare_activities import drafted, limited
+from orchestrator.activities.prepare_activities import draft_call, with_charge_limit
 from orchestrator.adapters.temporal import raw_history
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
@@ -392,9 +392,9 @@ class _Review:
         )
         with suppress(OrchestratorError):
             prepared = governed(
-                drafted(asked, catalog, tool, self._rules), asked, self._policy, None
+                draft_call(asked, catalog, tool, self._rules), asked, self._policy, None
             )
-            return limited(prepared, asked, self._rules)
+            return with_charge_limit(prepared, asked, self._rules)
         return PreparedCall()
 
     def ended(self) -> Iterator[Caught]:
