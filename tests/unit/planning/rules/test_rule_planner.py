@@ -170,6 +170,7 @@ _PATHS: JsonObject = {
     **_operation("refill", "Order a refill", "/refills", patient_id=_TEXT, medicine=_TEXT),
     **_operation("makeAlarm", "Create an alarm", "/alarms", time=_TIME),
     **_operation("makeRoom", "Create a room", "/rooms", name=_TEXT, seats={"default": 4}),
+    **_operation("exportBills", "Export the bills", "/exports", min_total=_NUMBER),
 }
 
 
@@ -193,6 +194,7 @@ _PATHS: JsonObject = {
         ("Set an alarm for 6:30", "makeAlarm", {"time": "06:30:00Z"}),
         ("Create a room called Attic", "makeRoom", {"name": "Attic", "seats": 4}),
         ('Rename task t_12 to "Final"', "update", {"task_id": "t_12", "name": "Final"}),
+        ("Export the bills over 100", "exportBills", {"min_total": 100}),
     ],
 )
 def test_an_order_over_any_document_is_filled_by_schema(
