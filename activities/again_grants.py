@@ -85,6 +85,8 @@ def _not_permitted(
     """Return why this worker does not accept the rule, whatever the call is."""
     if call.approvers:
         return "its workflow names its approvers: no rule covers it"
+    if call.repeats:
+        return f"it repeats {call.repeats}: no rule covers it"
     limits = terms_of((workers.same_again,), card_type=card_type, tool=call.tool)
     if limits is None:
         return f"this worker's policy lets no rule cover {call.tool}"

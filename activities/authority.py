@@ -154,7 +154,7 @@ class Authority:
         """Refuse a mission that the operator's policy does not allow to begin.
 
         Raises:
-            PolicyWidened: the mission's policy allows more than this worker's policy.
+            UsageError: as PolicyWidened: the mission's policy allows more than this worker's.
             UsageError: the requester is missing, and the policy depends on the requester.
             OrchestratorError: it is to be observed, and this worker guards everything.
         """
@@ -166,7 +166,7 @@ class Authority:
         """Refuse a call of a saga if the operator's policy does not allow the saga's policy.
 
         Raises:
-            PolicyWidened, UsageError: as for a mission.
+            UsageError: as for a mission.
         """
         check_policy(wanted.policy, self.policy, requester=wanted.requester)
 
@@ -197,7 +197,7 @@ class Authority:
         """Return a prepared call with the operator's rules applied to its card.
 
         Raises:
-            ApprovalKeysUnavailable: the keys cannot be fetched now.
+            ServiceUnavailable: as ApprovalKeysUnavailable: the keys cannot be fetched now.
         """
         keys = await self._public_keys() if prepared.card is not None else None
         return governed(prepared, wanted, self.policy, keys)
@@ -214,7 +214,7 @@ class Authority:
         if call.amounts is None or call.approvals_needed > 1 or call.max_sign_in_age is not None:
             return prepared
         # They may differ where the call is the same.
-        if call.stated_cancel is not None or call.approvers:
+        if call.stated_cancel is not None or call.approvers or call.repeats:
             return prepared
         own, ours = wanted.policy.same_again, self.policy.same_again
         limits = terms_of((ours, own or ours), card_type=card.card_type, tool=call.tool)
@@ -240,7 +240,7 @@ class Authority:
             tool: its tool, for a grant by a person's rule; None: no rule covers it.
 
         Raises:
-            ApprovalKeysUnavailable: the keys cannot be fetched now.
+            ServiceUnavailable: as ApprovalKeysUnavailable: the keys cannot be fetched now.
         """
         if call.grant is None:
             return None
@@ -346,6 +346,8 @@ def check_grant_rules(
     if is_standing(grant):
         if call.approvers:
             raise _refused(call, "its workflow names its approvers: no standing approval covers it")
+        if call.repeats:
+            raise _refused(call, f"it repeats {call.repeats}: no standing approval covers it")
         if workers.confirmation.standing_for(**scope, amounts=call.amounts) is None:
             raise _refused(call, f"no standing approval of this worker's policy covers {call.tool}")
         return

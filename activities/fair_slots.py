@@ -58,7 +58,13 @@ class FairSlots:
         of_mission = sum(place.mission_id == mission_id for place in here)
         most = max(1, (self._slots - len(here) + of_provider) // _OF_PROVIDER)
         if of_provider >= most or of_mission >= self._of_mission:
-            raise SlotsTaken(provider, mission_id, max(of_provider, of_mission))
+            count = max(of_provider, of_mission)
+            raise SlotsTaken(
+                f"{count} calls of {provider} or of mission {mission_id} are under way at this "
+                "worker, all that may be at once; this one is sent after one of them",
+                provider=provider,
+                mission_id=mission_id,
+            )
 
     @contextmanager
     def taken(self, provider: str, mission_id: str) -> Iterator[None]:

@@ -17,10 +17,13 @@ from pydantic import JsonValue, TypeAdapter
 from temporalio import activity
 
 from orchestrator.activities.boundary import from_store, missing_state_error, store_deadline
-from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW, ObservationStore
+from orchestrator.adapters.storage.protocols import (
+    SAGA_WORKFLOW,
+    ObservationStore,
+    observation_missing,
+    unkept,
+)
 from orchestrator.core.errors import (
-    ObservationMissing,
-    ObservationsUnkept,
     StateMissing,
     StoreUnavailable,
 )
@@ -61,7 +64,7 @@ class NothingKept:
 
     def get(self, mission_id: str, key: str) -> bytes:
         """Raise ObservationMissing: nothing is stored."""
-        raise ObservationMissing(mission_id, "any store: these activities were given none")
+        raise observation_missing(mission_id, "any store: these activities were given none")
 
     def missions(self) -> Mapping[str, datetime]:
         """Return no missions."""
@@ -253,11 +256,8 @@ class KeptMessages:
                     self._store.put(mission_id, SAGA_WORKFLOW, owner.encode())
                 self._noted = mission_id
             return self._store.put(mission_id, key, piece)
-        except StoreUnavailable as error:
-            raise ObservationsUnkept(mission_id, error.place, error.reason) from error
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise ObservationsUnkept(mission_id, "the state directory", reason) from error
+        except (StoreUnavailable, OSError) as error:
+            raise unkept(mission_id, error) from error
 
     # -- stored pieces ----------------------------------------------------------------------------
 

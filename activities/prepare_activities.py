@@ -12,7 +12,11 @@ from orchestrator.activities.authority import Authority, WallGuard, check_sender
 from orchestrator.activities.boundary import catalog_of, translated_errors
 from orchestrator.activities.cancel_review import CancelReview
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
-from orchestrator.adapters.http.personal_arguments import PinnedArguments, foreign_problems
+from orchestrator.adapters.http.personal_arguments import (
+    PinnedArguments,
+    foreign_problems,
+    pii_gone,
+)
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.protocols import CatalogStore, GrantBook
 from orchestrator.catalog.arguments import check_arguments
@@ -35,7 +39,7 @@ from orchestrator.confirmation.build import (
     doubts_about_price,
 )
 from orchestrator.confirmation.card_content import CardLine
-from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
+from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.confirmation.named_things import (
     EarlierAnswer,
     FoundThing,
@@ -45,7 +49,7 @@ from orchestrator.confirmation.named_things import (
 from orchestrator.confirmation.overcharge import overcharge_card
 from orchestrator.confirmation.policy import StandingApproval, is_narrower
 from orchestrator.core.budget import Money, Overcharge, limit_of, rest_text
-from orchestrator.core.errors import DocumentInvalid, EgressRefused, PiiGone
+from orchestrator.core.errors import DocumentInvalid, EgressRefused
 from orchestrator.core.pii import Handle, as_written, handle_of
 from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
@@ -53,7 +57,14 @@ from orchestrator.messages import names
 from orchestrator.messages.mission_policy import SpendingPolicy
 from orchestrator.messages.step import KeptMessage
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.effects import READ_ONLY, is_covered, longest_list, why_unordered
+from orchestrator.planning.effects import (
+    READ_ONLY,
+    essence_of,
+    is_covered,
+    longest_list,
+    meaning_of,
+    why_unordered,
+)
 from orchestrator.planning.models import CallTerms, Fact, Observation
 from orchestrator.saga.agreed_days import agreed_days
 from orchestrator.saga.cancel_arguments import cancelled_by, draft_cancel, draft_obligation
@@ -61,7 +72,7 @@ from orchestrator.saga.obligation import Obligation
 from orchestrator.saga.orders import Order
 
 
-async def readied(
+async def resolve_arguments(
     tools: ToolClient,
     catalog: Catalog,
     tool: Tool,
@@ -75,7 +86,7 @@ async def readied(
         StateMissing: the store of the files that the call would send cannot be read now.
     """
     pinned = await tools.pin(
-        catalog, tool, arguments, mission_id=wanted.mission_id, brought=_brought(wanted)
+        catalog, tool, arguments, mission_id=wanted.mission_id, brought=_brought_handles(wanted)
     )
     problems = (*foreign_problems(pinned.foreign), *pinned.unsendable)
     if problems:
@@ -85,13 +96,13 @@ async def readied(
     except (DocumentInvalid, EgressRefused) as error:
         return pinned, PreparedCall(problems=(str(error),))
     if pinned.gone:
-        obstacles = (str(PiiGone(pinned.gone)), *obstacles)
+        obstacles = (str(pii_gone(pinned.gone)), *obstacles)
     if pinned.missing or obstacles:
         return pinned, PreparedCall(missing_personal=pinned.missing, obstacles=obstacles)
     return pinned, None
 
 
-def _brought(wanted: PrepareInput) -> list[Handle]:
+def _brought_handles(wanted: PrepareInput) -> list[Handle]:
     return [handle for text in wanted.brought if (handle := handle_of(text)) is not None]
 
 
@@ -139,7 +150,9 @@ def unknown_price(budget: Money, left: Money | None, unpriced: int = 0) -> str:
     return f"price unknown: it may exceed what is left of the budget, {left_of_it}"
 
 
-def limited(prepared: PreparedCall, wanted: PrepareInput, rules: SpendingPolicy) -> PreparedCall:
+def with_charge_limit(
+    prepared: PreparedCall, wanted: PrepareInput, rules: SpendingPolicy
+) -> PreparedCall:
     """Return a prepared call with the limit for its charge, if its price is known.
 
     A budget counts the expected price. Without a budget, a standing approval covers up to its
@@ -207,17 +220,17 @@ class PrepareActivities:
             if is_of_saga:
                 self._authority.check_saga(wanted)
             catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
-            terms = _applicable(wanted.call_terms, catalog.tool(wanted.tool))
+            terms = _applicable_terms(wanted.call_terms, catalog.tool(wanted.tool))
             wanted = wanted.model_copy(update={"call_terms": terms})
-            tool = on_terms(catalog.tool(wanted.tool), terms)
+            tool = with_terms(catalog.tool(wanted.tool), terms)
             cancel = catalog.tool(terms.cancel.tool) if terms.cancel is not None else None
             for one in (tool, cancel):
                 if one is not None and (
                     refusal := self._guard.refusal(wanted.agent, one, at="preparation")
                 ):
                     return PreparedCall(problems=(refusal,))
-            prepared = await self._checked(wanted, catalog, tool)
-            return _fitted(_owned(prepared) if is_of_saga else prepared)
+            prepared = await self._check_and_draft(wanted, catalog, tool)
+            return _within_size(_with_owner(prepared) if is_of_saga else prepared)
 
     @activity.defn(name=names.PREPARE_OVERCHARGE)
     async def prepare_overcharge(self, message: OverchargeInput | KeptMessage) -> PreparedCall:
@@ -235,7 +248,9 @@ class PrepareActivities:
             tool = catalog.tool(wanted.tool)
             return await self._authority.over(_asking(wanted, tool, catalog), wanted)
 
-    async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
+    async def _check_and_draft(
+        self, wanted: PrepareInput, catalog: Catalog, tool: Tool
+    ) -> PreparedCall:
         """Check and complete a call, and find out who has to approve it.
 
         The terms of its workflow come first, since the digest of its card covers them.
@@ -246,7 +261,7 @@ class PrepareActivities:
         problems = check_arguments(catalog, tool, arguments)
         if problems:
             return PreparedCall(problems=problems)
-        pinned, missing = await readied(self._tools, catalog, tool, arguments, wanted)
+        pinned, missing = await resolve_arguments(self._tools, catalog, tool, arguments, wanted)
         if missing is not None:
             return missing
         wanted = wanted.model_copy(update={"arguments": pinned.arguments})
@@ -254,15 +269,15 @@ class PrepareActivities:
         rules = self._authority.spending(wanted.policy)
         # In a thread, like all work whose duration grows with the observations of a leg.
         prepared = await asyncio.to_thread(
-            drafted, wanted, catalog, tool, rules, asked=asked, files=pinned.files
+            draft_call, wanted, catalog, tool, rules, asked=asked, files=pinned.files
         )
-        prepared = _under_terms(prepared, wanted.call_terms, catalog)
-        prepared = await self._with_room(await self._authority.over(prepared, wanted))
+        prepared = _with_terms_on_card(prepared, wanted.call_terms, catalog)
+        prepared = await self._within_standing_limit(await self._authority.over(prepared, wanted))
         if not is_from_saga(wanted):
             prepared = self._authority.again_terms(prepared, wanted, tool)
-        return limited(prepared, wanted, rules)
+        return with_charge_limit(prepared, wanted, rules)
 
-    async def _with_room(self, prepared: PreparedCall) -> PreparedCall:
+    async def _within_standing_limit(self, prepared: PreparedCall) -> PreparedCall:
         """Return the call without its standing approval if earlier calls have used that up."""
         call, card = prepared.call, prepared.card
         if self._grants is None or call is None or card is None:
@@ -277,20 +292,20 @@ class PrepareActivities:
         return prepared.model_copy(update={"standing_approver": None, "card": warned})
 
 
-def _applicable(terms: CallTerms, tool: Tool) -> CallTerms:
+def _applicable_terms(terms: CallTerms, tool: Tool) -> CallTerms:
     """Return the terms without a cancel, if the tool's document states how it is cancelled."""
     is_free = tool.effect is Effect.WRITE and not tool.irreversible
     return terms if is_free else terms.model_copy(update={"cancel": None})
 
 
-def on_terms(tool: Tool, terms: CallTerms) -> Tool:
+def with_terms(tool: Tool, terms: CallTerms) -> Tool:
     """Return the tool with the terms of a written workflow, where its document has none."""
     if terms.card_type and not tool.needs_confirmation:
         tool = tool.model_copy(update={"card_type": terms.card_type})
     return cancelled_by(tool, terms.cancel) if terms.cancel is not None else tool
 
 
-def _under_terms(prepared: PreparedCall, terms: CallTerms, catalog: Catalog) -> PreparedCall:
+def _with_terms_on_card(prepared: PreparedCall, terms: CallTerms, catalog: Catalog) -> PreparedCall:
     """Return the call with its workflow's approvers on the card, and its cancel in the ledger.
 
     A person reads what the stated cancel sends. No standing approval covers a cancel that its
@@ -331,7 +346,7 @@ def _under_terms(prepared: PreparedCall, terms: CallTerms, catalog: Catalog) -> 
     return prepared.model_copy(update=changes) if changes else prepared
 
 
-def drafted(
+def draft_call(
     wanted: PrepareInput,
     catalog: Catalog,
     tool: Tool,
@@ -350,11 +365,10 @@ def drafted(
             return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
         unordered = why_unordered(
             tool,
-            arguments,
             wanted.orders,
             wanted.effects,
             most_each=_most_each(wanted),
-            elsewhere=wanted.elsewhere,
+            repeats=wanted.repeats,
         )
         tool = UnpricedCall.asking(tool) if unordered else tool
     answers = answers_of(wanted, catalog)
@@ -381,11 +395,11 @@ def drafted(
         fee=_fee(tool, price, rules) if asked is None else None,
         files=files,
     )
-    prepared = draft.prepared().model_copy(update={"meaning": _meaning(tool, arguments)})
-    return _under_orders(prepared, wanted, unordered)
+    prepared = draft.prepared().model_copy(update={"meaning": meaning_of(tool, arguments)})
+    return _with_orders_on_card(prepared, wanted, unordered)
 
 
-def _owned(prepared: PreparedCall) -> PreparedCall:
+def _with_owner(prepared: PreparedCall) -> PreparedCall:
     """Return the call with its workflow in the obligation, as a saga's id does not name it."""
     if prepared.obligation is None:
         return prepared
@@ -394,7 +408,9 @@ def _owned(prepared: PreparedCall) -> PreparedCall:
     return prepared.model_copy(update={"obligation": owned})
 
 
-def _under_orders(prepared: PreparedCall, wanted: PrepareInput, unordered: str) -> PreparedCall:
+def _with_orders_on_card(
+    prepared: PreparedCall, wanted: PrepareInput, unordered: str
+) -> PreparedCall:
     """Return the call with its card's line on orders; standing approvals cover orders only."""
     if prepared.card is None or prepared.call is None:
         return prepared
@@ -414,7 +430,7 @@ def _most_each(wanted: PrepareInput) -> int:
     return min(longest_list(read), wanted.most_each)
 
 
-def _fitted(prepared: PreparedCall) -> PreparedCall:
+def _within_size(prepared: PreparedCall) -> PreparedCall:
     """Return the call, or a problem if its message would be too large."""
     size = len(prepared.model_dump_json())
     if size <= _LARGEST:
@@ -455,6 +471,7 @@ class _Draft:
             arguments=wanted.arguments,
             card_type=tool.card_type,
             stated_cancel=wanted.call_terms.cancel,
+            repeats=wanted.repeats.call_id if wanted.repeats is not None else "",
             timeout_s=wanted.policy.call_timeout.total_seconds(),
             amounts=self.amounts if tool.needs_confirmation else None,
             price=card.price if card is not None else None,
@@ -496,6 +513,7 @@ class _Draft:
             self.tool,
             wanted.arguments,
             now=wanted.now,
+            essence=essence_of(self.tool, wanted.arguments),
             verify_cancel=wanted.policy.verify_cancels,
             fee=self.fee,
             agreed=self._agreed() if self.asked is None else None,
@@ -576,17 +594,6 @@ def _answer(seen: Fact | Observation, catalog: Catalog) -> EarlierAnswer:
         title=tool.title,
         at=seen.at,
     )
-
-
-def _meaning(tool: Tool, arguments: JsonObject) -> str:
-    """Return a digest of the call without the orchestrator's references and default values."""
-    unsaid = [(n, shape["default"]) for n, shape in tool.properties.items() if "default" in shape]
-    wanted = {
-        name: value
-        for name, value in as_written(arguments).items()
-        if name not in tool.reference_inputs and (name, value) not in unsaid
-    }
-    return canonical_digest({"tool": tool.name, "arguments": wanted})
 
 
 def _unconditional(order: Order) -> str:

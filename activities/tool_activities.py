@@ -45,7 +45,6 @@ from orchestrator.core.errors import (
     PiiMissing,
     SecretMissing,
     StateMissing,
-    TokenRefused,
     TransportFailed,
     UsageError,
 )
@@ -67,7 +66,6 @@ NOTHING_SENT = (
     EgressRefused,
     PiiMissing,
     SecretMissing,
-    TokenRefused,
     UsageError,
 )
 """Errors of an attempt that ended before the request was sent."""

@@ -68,17 +68,16 @@ class Settings(BaseSettings):
     )
 
     specs: _Paths = Field(default_factory=lambda: (bundled_specs(),))
-    """Files and folders of OpenAPI documents, separated by the system's path separator; unset, the
-    example documents."""
+    """Files and folders of OpenAPI documents, separated by `:` (`;` on Windows); unset, the
+    examples."""
     overlays: _Paths = ()
-    """OpenAPI Overlay files, separated likewise, in order."""
+    """OpenAPI Overlay files, in order."""
     mcp: Path | None = None
-    """A YAML file with the MCP servers whose tools are called (docs/mcp.md)."""
+    """A YAML file of MCP servers (docs/mcp.md)."""
     state_dir: Path = Field(default_factory=lambda: _own_folder())
-    """The folder for the state of one machine: the store, logs of `dev`."""
+    """The folder of this machine's state: the store, logs of `dev`."""
     store: SecretStr | None = None
-    """URL of the PostgreSQL database that all workers share; unset, a SQLite file for one
-    machine."""
+    """URL of the PostgreSQL database of all workers; unset, a SQLite file for one machine."""
     store_file: Path | None = None
     """A file with this URL."""
     task_queue: str = "orchestrator"
@@ -86,27 +85,27 @@ class Settings(BaseSettings):
     deployment: str | None = Field(default=None, max_length=200)
     """The name of Temporal's worker deployment; unset, the name of the task queue."""
     build_id: str | None = Field(default=None, max_length=200)
-    """The build of this worker's code, for rolling upgrades; unset, workers take any task."""
+    """The build of this worker, for rolling upgrades; unset, it takes any task."""
     server_variables: Annotated[dict[str, dict[str, str]], NoDecode] = Field(
         default_factory=dict, repr=False
     )
     """A JSON object with values for the variables of server URLs, by document."""
     agents: Path | None = None
-    """A YAML or JSON file with agent profiles; unset, every agent may use every tool."""
+    """A file with agent profiles; unset, every agent may use every tool."""
     agent_queues: _Names = ()
     """Task queues of agents, separated by commas, that this worker also serves, or none; unset,
     those of all agents."""
     mission_policy: Path | None = None
-    """A YAML or JSON file. On a client: the policy of missions that bring none. On a worker: the
-    policy that missions may only tighten."""
+    """A file with a policy: on a client, of missions that bring none; on a worker, the one that
+    missions may only tighten."""
     approval_keys: str | None = Field(default=None, repr=False)
     """A JWK set, as a file or an https URL, that must sign every decision."""
     serve: Path | None = None
     """A YAML file of `orchestrator serve` (docs/serve.md)."""
     observe: bool = False
-    """Let missions and sagas run observed and not guarded, if they ask for it."""
+    """Allow missions and sagas to run observed, not guarded."""
     notices: Path | None = None
-    """A YAML or JSON file with channels and routes of notices; unset, nothing is announced."""
+    """A file with channels and routes of notices (docs/serve.md)."""
     planner: str | None = None
     """The planner: chaining (by rules), llm (a model), an entry point, or module:factory; unset, a
     model if one is set, else the rules."""
@@ -123,9 +122,9 @@ class Settings(BaseSettings):
     planner_thinking: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     """How much a model reasons before it answers; unset, as its provider has it."""
     allowed_private_hosts: _Hosts = ()
-    """Hosts, separated by commas, that may be called at addresses which are not public."""
+    """Hosts, separated by commas, that may have private addresses."""
     only_hosts: _Hosts = ()
-    """Hosts, with or without a port, to which calls are limited; unset, all declared ones."""
+    """Hosts, with or without a port, that may be called; unset, all declared ones."""
     proxy: SecretStr | None = None
     """An HTTP proxy for all tool calls; HTTP_PROXY is ignored."""
     max_file_bytes: int = Field(default=10_000_000, ge=0, le=100_000_000)
@@ -155,16 +154,14 @@ class Settings(BaseSettings):
     routing_timeout_ms: float = Field(default=STEP_LIMIT_S * 1000, gt=0)
     """Time for the routing of a step; after it all tools are forwarded."""
     embedder: str | None = Field(default=None, repr=False)
-    """The router's vectors: local:MODEL, https://HOST/v1#MODEL, module:factory, or none; unset,
-    built-in."""
+    """The router's vectors: module:factory, an installed one's name, or none; unset, built-in."""
     embedder_timeout_ms: float = Field(default=STEP_VECTORS_S * 1000, gt=0)
-    """Time for a configured embedder; after it vectors are left out."""
+    """Time for a configured embedder; after it, routing goes on without vectors."""
     health: str | None = None
-    """HOST:PORT of a worker's /healthz, /readyz and /metrics, without a password; unset,
-    nowhere."""
+    """HOST:PORT of a worker's /healthz, /readyz and /metrics; unset, none."""
     drain: timedelta = Field(default=timedelta(seconds=60), ge=timedelta(0))
-    """Seconds or ISO 8601: the time that a stopping worker gives to running activities. The
-    platform's grace period must be longer."""
+    """Seconds or ISO 8601: time for running activities of a stopping worker. The platform's grace
+    period must be longer."""
     max_activities: int = Field(default=100, ge=1)
     """Concurrent activities of a worker process per task queue. Raise it where providers are slow,
     lower it where memory is short."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.adapters.telemetry.conventions import MEASUREMENTS, SPANS
+from orchestrator.catalog.lint.finding import CODES
 from orchestrator.messages.events import EVENT_TYPES, FEED_KINDS, Event, kind_of
 from orchestrator.runtime.settings_table import setting_rows
 from orchestrator.settings import Settings
@@ -31,7 +32,7 @@ def _code(names: Iterable[str]) -> str:
 def settings_table() -> str:
     """Return the variables with their defaults and meanings."""
     rows = setting_rows(Settings.model_construct())
-    shown = ((r, r.default if r.default == "unset" else f"`{r.default}`") for r in rows)
+    shown = ((r, "" if r.default == "unset" else f"`{r.default}`") for r in rows)
     return _table(
         "variable, default, what it is for",
         *((f"`{row.variable}`", default, row.meaning) for row, default in shown),
@@ -66,7 +67,19 @@ def event_type_table() -> str:
     )
 
 
+def lint_table() -> str:
+    """Return the codes of lint findings; an asterisk marks those that cannot be suppressed."""
+    return _table(
+        "code, severity, finding",
+        *(
+            (f"{name}{'*' if code.lasting else ''}", code.severity, code.finds)
+            for name, code in CODES.items()
+        ),
+    )
+
+
 TABLES: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
+    "lint codes": ("contract.md", lint_table),
     "settings": ("operations.md", settings_table),
     "telemetry": ("observing.md", telemetry_table),
     "event types": ("observing.md", event_type_table),

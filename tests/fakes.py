@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
+from orchestrator.adapters.storage.protocols import catalog_missing, observation_missing
 from orchestrator.adapters.storage.schema import metadata
 from orchestrator.adapters.storage.sql_grants import SqlGrants
 from orchestrator.adapters.storage.sql_observations import SqlObservations
@@ -29,7 +30,7 @@ from orchestrator.catalog.tool import (
     ToolCallTemplate,
 )
 from orchestrator.core.budget import Money
-from orchestrator.core.errors import CatalogNotFound, ObservationMissing, SecretMissing
+from orchestrator.core.errors import SecretMissing
 from orchestrator.core.pii import Handle
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.models import (
@@ -253,7 +254,7 @@ class MemoryCatalogs:
             CatalogNotFound: the catalog is not stored, or `lost` is set.
         """
         if self.lost or digest not in self._kept:
-            raise CatalogNotFound(digest)
+            raise catalog_missing(digest)
         return self._kept[digest]
 
     def in_memory(self, digest: str) -> Catalog | None:
@@ -296,5 +297,5 @@ class MemoryObservations(SqlObservations):
             ObservationMissing: the piece was not stored, or is lost.
         """
         if self.lost:
-            raise ObservationMissing(mission_id, "memory")
+            raise observation_missing(mission_id, "memory")
         return super().get(mission_id, key)

@@ -137,7 +137,7 @@ import orchestrator.cli.chaos_runs, orchestrator.runtime.worker, orchestrator.we
 """
 _OF_EXTRAS: Final = (
     *("ag_ui", "agents", "anthropic", "httpx2", "langgraph", "mcp", "openai", "pydantic_ai"),
-    *("sentence_transformers", "slack_sdk", "standardwebhooks"),
+    *("slack_sdk", "standardwebhooks"),
 )
 
 

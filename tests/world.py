@@ -543,12 +543,19 @@ class _Prepare(PrepareActivities):
         super().__init__(*args, **options)
         self._world = world
 
-    async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
+    async def _check_and_draft(
+        self, wanted: PrepareInput, catalog: Catalog, tool: Tool
+    ) -> PreparedCall:
         if not (wanted.orders or self._world.checks_orders):
             every = Order(tools=tuple(self._world.catalog.tools), count=MOST_EFFECTS)
-            changes = {"orders": (every,), "covered": (every,), "effects": (), "elsewhere": ()}
-            wanted = wanted.model_copy(update=changes)
-        return await super()._checked(wanted, catalog, tool)
+            changes = {"orders": (every,), "covered": (every,), "effects": ()}
+            prepared = await super()._check_and_draft(
+                wanted.model_copy(update=changes), catalog, tool
+            )
+            made = prepared.obligation
+            unlike = None if made is None else made.model_copy(update={"essence": ""})
+            return prepared.model_copy(update={"obligation": unlike})
+        return await super()._check_and_draft(wanted, catalog, tool)
 
 
 class _Observe(ObserveActivities):

@@ -162,9 +162,9 @@ class Approvals:
         return self._rules.stands(grant, workflow.now())
 
     async def _by_people(self, call: PreparedCall) -> Grant | Verdict:
-        first = 1 if self.resumed is None else self.resumed.card.round
-        for asked in range(first, self._policy.rounds + 1):
-            self._call = call if asked == first else await self._again(asked)
+        first = _card_of(call).round
+        for asked in range(first, max(first, self._policy.rounds) + 1):
+            self._call = call if asked == first else await self.renewed(asked, "expired")
             verdict = await self.ask(_card_of(self._call), self._call)
             if verdict is not None:
                 return verdict
@@ -182,14 +182,31 @@ class Approvals:
             self.gate.open(card, call.approval_keys)
         self.resumed = None
         self._progress.show(LegStatus.AWAITING_CONFIRMATION)
-        verdict = await self.gate.wait(self._policy.reminders)
+        verdict = await self.gate.wait(self._policy.reminders, self._renew_repeated)
         self._progress.show(LegStatus.RUNNING)
         if verdict is None:
             self._progress.remember(expiry_of(card, workflow.now()))
         return verdict
 
-    async def _again(self, asked: int) -> PreparedCall:
-        """Prepare the same call again, as last amended, with a new card."""
+    async def _renew_repeated(self) -> None:
+        """Replace the open card once its call repeats an effect of the mission."""
+        before = self._asked_about()
+        await workflow.wait_condition(lambda: self._progress.repeated(before) is not None)
+        renewed = await self.renewed(_card_of(before).round)
+        if self.gate.card is not None and self._call is before:
+            self._call = renewed
+            self.gate.open(_card_of(renewed), renewed.approval_keys)
+
+    async def renewed(self, asked: int, fate: Fate = "repeated") -> PreparedCall:
+        """Prepare the same call again, as last amended, with a new card.
+
+        Args:
+            asked: how often people are asked about it, this time included.
+            fate: of the previous card.
+
+        Raises:
+            NotConfirmed: the call cannot be made any more.
+        """
         call = _call_of(self._asked_about())
         prepared = await calls.prepare_call(
             self._progress,
@@ -198,13 +215,11 @@ class Approvals:
             asked=asked,
             decided_by_people=True,
             reason=self._reason,
-            before=self._before("expired"),
+            before=self._before(fate),
             changed_by_people=self._amended_inputs,
         )
         if prepared.card is None:
-            raise NotConfirmed(
-                f"{call.tool} was not confirmed in time, and now: {_faults(prepared)}"
-            )
+            raise NotConfirmed(f"{call.tool} was not confirmed, and now: {_faults(prepared)}")
         return prepared
 
     def _before(self, fate: Fate, by: str = "") -> AskedCall:
@@ -271,7 +286,7 @@ class Approvals:
             raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
         self.gate.decidable(amend.confirmation_id)
         if self._call is not before:
-            problem = "it was amended while this amendment was being checked"
+            problem = "its card changed while this amendment was being checked"
             raise refuse(ConfirmationError(amend.confirmation_id, problem, code="CardDecided"))
         return prepared
 

@@ -13,7 +13,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.approval import Approvals, NotConfirmed
     from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
     from orchestrator.workflows.failures import LegLost, LegSkipped
-    from orchestrator.workflows.leg_view import effects_elsewhere
     from orchestrator.workflows.mission_limits import LegLimits, LimitSpent
     from orchestrator.workflows.overcharges import Overcharges
     from orchestrator.workflows.progress import Progress
@@ -65,14 +64,9 @@ class Caller:
         if self._progress.leg.observe:
             await self._observe(wanted)
             return
-        if prepared is None or self._may_repeat(wanted.tool, prepared):
+        if prepared is None or self._progress.repeated(prepared):
             prepared = await self._prepared(wanted)
         await self._carry_out(wanted, prepared)
-
-    def _may_repeat(self, tool: str, prepared: PreparedCall) -> bool:
-        """Return True if another leg has an effect of the tool, which a step's thought ignores."""
-        ledger, leg = self._progress.mission_ledger(), self._progress.leg
-        return prepared.side_effect and bool(effects_elsewhere(ledger, leg, tool))
 
     async def call_all(self, wanted: Sequence[CallTool]) -> None:
         """Make several read-only calls concurrently; each passes the checks of a single call.
@@ -167,7 +161,7 @@ class Caller:
             if not is_resumed:
                 self._asked.check(prepared)
                 await self._reserve(prepared)
-            permitted = await self._permitted(prepared, wanted.reason)
+            permitted = await self._permitted(prepared, wanted)
         except CallRefused as refused:
             self._not_sent(wanted, "refused", str(refused), **refused.seen)
             return
@@ -224,22 +218,36 @@ class Caller:
                 return prepared
             await self._questions.ask_to_provide(wanted.tool, prepared)
 
-    async def _permitted(self, prepared: PreparedCall, reason: str) -> PreparedCall:
+    async def _permitted(self, prepared: PreparedCall, wanted: CallTool) -> PreparedCall:
         """Return the call as it may be made: as amended by people, and with its grant.
+
+        It is in the ledger before anything else runs, so that no call repeats it unnoticed.
 
         Raises:
             CallRefused: the call may not be made.
             NotConfirmed: nobody decided in time.
         """
         while True:
-            permitted = await self._confirmed(prepared, reason)
+            permitted = await self._confirmed(prepared, wanted.reason)
             budget, leg = self._progress.budget, self._progress.leg
             refusal = await budget.once_free(leg, permitted)
             if refusal is not None:
                 raise CallRefused(refusal)
             grant = permitted.call.grant if permitted.call is not None else None
-            if self._approvals.stands(grant):
+            if not self._approvals.stands(grant):
+                continue
+            if self._progress.repeated(permitted) is None:
                 return permitted
+            prepared = await self._asked_again(permitted, wanted)
+
+    async def _asked_again(self, permitted: PreparedCall, wanted: CallTool) -> PreparedCall:
+        """Return a call with a card that says which effect it repeats since it was permitted."""
+        if permitted.card is not None:
+            return await self._approvals.renewed(permitted.card.round)
+        prepared = await self._prepared(wanted)
+        if prepared.call is None:
+            raise CallRefused("; ".join(prepared.problems))
+        return prepared
 
     async def _confirmed(self, prepared: PreparedCall, reason: str) -> PreparedCall:
         if prepared.card is None:

@@ -44,7 +44,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.own_cancels import cancellable
     from orchestrator.workflows import running, ui
     from orchestrator.workflows.failures import first_words
-    from orchestrator.workflows.leg_view import effects_elsewhere, effects_of_leg
+    from orchestrator.workflows.leg_view import effects_of_leg
     from orchestrator.workflows.missing_state import (
         Postponed,
         missing_state_for_call,
@@ -220,9 +220,13 @@ async def prepare_call(
             "changed_by_people": changed_by_people,
         }
     )
-    return await _prepared(
-        progress, names.PREPARE_CALL, wanted, ui.summary(ui.PREPARE_CALL, tool=tool)
-    )
+    summary = ui.summary(ui.PREPARE_CALL, tool=tool)
+    prepared = await _prepared(progress, names.PREPARE_CALL, wanted, summary)
+    if (repeated := progress.repeated(prepared)) is None:
+        return prepared
+    # The effect is known by its essence, which only the preparation of the call gives.
+    wanted = wanted.model_copy(update={"repeats": repeated})
+    return await _prepared(progress, names.PREPARE_CALL, wanted, summary)
 
 
 def _wanted(progress: Progress, tool: str, arguments: JsonObject) -> PrepareInput:
@@ -247,7 +251,6 @@ def _wanted(progress: Progress, tool: str, arguments: JsonObject) -> PrepareInpu
         orders=leg.leg.orders,
         covered=leg.covered,
         effects=effects_of_leg(leg),
-        elsewhere=effects_elsewhere(progress.mission_ledger(), leg, tool),
         read_only=leg.read_only,
         most_each=leg.leg.agent.max_items,
         budget_left=progress.budget_left,

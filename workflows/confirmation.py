@@ -1,9 +1,10 @@
 """The confirmation gate: one open card at a time, until a decision, its expiry or a cancel."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from temporalio import workflow
 
@@ -103,7 +104,7 @@ class ConfirmationGate:
         return 0 if self._open is None else self._open.reminded
 
     def open(self, card: ConfirmationCard, keys: PublicKeys | None = None) -> None:
-        """Open a card, or the successor of an amended card, which nobody has approved yet.
+        """Open a card, or a successor under the same id, which nobody has approved yet.
 
         Args:
             card: the card to show.
@@ -112,6 +113,7 @@ class ConfirmationGate:
         if self._open is not None:
             self._open.ends("amended")
         self._open = _Open(card, keys)
+        self._closed.pop(card.confirmation_id, None)
         logs.card_opened(card)
         self._on_change()
 
@@ -238,15 +240,22 @@ class ConfirmationGate:
             card=self.card,
         )
 
-    async def wait(self, reminders: Sequence[timedelta] = ()) -> Grant | Verdict | None:
+    async def wait(
+        self,
+        reminders: Sequence[timedelta] = (),
+        renew: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    ) -> Grant | Verdict | None:
         """Return the decision on the open card; None if nobody decided before it expired.
 
         Args:
             reminders: how long after the card was opened to remind of it.
+            renew: opens a successor of the card when it needs one; stopped when the card closes.
         """
         while True:
             shown = self._current()
             timers = self._start_timers(shown, reminders)
+            if renew is not None:
+                timers.append(asyncio.create_task(renew()))
             try:
                 await wait_with_timers(timers, shown.is_over)
             except asyncio.CancelledError:

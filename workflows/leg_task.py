@@ -145,7 +145,7 @@ class Leg:
         return leg_result(self.progress.leg)
 
     def suspend(self) -> LegInput:
-        """Return the leg's state for a new run; cancelling the leg's task then ends nothing."""
+        """Return the leg's state for a new run; cancelling its task then has no effect."""
         self._is_suspended = True
         self.progress.suspend()
         self.approvals.gate.suspend()
@@ -208,8 +208,8 @@ class Leg:
                 await self._discover(query)
             case AskUser() as wanted:
                 await self.questions.ask(wanted)
-            case HandOver() as wanted_of_another:
-                await self._hand_over(wanted_of_another)
+            case HandOver() as part:
+                await self._hand_over(part)
             case StepGoal() as goal:
                 await self._until_due(goal)
                 await self._reach_step_goal(goal)
@@ -254,7 +254,7 @@ class Leg:
         return True
 
     def _drop(self, dropped: Sequence[Dropped]) -> None:
-        """Report the dropped parts of an answer to the planner of a leg that continues."""
+        """Report the calls dropped from a model's answer to the planner, if the leg goes on."""
         if not self.progress.is_under_way:
             return
         first = self.progress.state.part + 1

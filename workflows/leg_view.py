@@ -3,6 +3,7 @@
 Everything here is read from the leg's current state; nothing changes it.
 """
 
+from collections.abc import Callable, Sequence
 from string import ascii_lowercase
 
 from temporalio import workflow
@@ -83,7 +84,6 @@ def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
             call_id=fact.source,
             leg_id=leg.leg.leg_id,
             tool=fact.tool,
-            arguments=fact.arguments,
             title=fact.title,
         )
         for fact in leg.facts
@@ -100,12 +100,22 @@ def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
     return (*standing, *others)
 
 
-def effects_elsewhere(ledger: Ledger, leg: LegInput, tool: str) -> tuple[Effect, ...]:
-    """Return the effects of one tool that stand in the mission's other legs, by its ledger."""
-    own = leg.leg.leg_id
-    others = tuple(o for o in ledger.live() if o.leg_id != own and o.tool == tool)
-    live = Ledger(obligations=others)
-    return tuple(effect.model_copy(update={"why_not": ""}) for effect in effects_of(live))
+class MergedLedger:
+    """The ledgers of several legs as one, which is merged again only after one has changed."""
+
+    def __init__(self, ledgers: Callable[[], Sequence[Ledger]]) -> None:
+        """Take the source of the legs' current ledgers, in a fixed order."""
+        self._ledgers = ledgers
+        self._parts: Sequence[Ledger] = ()
+        self._merged = Ledger()
+
+    def __call__(self) -> Ledger:
+        """Return the merged ledger."""
+        parts = self._ledgers()
+        same = (one is other for one, other in zip(parts, self._parts, strict=False))
+        if len(parts) != len(self._parts) or not all(same):
+            self._parts, self._merged = parts, Ledger.merged(parts)
+        return self._merged
 
 
 def is_served(leg: LegInput) -> bool:

@@ -12,7 +12,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.plan_preview import set_aside
     from orchestrator.messages.receipts import proved, unserved_of
     from orchestrator.planning.models import LegPlan
-    from orchestrator.saga.ledger import Ledger
     from orchestrator.workflows import ui
     from orchestrator.workflows.mission_page import MissionPage
     from orchestrator.workflows.running_mission import RunningMission
@@ -60,7 +59,7 @@ class MissionDisplay:
         """Return the current result document; final once the mission is over."""
         mission = self._mission
         request, plan, results = mission.request, mission.plan, mission.legs.all_results()
-        ledger = mission.ledger or Ledger.merged(r.ledger for r in results.values())
+        ledger = mission.ledger or mission.live_ledger()
         reached = mission.status in _REACHED
         missing = unserved_of(plan, results.values(), ledger) if reached else ()
         legs = tuple(proved((self._leg(leg, results) for leg in plan.legs), missing))

@@ -117,6 +117,8 @@ def _markdown(page: MissionPage) -> str:
         lines.append(f"**First error** {md.text(mission.error)}")
     if mission.summary:
         lines.append(f"**Result** {md.text(mission.summary)}")
+    if mission.unchecked:
+        lines.append(f"**Unchecked** {md.text(mission.unchecked)}")
     lines += _about_plan(mission.plan_waits)
     for leg in mission.legs:
         lines += md.section(f"Found by {md.text(leg.leg_id)}", md.table_lines(leg.table))

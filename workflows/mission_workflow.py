@@ -41,7 +41,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.receipts import unserved_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.planning.models import CHAINING
-    from orchestrator.saga.ledger import Ledger
     from orchestrator.workflows import calls, logs, ui
     from orchestrator.workflows.confirmation import gate_of
     from orchestrator.workflows.failures import (
@@ -302,8 +301,7 @@ class MissionWorkflow:
             return
         if mission.legs.were_started:
             mission.show(MissionStatus.ROLLING_BACK)
-        ledger = Ledger.merged(one.ledger for one in mission.legs.results.values())
-        mission.ledger = await self._rollback.run(mission.error or "", ledger)
+        mission.ledger = await self._rollback.run(mission.error or "", mission.live_ledger())
 
     def _note_observed(self, failed: str = "") -> None:
         """Note for lists and reports that nothing is guarded here, and on what terms."""
@@ -320,7 +318,7 @@ class MissionWorkflow:
     def _conclude(self) -> MissionResult:
         mission = self._mission
         if mission.ledger is None:
-            mission.ledger = Ledger.merged(r.ledger for r in mission.legs.results.values())
+            mission.ledger = mission.live_ledger()
         mission.finished_at = workflow.now()
         failed = mission.error is not None and not self._is_kept
         if mission.error is None:

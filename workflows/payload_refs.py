@@ -14,11 +14,11 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
+    from orchestrator.core.errors import OBSERVATIONS_UNKEPT, ObservationMissing
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages.step import KeptMessage
 
-_OF_OBSERVATIONS: Final = (ObservationMissing.__name__, ObservationsUnkept.__name__)
+_OF_OBSERVATIONS: Final = (ObservationMissing.__name__, OBSERVATIONS_UNKEPT)
 """Types of errors for which the leg waits; they are never a failure of the leg."""
 _MOST_CHANGED: Final = 2_000
 """Characters of changes against the last whole message, above which a whole one is sent again."""

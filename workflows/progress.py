@@ -28,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.mission import with_called
     from orchestrator.messages.step import StepRecord
+    from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import (
         AnswerTable,
         CallTool,
@@ -37,7 +38,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
-    from orchestrator.saga.orders import WhenRead
+    from orchestrator.saga.orders import Effect, WhenRead, effects_of
     from orchestrator.saga.outcome import FollowUp
     from orchestrator.workflows import logs
     from orchestrator.workflows.leg_view import facts_of
@@ -126,6 +127,14 @@ class Progress:
     def is_short(self) -> bool:
         """True if all observations fit into one message: none of them is in the store."""
         return not self.state.past and self._seen <= _SHORT
+
+    def repeated(self, prepared: PreparedCall) -> Effect | None:
+        """Return the effect of the mission that a call repeats, unless its card says so already."""
+        new, call = prepared.obligation, prepared.call
+        if new is None or call is None or call.repeats:
+            return None
+        same = self.mission_ledger().repeated_by(new)
+        return None if same is None else effects_of(Ledger(obligations=(same,)))[0]
 
     @property
     def budget_left(self) -> Money | None:

@@ -22,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.again_rules import SameAgainRules
     from orchestrator.workflows.hand_overs import HandOvers
     from orchestrator.workflows.leg_task import SharedByLegs
+    from orchestrator.workflows.leg_view import MergedLedger
     from orchestrator.workflows.legs import Legs
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_hold import MissionHold
@@ -63,6 +64,7 @@ class RunningMission:
         self.is_winding_down = False
         """True if no leg may begin a step, because a new run is about to continue."""
         self.legs = Legs()
+        self.live_ledger = MergedLedger(self.legs.ledgers)
         self.budget = MissionBudget(request.budget)
         self.limits = MissionLimits(self._limits_of_legs, carried.planning if carried else None)
         self.rules = SameAgainRules(carried.again if carried else (), changed)
@@ -138,10 +140,6 @@ class RunningMission:
         """Move to this status, and show it."""
         self.status = status
         self.changed()
-
-    def live_ledger(self) -> Ledger:
-        """Return the merged ledger of all legs."""
-        return Ledger.merged(self.legs.ledgers())
 
     # -- time -------------------------------------------------------------------------------------
 

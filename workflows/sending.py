@@ -30,7 +30,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.waiting import finish_despite_cancel
 
 PAUSE_FOR_SERVER: Final = timedelta(seconds=1)
-"""Before a call is sent again to a server that asked nobody: as often as it has answered so."""
+"""The pause before a call is sent again to a server that needs time, once per such answer."""
 
 
 async def send(allowed: PreparedCall, progress: Progress, questions: Questions) -> ToolOutcome:
@@ -86,7 +86,7 @@ async def _input_for(
 ) -> tuple[InputGiven, bool]:
     """Return the answer to a server, and True if a cancel request came before it.
 
-    Nobody is asked for a call that `is_over`: the server is informed that the question is off.
+    For a call that `is_over` there is no question, and the server learns that it was withdrawn.
 
     Raises:
         asyncio.CancelledError: a new run of the mission continues to wait.
@@ -261,7 +261,7 @@ def _call_of(allowed: PreparedCall) -> ToolCall:
 
 
 def _by_reference(call: ToolCall, progress: Progress) -> ToolCall:
-    """Return the call with the key under which its long answer is stored."""
+    """Return the call with the references to stored records, and the headers that are kept."""
     changes: dict[str, object] = {"past": progress.state.past}
     if (wanted := progress.written_call) is not None:
         changes |= {"headers": wanted.headers, "step_id": wanted.step_id}

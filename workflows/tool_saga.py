@@ -61,7 +61,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import calls, ui
     from orchestrator.workflows.failures import LOST, first_words
     from orchestrator.workflows.guarded_call import GuardedCall, ToolCallFailed
-    from orchestrator.workflows.leg_view import facts_of
+    from orchestrator.workflows.leg_view import MergedLedger, facts_of
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_hold import (
         question_before_rollback,
@@ -174,6 +174,7 @@ class ToolSaga:
         self._catalog: CatalogPin | None = None
         self._pinning = asyncio.Lock()
         self._under_way: dict[str, GuardedCall] = {}
+        self._ledger = MergedLedger(self._ledgers)
         self._tasks: dict[str, asyncio.Task[object]] = {}
         self._failed: list[str] = []
         self._desk: Desk | None = None
@@ -225,8 +226,11 @@ class ToolSaga:
         """The obligations that its calls left; after a rollback, their final states."""
         if self._rolled_back is not None:
             return self._rolled_back
-        calls_under_way = (call.progress.state.ledger for call in self._under_way.values())
-        return Ledger.merged([self._state.ledger, *calls_under_way])
+        return self._ledger()
+
+    def _ledgers(self) -> list[Ledger]:
+        under_way = (call.progress.state.ledger for call in self._under_way.values())
+        return [self._state.ledger, *under_way]
 
     @property
     def is_calling(self) -> bool:

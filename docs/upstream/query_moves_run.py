@@ -1,4 +1,25 @@
-"""A query that meets a timer and a signal on a worker without the run in its cache."""
+"""A query moves a run that is not in the worker's cache: a report for Temporal's Core SDK.
+
+Seen with `temporalio` 1.35.0 (Python 3.11, Linux); the sandboxed and the unsandboxed runner both
+show it.
+
+1. A worker with a run in its cache dies. Its sticky queue still holds the run's next workflow
+   task, which a timer made.
+2. A query comes. Another worker answers it from the whole history, which already holds
+   `TimerFired`. Core activates the workflow with that event although no workflow task has
+   delivered it, at the time of the task before.
+3. The command that the workflow gives for the timer is kept, and goes out with the next workflow
+   task. That task also brings a signal, whose command comes second.
+4. A later replay finds `TimerFired` and the signal in one task, applies the signal first, and so
+   has the two commands in the other order: `[TMPRL1100] Nondeterminism error`. The run is stuck
+   at its next cache miss.
+
+Expected: a query is answered from the state of the last completed workflow task, or from a copy
+that is thrown away.
+
+This program needs half a minute and prints the error of the replay. On a busy machine the timer
+may be late; run it again.
+"""
 
 import asyncio
 import sys

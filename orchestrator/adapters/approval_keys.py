@@ -9,7 +9,7 @@ import httpx
 
 from orchestrator.adapters.storage.files import create_file
 from orchestrator.confirmation.signatures import PublicKeys, SigningKey, read_public_keys
-from orchestrator.core.errors import ApprovalKeysUnavailable, DocumentUnreadable, UsageError
+from orchestrator.core.errors import DocumentUnreadable, ServiceUnavailable, UsageError
 from orchestrator.core.shown_text import address_shown
 
 FRESH_S = 300.0
@@ -76,30 +76,35 @@ class ApprovalKeys:
         if not self.is_url:
             try:
                 self._of_file()
-            except ApprovalKeysUnavailable as error:
-                raise UsageError(f"ORCHESTRATOR_APPROVAL_KEYS: {error.reason}") from error
+            except (OSError, UsageError) as error:
+                raise UsageError(f"ORCHESTRATOR_APPROVAL_KEYS: {error}") from error
 
     async def current(self) -> PublicKeys:
         """Return the current keys.
 
         Raises:
-            ApprovalKeysUnavailable: there are none that may be used now.
+            ServiceUnavailable: as ApprovalKeysUnavailable: there are none that may be used now.
         """
         if not self.is_url:
-            return await asyncio.to_thread(self._of_file)
+            try:
+                return await asyncio.to_thread(self._of_file)
+            except (OSError, UsageError) as error:
+                raise self._unavailable(str(error)) from error
         async with self._asking:
             now = self._clock()
             if now - self._kept_at >= FRESH_S and now - self._asked_at >= _PAUSE_S:
                 await self._ask(now)
             if self._kept is None or now - self._kept_at >= STALE_S:
-                raise ApprovalKeysUnavailable(address_shown(self.source), self._why)
+                raise self._unavailable(self._why)
             return self._kept
 
     def _of_file(self) -> PublicKeys:
-        try:
-            return read_public_keys(Path(self.source).read_bytes(), self.source)
-        except (OSError, UsageError) as error:
-            raise ApprovalKeysUnavailable(address_shown(self.source), str(error)) from error
+        return read_public_keys(Path(self.source).read_bytes(), self.source)
+
+    def _unavailable(self, reason: str) -> ServiceUnavailable:
+        source = address_shown(self.source)
+        text = f"the approval keys of {source} are not available: {reason}"
+        return ServiceUnavailable(text, code="ApprovalKeysUnavailable")
 
     async def _ask(self, now: float) -> None:
         self._asked_at = now

@@ -54,7 +54,12 @@ def as_yaml(document: JsonObject) -> str:
 
 
 def export_document(
-    calls: Sequence[MadeCall], catalog: Catalog, *, goal: str, inputs: JsonObject
+    calls: Sequence[MadeCall],
+    catalog: Catalog,
+    *,
+    goal: str,
+    inputs: JsonObject,
+    written: JsonObject | None = None,
 ) -> JsonObject:
     """Return an Arazzo 1.0.1 document with one workflow that makes the calls in their order.
 
@@ -63,6 +68,7 @@ def export_document(
         catalog: with their tools; calls of other tools are left out.
         goal: of the mission; its words become inputs.
         inputs: of the request.
+        written: the workflow that ran, if the mission was a written one.
     """
     exporter = _Exporter(catalog, goal, inputs)
     known = [call for call in calls if call.tool in catalog.tools]
@@ -77,10 +83,31 @@ def export_document(
     ]
     return {
         "arazzo": "1.0.1",
-        "info": {"title": _short(goal), "version": "1.0.0"},
+        "info": {"title": _short(goal), "description": _about(written), "version": "1.0.0"},
         "sourceDescriptions": sources,
         "workflows": [workflow],
     }
+
+
+def _about(written: JsonObject | None) -> str:
+    """Return what a document of calls does not state."""
+    text = "Each call that was made is a step: conditions and lists are not in it."
+    if lost := sorted(set(_extensions(written))):
+        text += f" Nor are {', '.join(lost)} of the workflow that ran: state them again."
+    return text
+
+
+def _extensions(value: JsonValue) -> Iterator[str]:
+    """Yield the fields for which Arazzo has no words."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _extensions(one)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if name.startswith("x-orchet-"):
+                yield name
+            else:
+                yield from _extensions(one)
 
 
 def _short(text: str) -> str:

@@ -172,11 +172,13 @@ class Catalog:
         found = self.tools.get(name)
         if found is None:
             if (why := next((s for s in self.skipped if s.operation == name), None)) is not None:
-                raise ToolNotFound(name, skipped=str(why))
+                raise ToolNotFound(str(why))
             near = process.extract(
                 name, self.tools.keys(), scorer=fuzz.WRatio, limit=_NEAR, score_cutoff=_NEAR_ENOUGH
             )
-            raise ToolNotFound(name, tuple(similar for similar, _, _ in near))
+            similar = ", ".join(one for one, _, _ in near)
+            remedy = f"did you mean {similar}?" if similar else "see: orchestrator tools list"
+            raise ToolNotFound(f"no tool is called {name!r}; {remedy}")
         return found
 
     def __len__(self) -> int:

@@ -22,7 +22,6 @@ from orchestrator.catalog.stated_prices import (
     names_amount,
     names_currency,
     names_price,
-    stated_price,
 )
 from orchestrator.core import budget
 from orchestrator.core.read_once import read_once
@@ -255,7 +254,7 @@ class _Property:
     price: JsonValue
     """The declared x-orchet-price: true or an object; None without one."""
     rate: str = ""
-    """Unit of a rate by its description, such as `hour`; '' for the price of the whole."""
+    """Unit of a rate by its description, such as `hour`: a text, and no price of the whole."""
 
 
 @dataclass(frozen=True)
@@ -321,20 +320,7 @@ class _Copies:
         ]
         if found:
             copy[PRICE] = found[0] if all(one == found[0] for one in found) else None
-        elif rate := self._rate(copy, stated, currency):
-            copy[PRICE] = rate
         return copy
-
-    def _rate(self, copy: JsonObject, stated: Mapping[str, _Property], currency: str) -> JsonValue:
-        """Return the price of one hour, night or piece, if the object states no other price."""
-        rates = {name: one.rate for name, one in stated.items() if one.rate}
-        if not rates:
-            return None
-        rest: JsonObject = {name: value for name, value in copy.items() if name not in rates}
-        if stated_price(rest) is not None:
-            return None
-        priced = (_price(copy[name], {"per": rate}, copy, currency) for name, rate in rates.items())
-        return next((one for one in priced if one is not None), None)
 
     def _value(
         self,
@@ -352,7 +338,9 @@ class _Copies:
             is_code = isinstance(value, str) and budget.is_currency(value.upper())
             return value.upper() if is_code and isinstance(value, str) else value
         if stated.is_amount and (nearby := _declared_currency(stated.price, holder) or currency):
-            return plain_amount(name, value, nearby, *stated.own, *held_by)
+            plain = plain_amount(name, value, nearby, *stated.own, *held_by)
+            is_rate = stated.rate and as_decimal(plain) is not None
+            return f"{plain} {nearby.upper()} per {stated.rate}" if is_rate else plain
         return value
 
     def _property(self, name: str, holder: _Holder) -> _Property:

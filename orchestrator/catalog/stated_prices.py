@@ -5,7 +5,7 @@ room use prices.py, which makes that body by the document's schemas.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -30,10 +30,7 @@ _NEUTRAL: Final = _words("neutral")
 _LAST: Final = _NEUTRAL | _words("after_price")
 _OTHER: Final = _words("other_purposes")
 _RATE: Final = _MINOR | _words("rates")
-_QUALIFIED: Final = _OTHER | _RATE | _words("qualified")
-"""Words that make a price something other than the cost of the whole."""
 _CERTAIN: Final = _words("certain")
-_PAID: Final = _words("part_paid")
 _PAGING: Final = _words("paging")
 _MEASURES: Final = _words("measures")
 _QUANTITIES: Final = _words("quantities")
@@ -53,8 +50,6 @@ _SYMBOLS: Final = {"\u20ac": "EUR", "\u00a3": "GBP"}
 _CENTS: Final = re.compile(r"[.,]([0-9]{1,4})$")
 _MOST_LEVELS: Final = 3
 _MOST_TAKEN_LEVELS: Final = 2
-_DUE: Final = 3
-"""Rank of an amount due: the price, unless a part was paid before."""
 UNCLEAR: Final = "its smallest unit: the document does not say"
 """End of the text that replaces an amount in unclear units."""
 Prices = frozenset[Money | None]
@@ -68,12 +63,11 @@ def stated_price(body: JsonValue) -> Money | None:
 
     A declared price wins and excludes all others.
 
-    The name of a price has words such as `total`, `price`, `fare` or `amount`, and none that make
-    it something else: a part, a deposit, a fee, a refund, a limit, a rate per night or piece. Its
-    value is an object of amount and currency, or a number with a currency next to or above it. A
-    total wins over a price, a price over an amount due; two different values are unclear. A body
-    without a price has the price of its one object that states one. Lists are ignored: an answer
-    that lists offers has no price of its own.
+    The name of a price has words such as `total`, `price`, `fare`, `amount` or `booking`, and no
+    others. Its value is an object of amount and currency, or a number with a currency next to or
+    above it. A total wins over a price; two different values are unclear. A body without a price
+    has the price of its one object that states one. Lists are ignored: an answer that lists offers
+    has no price of its own.
 
     A price next to a number of pieces may be the price of each, and a price next to a sale price
     may be crossed out: both are unclear, and nothing else resolves them.
@@ -356,23 +350,19 @@ def amount_named(value: JsonValue, words: Collection[str]) -> Money | None:
 
     Lists are not searched, because they have the parts of something.
     """
-
-    def is_wanted(name: str) -> bool:
-        return not {*words}.isdisjoint(name_words(name))
-
-    found = {*_amounts_named(value, is_wanted, "", _MOST_LEVELS)}
+    found = {*_amounts_named(value, frozenset(words), "", _MOST_LEVELS)}
     return found.pop() if len(found) == 1 else None
 
 
 def _amounts_named(
-    value: JsonValue, is_wanted: Callable[[str], bool], currency: str, levels: int
+    value: JsonValue, words: frozenset[str], currency: str, levels: int
 ) -> Iterator[Money]:
     if not isinstance(value, dict) or not levels:
         return
     nearby = currency_of(value, currency)
     for name, inner in value.items():
-        if not is_wanted(name):
-            yield from _amounts_named(inner, is_wanted, nearby, levels - 1)
+        if words.isdisjoint(name_words(name)):
+            yield from _amounts_named(inner, words, nearby, levels - 1)
         elif (money := money_in(inner, nearby)) is not None:
             yield money
 
@@ -381,41 +371,26 @@ def charged_in(body: JsonValue) -> Money | None:
     """Return the charge that an answer states; None if it is not plain.
 
     A part may be taken now and the rest later, but never more than the price: the higher amount was
-    charged. If the amounts are in different currencies, the taken amount counts. A taken amount in
-    unclear units is no other than the stated one if one of its readings is.
+    charged. If the amounts are in different currencies, the taken amount counts.
     """
-    stated = _every_price(body)
-    taken = frozenset(_amounts_named(body, _is_taken, "", _MOST_TAKEN_LEVELS))
-    known = frozenset(money for money in stated if money is not None)
-    unclear = (_readings_of(text) for text in _unclear_taken(body, _MOST_TAKEN_LEVELS))
-    if any(known.isdisjoint(readings) for readings in unclear):
-        return None
-    if not taken or known != stated or len({money.currency for money in taken}) > 1:
-        return _only(stated)
-    (currency,) = {money.currency for money in taken}
-    nearby = frozenset(money for money in known if money.currency == currency)
-    return max(taken | nearby, key=lambda money: money.amount)
+    stated, taken = _every_price(body), frozenset(_taken(body, "", _MOST_TAKEN_LEVELS))
+    codes = {money.currency for money in taken if money is not None}
+    if None in taken or None in stated or len(codes) != 1:
+        return None if None in taken else _only(stated)
+    amounts = (money for money in stated | taken if money is not None and money.currency in codes)
+    return max(amounts, key=lambda money: money.amount)
 
 
-def _unclear_taken(value: JsonValue, levels: int) -> Iterator[str]:
+def _taken(value: JsonValue, currency: str, levels: int) -> Iterator[Money | None]:
+    """Yield the amounts that are named as taken; None for one in unclear units."""
     if not isinstance(value, dict) or not levels:
         return
+    nearby = currency_of(value, currency)
     for name, inner in value.items():
-        if not _is_taken(name):
-            yield from _unclear_taken(inner, levels - 1)
-            continue
-        held: Iterable[JsonValue] = inner.values() if isinstance(inner, dict) else (inner,)
-        yield from (one for one in held if isinstance(one, str) and one.endswith(UNCLEAR))
-
-
-def _readings_of(unclear: str) -> tuple[Money, ...]:
-    """Return both amounts that a number in unclear units may be; none if it is not ours."""
-    number, code = (*unclear.split(maxsplit=2), "", "")[:2]
-    amount, currency = as_decimal(number), code.rstrip(",")
-    if amount is None or amount < 0 or not budget.is_currency(currency):
-        return ()
-    small = amount.scaleb(-budget.EXPONENTS.get(currency, 0))
-    return Money(amount=amount, currency=currency), Money(amount=small, currency=currency)
+        if _is_taken(name):
+            yield from _read(inner, nearby, _MOST_LEVELS)
+        else:
+            yield from _taken(inner, nearby, levels - 1)
 
 
 def _is_taken(name: str) -> bool:
@@ -471,27 +446,17 @@ def currency_of(holder: JsonObject, above: str = "") -> str:
 def _ranked(holder: JsonObject) -> dict[str, int]:
     """Return the fields of an object that may hold its price, with rank 0 for the surest."""
     ranks = {name: rank for name in holder if (rank := _rank(name)) is not None}
-    is_part_paid = any(_PAID & set(name_words(name)) for name in holder)
-    left_out = {name for name, rank in ranks.items() if rank == _DUE and is_part_paid}
     totals = {name: holder[name] for name in ranks if name_words(name) == ("total",)}
-    left_out |= _counts(totals, holder) if totals else set()
+    left_out = _counts(totals, holder) if totals else set()
     return {name: rank for name, rank in ranks.items() if name not in left_out}
 
 
 @lru_cache(maxsize=4096)
 def _rank(name: str) -> int | None:
     """Return the rank of a name as a price, 0 for the surest; None if it names no price."""
-    in_order = _without_units(name)
-    words = frozenset(in_order)
-    if not words & _PRICE:
+    words = frozenset(_without_units(name))
+    if not words & _PRICE or not words <= _PRICE | WHOLE | _NEUTRAL:
         return None
-    if not words <= _PRICE | WHOLE | _NEUTRAL:
-        # The price of a room is a price; an amount, a total or a charge of something else may not
-        # be, and the last word shows an attribute of a price, such as its id, level or class.
-        is_price = words & {"cost", "fare", "price"} and in_order[-1] in _PRICE | _LAST
-        return 4 if is_price and not _has(words, _QUALIFIED) else None
-    if "due" in words:
-        return _DUE
     if words & {"final", "grand", "overall"}:
         return 0
     return 1 if "total" in words else 2

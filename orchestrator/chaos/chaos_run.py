@@ -226,7 +226,7 @@ async def run_scripts(
         async with missions.approver(scripts) as approver:
             if workflow is not None:
                 pilot = MissionScript(index=-1, mission_id="pilot", goal=workflow.target)
-                await missions.fly(pilot)
+                await missions.run_pilot(pilot)
                 pilots = await missions.ids(pilot)
             async with FaultInjector(stack, crew, vault, strikes, options.postgres) as injector:
                 forward = [script for script in scripts if not script.is_rewound]

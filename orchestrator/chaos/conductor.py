@@ -140,7 +140,7 @@ _TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 
 
 class Missions:
-    """The missions of a run: how one is started and cancelled, and its account of itself."""
+    """Starts and cancels the missions of a run, and collects the accounts for the verdict."""
 
     def __init__(
         self,
@@ -166,8 +166,8 @@ class Missions:
         """Return a person who decides on the cards of these scripts."""
         return Approver(self.client, scripts)
 
-    async def fly(self, pilot: MissionScript) -> list[Account]:
-        """Run a mission that finds the points of others, and return its accounts."""
+    async def run_pilot(self, pilot: MissionScript) -> list[Account]:
+        """Run a mission without faults, which shows at which points others can be interrupted."""
         return await Conductor(self, settle_within_s=_PILOT_S, on_end=lambda _: None).play(pilot)
 
     async def start(self, script: MissionScript) -> None:
@@ -273,7 +273,7 @@ class Interruptions:
         self._closed = asyncio.Event()
 
     async def __aenter__(self) -> "Interruptions":
-        """Start to wait for the moments."""
+        """Schedule the interruptions."""
         late = [one for one in self._script.interruptions if one.part == "rollback"]
         others = [one for one in self._script.interruptions if one.part != "rollback"]
         self._rollback = [asyncio.create_task(self._end_rollback(one)) for one in late]
@@ -281,7 +281,7 @@ class Interruptions:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Drop the moments that have not come."""
+        """Cancel the interruptions that are still due."""
         await end_tasks([*self._rollback, *self._others])
 
     async def on_rollback(self) -> None:
@@ -308,7 +308,7 @@ class Interruptions:
             await asyncio.sleep(_POLLS_EVERY_S)
 
     async def _is_held(self, request: int) -> bool:
-        """Return True if the rule that holds the n-th request has struck."""
+        """Return True if the rule that delays the n-th request has been applied."""
         for mission_id in await self._missions.ids(self._script):
             for rule in (await self._missions.sandbox.faults(f"{mission_id}."))["rules"]:
                 is_hold = rule["kind"] == "latency" and rule["after"] == request - 1
@@ -367,10 +367,10 @@ class Interruptions:
         rollbacks = map(names.rollback_workflow_id, await self._missions.ids(self._script))
         return any([await self._missions.status(one) is not None for one in rollbacks])
 
-    async def _once(self, fault: ChaosFault, strike: Callable[[], Awaitable[None]]) -> None:
-        """Strike, and count it if it had an effect."""
+    async def _once(self, fault: ChaosFault, interrupt: Callable[[], Awaitable[None]]) -> None:
+        """Make an interruption, and count it if it had an effect."""
         try:
-            await retry_transient(strike)
+            await retry_transient(interrupt)
         except UsageError:
             return
         except RPCError as error:
@@ -403,7 +403,7 @@ GOALS: Final = tuple(_ORDERS)
 
 
 def orders_of(goal: str) -> tuple[str, ...]:
-    """Return the tools whose effects a success of this goal has; () for an unknown goal."""
+    """Return the tools that a success of this goal calls; () for an unknown goal."""
     return _ORDERS.get(goal, ())
 
 
@@ -419,7 +419,7 @@ OnEnd = Callable[[Account], None]
 
 
 class Conductor:
-    """Plays scripts against one client's server."""
+    """Runs the missions of scripts on one client's server, until each is settled."""
 
     def __init__(
         self,
@@ -444,7 +444,7 @@ class Conductor:
         self._settle_within_s = settle_within_s
         self._on_end = on_end
         self.fired: Counter[ChaosFault] = Counter()
-        """The interruptions that hit something."""
+        """The number of interruptions that had an effect, by fault."""
 
     async def play_all(self, scripts: Sequence[MissionScript], *, at_once: int) -> list[Account]:
         """Run every script, at most `at_once` at a time."""

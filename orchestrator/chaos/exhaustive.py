@@ -136,7 +136,7 @@ class EveryPoint:
         self._pilots.append(script)
         await self._sandbox.set_faults(script.rules)
         async with self._missions.approver([script]):
-            accounts = await self._missions.fly(script)
+            accounts = await self._missions.run_pilot(script)
         if not any(account.status == shape.ends_as for account in accounts):
             if self._workflow is not None:
                 return []  # it goes on without its last booking

@@ -146,20 +146,20 @@ async def rehearse(
     _Running.is_busy = True
     clock = asyncio.get_running_loop().time
     began = clock()
-    pilot = _Pilot(request)
+    rehearser = _Rehearser(request)
     try:
         with tempfile.TemporaryDirectory(prefix="orchestrator-rehearsal-") as scratch:
             try:
                 async with asyncio.timeout(within_s):
-                    await pilot.fly(settings, Path(scratch), environ)
+                    await rehearser.run(settings, Path(scratch), environ)
             except TimeoutError:
-                pilot.error = f"the rehearsal took longer than {within_s:g} s, and was ended"
-        return pilot.report(clock() - began)
+                rehearser.error = f"the rehearsal took longer than {within_s:g} s, and was ended"
+        return rehearser.report(clock() - began)
     finally:
         _Running.is_busy = False
 
 
-class _Pilot:
+class _Rehearser:
     """The person of a rehearsal: approves every card, and answers with made values."""
 
     def __init__(self, request: MissionRequest) -> None:
@@ -171,7 +171,7 @@ class _Pilot:
         self._left = 0
         self.error = ""
 
-    async def fly(self, settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
+    async def run(self, settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
         """Run the request, and roll back what stands after it."""
         ports = Ports.free()
         sources = load_sources(*settings.specs, overlays=settings.overlays)
@@ -283,7 +283,7 @@ def _effect(one: Obligation) -> RehearsedEffect:
 
 
 def _made(request: MissionRequest, person: Mapping[str, str]) -> MissionRequest:
-    """Return the request of the rehearsal: made personal inputs, and cards that its pilot decides.
+    """Return the request of the rehearsal: made-up personal inputs, and cards of its own policy.
 
     Budget, limits and rules on spending are those of the real request.
     """

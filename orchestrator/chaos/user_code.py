@@ -97,7 +97,7 @@ def load_workflow(target: str, file: Path | None, activities: Sequence[str] = ()
     found = _run_of(load_class(target))
     if found is None:
         raise UsageError(
-            f"--workflow: {target} is no workflow; name a class with @workflow.defn and "
+            f"--workflow: {target} is not a workflow; name a class with @workflow.defn and "
             "@workflow.run"
         )
     name, parameters = found
@@ -136,7 +136,7 @@ def _arguments(
     except OSError as error:
         raise UsageError(f"--input {file} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"--input {file} is no JSON: {error}") from error
+        raise UsageError(f"--input {file} is not JSON: {error}") from error
     if len(parameters) == 1:
         return (given,)
     if isinstance(given, dict) and set(given) <= {one.name for one in parameters}:

@@ -65,13 +65,13 @@ class UserWorkflows(Missions):
         """Return a person who decides on the cards of every run."""
         return Approver(self.client, scripts, find=self.script_of)
 
-    async def fly(self, pilot: MissionScript) -> list[Account]:
+    async def run_pilot(self, pilot: MissionScript) -> list[Account]:
         """Run it once, the first time without faults, to learn the names of its sagas.
 
         Raises:
             UsageError: the workflow fails by itself, asks a question, or calls no tool.
         """
-        accounts = await self._flown(pilot)
+        accounts = await self._pilot_accounts(pilot)
         if self._names:
             return accounts
         broken = next((one for one in accounts if one.status != "succeeded"), None)
@@ -89,14 +89,14 @@ class UserWorkflows(Missions):
         self._names = tuple(dict.fromkeys(saga.rpartition("-")[0] for saga in sagas))
         return accounts
 
-    async def _flown(self, pilot: MissionScript) -> list[Account]:
-        flight = asyncio.create_task(super().fly(pilot))
+    async def _pilot_accounts(self, pilot: MissionScript) -> list[Account]:
+        run = asyncio.create_task(super().run_pilot(pilot))
         obstacle = asyncio.create_task(self._obstacle(pilot.mission_id))
-        await asyncio.wait({flight, obstacle}, return_when=asyncio.FIRST_COMPLETED)
-        if flight.done():
+        await asyncio.wait({run, obstacle}, return_when=asyncio.FIRST_COMPLETED)
+        if run.done():
             await end_tasks([obstacle])
-            return flight.result()
-        await end_tasks([flight])
+            return run.result()
+        await end_tasks([run])
         raise UsageError(f"without faults, {self._workflow.target} {obstacle.result()}")
 
     async def _obstacle(self, workflow_id: str) -> str:

@@ -66,7 +66,7 @@ def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
     if as_json or not is_terminal():
         fields = "; ".join(field.described(question.today) for field in question.asks)
         raise UsageError(
-            f"{question.question_id} asks for {fields}. Nobody is asked here; give: "
+            f"{question.question_id} asks for {fields}. This command does not prompt; give: "
             f"{commands_for(question)[-1]}"
         )
     progress.print(line(question.question), soft_wrap=True)
@@ -124,23 +124,23 @@ def answer(
         list[str] | None,
         typer.Argument(
             metavar="[K=V]...",
-            help="What is asked for, as you would say it: tomorrow, 8 pm, two, 120 euros; one "
+            help="The requested values in plain words: tomorrow, 8 pm, two, 120 euros; one "
             "thing alone needs no name. None: you are asked, field by field.",
         ),
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Of a pause: ask the leg's model again now.")
+        bool, typer.Option("--retry", help="Retry the model of a waiting leg now.")
     ] = False,
     model: Annotated[
         str | None,
-        typer.Option(metavar="PROVIDER:MODEL", help="Of a pause: go on with this model."),
+        typer.Option(metavar="PROVIDER:MODEL", help="Continue a waiting leg with this model."),
     ] = None,
     give_up: Annotated[
-        bool, typer.Option("--give-up", help="Of a pause: fail the leg; its mission rolls back.")
+        bool, typer.Option("--give-up", help="Fail a waiting leg; its mission rolls back.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question of a mission, or say how a leg goes on that waits for its model.
+    """Answer a question, or retry the model of a waiting leg.
 
     Without values you are asked for each at the terminal. What cannot be read, or in two ways, is
     refused, and the question stays open. What was understood is shown.
@@ -224,7 +224,7 @@ def repair(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Decide on a mission or saga that failed with on_failure ask, before it is rolled back.
+    """Decide on a failed mission or saga before its rollback.
 
     Without a choice its hold is shown: why it failed, what stands, what cancelling each thing
     costs and until when it can be cancelled. A repair approves nothing: a call that is made again
@@ -242,7 +242,7 @@ def repair(
         raise UsageError("decide once: repair with --amend, --hint ..., --rollback, or --keep")
     question = ask(lambda client: find_question(client, named))
     if question is None or question.hold is None:
-        raise UsageError(f"{named} holds nothing now; see: orchestrator confirm list")
+        raise UsageError(f"{named} has no open hold; see: orchestrator confirm list")
     if not (goes_on or roll_back or keep):
         if as_json:
             print_json(question.model_dump(mode="json"))

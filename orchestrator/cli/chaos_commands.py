@@ -14,7 +14,7 @@ from orchestrator.core.errors import UsageError
 app = new_app(no_args_is_help=True)
 
 Seed = Annotated[int | None, typer.Option(help="Determines the run; random unless given.")]
-Missions = Annotated[int, typer.Option(min=1, help="How many.")]
+Missions = Annotated[int, typer.Option(min=1, help="The number of missions.")]
 Faults = Annotated[str, typer.Option(help=f"all, none, or some of: {', '.join(ChaosFault)}.")]
 EachPoint = Annotated[
     bool,
@@ -23,7 +23,7 @@ EachPoint = Annotated[
     ),
 ]
 Goals = Annotated[
-    list[str] | None, typer.Option(help="What missions are about, in place of our own goals.")
+    list[str] | None, typer.Option(help="A goal, in place of the built-in ones; repeatable.")
 ]
 Only = Annotated[int | None, typer.Option(min=0, help="Run this one mission of the run, alone.")]
 AtOnce = Annotated[int, typer.Option(min=1, help="Missions that run side by side.")]
@@ -41,7 +41,7 @@ Workflow = Annotated[
     str | None,
     typer.Option(
         metavar="MODULE:CLASS|FILE[#ID]",
-        help="In place of goals: a workflow of yours with a ToolSaga, or an Arazzo document's.",
+        help="Run this in place of goals: a workflow of yours with a ToolSaga, or of Arazzo.",
     ),
 ]
 Input = Annotated[
@@ -66,7 +66,7 @@ RunPlanner = Annotated[
 
 @app.callback()
 def chaos() -> None:
-    """Rollback tests: real missions and workers under planned faults."""
+    """Test rollback: missions and workers under planned faults."""
 
 
 @app.command("run")
@@ -91,7 +91,7 @@ def run_chaos(
     mcp: McpServers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run missions with faults, and compare the providers' effects with each mission's ledger.
+    """Run missions under faults, and check their effects.
 
     Exit 1 when an invariant broke; logs are kept then, and where --keep says. --planner llm has a
     scripted model plan, which the workers ask over HTTP on this machine.
@@ -123,11 +123,12 @@ def run_chaos(
     options = chaos_runs.options_of(
         case, seed=seed, faults=chosen, at_once=at_once, workers=workers, store=store
     )
-    play = chaos_runs.play_of(options, goal, only, None if every_point else missions, case)
+    count = None if every_point else missions
+    wanted = chaos_runs.ChosenRun(options, case, goals=goal, missions=count, only=only)
     if planner == "llm":
-        report = run(chaos_runs.planned_by_a_model(options, keep, model, play))
+        report = run(chaos_runs.planned_by_a_model(wanted, keep, model))
     else:
-        report = run(chaos_runs.on_a_stack(options, keep, play(None), case=case))
+        report = run(chaos_runs.on_a_stack(wanted, keep))
     present(report, chaos_runs.draw_report, as_json=as_json, ok=report.ok)
 
 

@@ -7,12 +7,11 @@ import shlex
 import shutil
 import signal
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from types import MappingProxyType
 
 from pydantic import JsonValue
 from rich.console import Console
@@ -57,9 +56,6 @@ from orchestrator.runtime.sandboxed_documents import sandbox_credentials, write_
 from orchestrator.sandbox import DocumentError
 from orchestrator.settings import bundled_specs
 from orchestrator.testing.postgres import PostgresServer
-
-_NO_MORE: Mapping[str, str] = MappingProxyType({})
-Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,6 @@ def written_request(target: str, input_file: Path | None) -> MissionRequest:
         UsageError: the inputs are no JSON object.
     """
     from orchestrator.cli.mission_requests import workflow_source
-    from orchestrator.planning.models import title_of
 
     inputs: JsonValue = {}
     if input_file is not None:
@@ -120,8 +115,7 @@ def written_request(target: str, input_file: Path | None) -> MissionRequest:
             raise UsageError(f"--input {input_file} is no file with JSON: {error}") from error
     if not isinstance(inputs, dict):
         raise UsageError(f"--input {input_file} is no JSON object of the workflow's inputs")
-    source = workflow_source(target, [])
-    return MissionRequest(goal=title_of(source), inputs=inputs, workflow=source)
+    return MissionRequest(inputs=inputs, workflow=workflow_source(target, []))
 
 
 def user_case(
@@ -143,6 +137,75 @@ def user_case(
     else:
         workflow = written_request(target, input_file)
     return UserCase(workflow, target, input_file, specs, overlays, mcp)
+
+
+@dataclass(frozen=True)
+class ChosenRun:
+    """A run of missions, or of a user's workflow, as the options of the command choose it."""
+
+    options: RunOptions
+    case: UserCase | None = None
+    goals: Sequence[str] | None = None
+    missions: int | None = None
+    """How many; None: one for each point."""
+    only: int | None = None
+    """The index of the one mission that is run alone."""
+    modelled: ModelledRun | None = None
+    """The model that plans; None: rules do."""
+
+    @property
+    def workflow(self) -> UserWorkflow | None:
+        """The user's workflow in Python."""
+        return None if self.case is None else self.case.python
+
+    def command(self, index: int) -> str:
+        """Return the command that runs one of its missions again."""
+        options = self.options
+        chosen = "".join(f" --goal {shlex.quote(text)}" for text in self.goals or ())
+        chosen += self.case.options if self.case else ""
+        chosen += self.modelled.options if self.modelled else ""
+        chosen += " --store postgresql" if options.postgres else ""
+        if options.workers != RunOptions.workers:
+            chosen += f" --workers {options.workers}"
+        if self.missions is None:
+            return f"orchestrator chaos run --every-point --only {index}{chosen}"
+        faults = format_faults(options.faults)
+        return (
+            f"orchestrator chaos run --seed {options.seed} --only {index} --faults {faults}{chosen}"
+        )
+
+    async def play(self, stack: Stack, bar: Progress) -> ChaosReport:
+        """Run the missions on an installation."""
+        goals = tuple([self.case.target] if self.case else self.goals or GOALS)
+        if self.missions is None:
+            return await self._every_point(stack, bar, goals[0])
+        options = self.options
+        indexes = range(self.missions) if self.only is None else [self.only]
+        scripts = [write_script(options.seed, one, options.faults, goals) for one in indexes]
+        progress.print(f"seed {options.seed}, faults {format_faults(options.faults)}")
+        task = bar.add_task("missions", total=len(scripts))
+        return await run_scripts(
+            stack,
+            options,
+            scripts,
+            self.command,
+            on_end=lambda _: bar.advance(task),
+            modelled=self.modelled,
+            workflow=self.workflow,
+        )
+
+    async def _every_point(self, stack: Stack, bar: Progress, goal: str) -> ChaosReport:
+        """Run missions of one goal, with one fault each."""
+        task = bar.add_task("points", total=None)
+        every = EveryPoint(
+            stack,
+            self.options,
+            goal,
+            on_count=lambda count: bar.update(task, total=count),
+            on_end=lambda _: bar.advance(task),
+            workflow=self.workflow,
+        )
+        return await every.run(self.command, only=self.only)
 
 
 def options_of(
@@ -167,132 +230,25 @@ def options_of(
     )
 
 
-def play_of(
-    options: RunOptions,
-    goals: Sequence[str] | None,
-    only: int | None,
-    missions: int | None,
-    case: UserCase | None,
-) -> Callable[[ModelledRun | None], Play]:
-    """Return the run of so many missions, or (None) of one mission for each point."""
-
-    def play(modelled: ModelledRun | None) -> Play:
-        if missions is None:
-            return every_point(options, goals, only, modelled, case)
-        indexes = range(missions) if only is None else [only]
-        return seeded(options, goals, indexes, modelled, case)
-
-    return play
-
-
-def seeded(
-    options: RunOptions,
-    goals: Sequence[str] | None,
-    indexes: Sequence[int],
-    modelled: ModelledRun | None = None,
-    case: UserCase | None = None,
-) -> Play:
-    """Return a run of missions with the faults that follow from the seed and their index."""
-    given = _given(options, goals, modelled, case)
-    if case is not None:
-        goals = [case.target]
-    scripts = [
-        write_script(options.seed, index, options.faults, tuple(goals or GOALS))
-        for index in indexes
-    ]
-
-    async def play(stack: Stack, bar: Progress) -> ChaosReport:
-        faults = format_faults(options.faults)
-        progress.print(f"seed {options.seed}, faults {faults}")
-        task = bar.add_task("missions", total=len(scripts))
-        return await run_scripts(
-            stack,
-            options,
-            scripts,
-            lambda index: (
-                f"orchestrator chaos run --seed {options.seed} --only {index} "
-                f"--faults {faults}{given}"
-            ),
-            on_end=lambda _: bar.advance(task),
-            modelled=modelled,
-            workflow=None if case is None else case.python,
-        )
-
-    return play
-
-
-def every_point(
-    options: RunOptions,
-    goals: Sequence[str] | None,
-    only: int | None,
-    modelled: ModelledRun | None = None,
-    case: UserCase | None = None,
-) -> Play:
-    """Return a run of missions of the first goal, with one fault each."""
-    given = _given(options, goals, modelled, case)
-    goal = case.target if case else (goals or GOALS)[0]
-
-    async def play(stack: Stack, bar: Progress) -> ChaosReport:
-        task = bar.add_task("points", total=None)
-        every = EveryPoint(
-            stack,
-            options,
-            goal,
-            on_count=lambda count: bar.update(task, total=count),
-            on_end=lambda _: bar.advance(task),
-            workflow=None if case is None else case.python,
-        )
-        return await every.run(
-            lambda index: f"orchestrator chaos run --every-point --only {index}{given}", only=only
-        )
-
-    return play
-
-
-def _given(
-    options: RunOptions,
-    goals: Sequence[str] | None,
-    modelled: ModelledRun | None,
-    case: UserCase | None,
-) -> str:
-    """Return goals, workflow, model, store and workers of a run as options of the command."""
-    goal_options = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
-    chosen = [goal_options, case.options if case else "", modelled.options if modelled else ""]
-    store = " --store postgresql" if options.postgres else ""
-    workers = "" if options.workers == RunOptions.workers else f" --workers {options.workers}"
-    return "".join([*chosen, store, workers])
-
-
 async def planned_by_a_model(
-    options: RunOptions,
-    keep: Path | None,
-    model: str | None,
-    play_of: Callable[[ModelledRun], Play],
+    chosen: ChosenRun, keep: Path | None, model: str | None
 ) -> ChaosReport:
     """Run missions as `on_a_stack` does, with a scripted model that the workers call over HTTP."""
+    options = chosen.options
     catalog = await asyncio.to_thread(Catalog.load, bundled_specs())
     async with modelled_run(options.seed, options.faults, catalog, model) as modelled:
-        return await on_a_stack(options, keep, play_of(modelled), modelled.variables)
+        return await on_a_stack(replace(chosen, modelled=modelled), keep)
 
 
-async def on_a_stack(
-    options: RunOptions,
-    keep: Path | None,
-    play: Play,
-    variables: Mapping[str, str] = _NO_MORE,
-    *,
-    case: UserCase | None = None,
-) -> ChaosReport:
-    """Run missions on an installation of their own, whose logs stay when an invariant broke.
-
-    `variables` are more of the workers' environment; `case` is a user's workflow that they serve.
-    """
+async def on_a_stack(chosen: ChosenRun, keep: Path | None) -> ChaosReport:
+    """Run missions on an installation of their own, whose logs stay when an invariant broke."""
+    options, case = chosen.options, chosen.case
     this_run = asyncio.current_task()
     assert this_run is not None
     # Asked to stop, it stops its processes first, as after Ctrl-C.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_run.cancel)
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
-    of_workers = {**WORKER_VARIABLES, **variables}
+    of_workers = {**WORKER_VARIABLES, **(chosen.modelled.variables if chosen.modelled else {})}
     if options.postgres is not None:
         await asyncio.to_thread(options.postgres.start)
         of_workers["ORCHESTRATOR_STORE"] = options.postgres.create_database()
@@ -313,7 +269,7 @@ async def on_a_stack(
             await stack.__aenter__()
         progress.print(f"logs {folder}, Temporal UI while this runs: {stack.ui_url}")
         with counting_bar() as bar:
-            report = await play(stack, bar)
+            report = await chosen.play(stack, bar)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:

@@ -46,7 +46,9 @@ Sign = Callable[["Decision", str], "Decision"]
 ConfirmationId = Annotated[str, typer.Argument(metavar="CID", help="The confirmation's id.")]
 Approver = Annotated[
     str | None,
-    typer.Option("--approver", help="Who decides; default: as the key says, or your account."),
+    typer.Option(
+        "--approver", help="The person who decides; default: of the key, or your account."
+    ),
 ]
 Key = Annotated[
     Path | None,
@@ -60,7 +62,7 @@ Issuer = Annotated[
 
 @app.command("list")
 def list_cards(as_json: AsJson = False) -> None:
-    """List every card and question that waits, the first to expire at the top.
+    """List open cards and questions, the first to expire at the top.
 
     Example: orchestrator confirm list
     """
@@ -107,7 +109,7 @@ def approve(
     confirmation_id: ConfirmationId,
     digest: Annotated[
         str | None,
-        typer.Option(help="Of the card that was read; nothing is asked, for scripts."),
+        typer.Option(help="The digest of the card that was read, for scripts: no prompt."),
     ] = None,
     again_up_to: Annotated[
         str | None,
@@ -126,7 +128,7 @@ def approve(
     issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
-    """Approve exactly the call of a card: the card is shown, and you are asked.
+    """Approve exactly the call of a card, after it was shown.
 
     With --digest, as `confirm show` prints it, nothing is asked, and a card that shows something
     else by now is not approved.
@@ -180,7 +182,7 @@ def _moment(text: str) -> datetime:
             )
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"{text!r} is no time; write 18:00, or 2027-06-04T18:00Z") from None
+        raise UsageError(f"{text!r} is not a time; write 18:00, or 2027-06-04T18:00Z") from None
     return at.astimezone() if at.tzinfo is None else at
 
 
@@ -191,11 +193,11 @@ def revoke(
     ],
     reason: Annotated[str, typer.Option("--reason", help="Why; the mission records it.")] = "",
     by: Annotated[
-        str | None, typer.Option("--by", help="Who revokes it; default: your account.")
+        str | None, typer.Option("--by", help="The person who revokes it; default: your account.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """End the rule that an approval made for later calls: they are asked about again.
+    """End a rule for later calls: they are asked about again.
 
     `mission show` lists the rules of a mission. Calls that a rule has approved stand.
 
@@ -214,7 +216,7 @@ def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
     from orchestrator.cli import render_waiting
 
     if as_json:
-        raise UsageError(f"--json asks nothing; give {_DIGEST}")
+        raise UsageError(f"--json never prompts: give {_DIGEST}")
     require_terminal(_DIGEST)
     card = ask(lambda client: client.confirmation(confirmation_id))
     # With the question, on standard error: standard output may be going somewhere else.
@@ -258,7 +260,7 @@ def respond(
     issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decline with a hint: the planner looks again with your words, and asks again.
+    """Decline with a hint: the planner looks again, and asks again.
 
     It reads them as what is wanted, and never as an order to do anything else.
 
@@ -267,7 +269,7 @@ def respond(
     from orchestrator.confirmation.models import MOST_TEXT, Respond
 
     if not text.strip():
-        raise UsageError("--text says what is wanted instead; an empty one says nothing")
+        raise UsageError("--text is empty: write what the planner shall look for instead")
     if len(text) > MOST_TEXT:
         raise UsageError(f"--text has at most {MOST_TEXT} characters")
     response = Respond(confirmation_id=confirmation_id, text=text)

@@ -106,27 +106,30 @@ def _forget_mission(mission_id: str, *, force: bool, as_json: bool) -> None:
 def key(
     kind: Annotated[
         Literal["approval", "payload", "vault"],
-        typer.Argument(help="Of one approver, of what is recorded, or of personal values."),
+        typer.Argument(help="The purpose: of an approver, of recorded payloads, of the vault."),
     ],
-    file: Annotated[Path, typer.Argument(help="Where it is written; payload keys are added.")],
+    file: Annotated[Path, typer.Argument(help="The file to write; payload keys are added to it.")],
     key_id: Annotated[
-        str | None, typer.Option("--id", help="Of a payload key: its name, for all to read.")
+        str | None, typer.Option("--id", help="The public name of a payload key.")
     ] = None,
     approver: Annotated[
-        str, typer.Option(help="Of an approval key: the one person it signs for.")
+        str, typer.Option(help="The one person that an approval key signs for.")
     ] = "",
     issuer: Annotated[
-        str, typer.Option(help="Of an approval key: who vouches for them: a name or URL.")
+        str,
+        typer.Option(
+            help="The issuer of an approval key, who vouches for the person: a name or URL."
+        ),
     ] = "",
     service: Annotated[
         str,
         typer.Option(
             metavar="URL",
-            help="In place of both: the key of the service at this URL, which signs for all.",
+            help="An approval key of the service at this URL, which signs for all people.",
         ),
     ] = "",
 ) -> None:
-    """Make a key: of an approver, of payloads, or of the vault.
+    """Make a key for approvals, payloads or the vault.
 
     It is written to a file that only you can read.
 
@@ -195,7 +198,7 @@ def _new_payload_key(key_id: str, file: Path) -> None:
     keys = _read_keys(file) if file.exists() else []
     if not payload_keys.is_key_id(key_id):
         raise UsageError(
-            f"--id {key_id!r} is no id of a key: letters, digits, '-', '_' and '.', 64 at most"
+            f"--id {key_id!r} is not an id of a key: letters, digits, '-', '_' and '.', 64 at most"
         )
     if key_id in dict(keys):
         raise UsageError(f"{file} holds a key {key_id!r} already; choose another id")
@@ -238,7 +241,9 @@ def token(
             "--scope", help="A right: read, start, decide, operate, administer; may be repeated."
         ),
     ],
-    expires: Annotated[str, typer.Option(help="How long it is valid, such as 12h or 30d.")] = "30d",
+    expires: Annotated[
+        str, typer.Option(help="The time that it is valid, such as 12h or 30d.")
+    ] = "30d",
     sees_all: Annotated[
         bool, typer.Option("--sees-all", help="Missions of everybody, and not only its own.")
     ] = False,

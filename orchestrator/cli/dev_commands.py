@@ -69,7 +69,7 @@ def sandbox(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Serve OpenAPI documents as real HTTP services with a memory.
+    """Serve OpenAPI documents as HTTP services with a ledger.
 
     Once it answers, it prints the address of each document, the kinds of things it remembers, and
     the operations that are not served and why.
@@ -199,7 +199,7 @@ def demo(
     ] = None,
     model: Model = None,
 ) -> None:
-    """Three missions on real parts: success, rollback, killed worker.
+    """Run three missions: a success, a rollback, a killed worker.
 
     Exit 1 if one of them ends otherwise.
 
@@ -315,13 +315,13 @@ def dev(
     ] = 8081,
     inbox_port: Annotated[int, typer.Option(help="Port of the inbox and the HTTP API.")] = 8600,
     folder: Annotated[
-        Path | None, typer.Option(help="Where state is kept; default: the state directory.")
+        Path | None, typer.Option(help="The folder for state; default: the state directory.")
     ] = None,
     specs: Specs = None,
     overlays: Overlays = None,
     model: Model = None,
 ) -> None:
-    """Temporal with its UI, the sandbox, a worker and the inbox, until Ctrl-C.
+    """Run Temporal, the sandbox, a worker and the inbox, until Ctrl-C.
 
     With payload keys (ORCHESTRATOR_PAYLOAD_KEYS_FILE) also the codec server, for the UI.
 

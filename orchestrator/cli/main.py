@@ -19,27 +19,27 @@ WORK_FAILED = 1
 WRONG_USAGE = 2
 
 COMMANDS: Final = {
-    "demo": "Three missions on real parts: success, rollback, killed worker.",
-    "dev": "Temporal with its UI, the sandbox, a worker and the inbox, until Ctrl-C.",
+    "demo": "Run three missions: a success, a rollback, a killed worker.",
+    "dev": "Run Temporal, the sandbox, a worker and the inbox, until Ctrl-C.",
     "mission": "Start missions, follow them, answer and roll back.",
     "confirm": "Read confirmation cards and decide on them.",
-    "rollback": "See what is parked, resolve it, and sweep.",
+    "rollback": "List parked obligations, resolve them, and sweep.",
     "workflow": "Check and show written missions: workflows of Arazzo documents.",
-    "tools": "Look at the tools of OpenAPI documents.",
-    "agents": "Check what agent profiles may touch before a worker runs with them.",
-    "report": "See what guards would have caught of calls that were observed.",
+    "tools": "Check, list and try the tools of OpenAPI documents.",
+    "agents": "Check the tools that agent profiles may use.",
+    "report": "Show what guards would have caught in observed calls.",
     "route": "Route a request, measure the router, and calibrate it.",
-    "chaos": "Rollback tests: real missions and workers under planned faults.",
+    "chaos": "Test rollback: missions and workers under planned faults.",
     "pii": "Store, list and forget personal values in the encrypted vault.",
-    "key": "Make a key: of an approver, of payloads, or of the vault.",
+    "key": "Make a key for approvals, payloads or the vault.",
     "token": "Make an API token for `orchestrator serve`.",
-    "serve": "The HTTP API and the inbox, for people and programs.",
-    "mcp": "Missions and guarded tools for MCP clients.",
-    "worker": "One worker: runs missions and their tool calls until SIGTERM.",
-    "settings": "All settings: each variable, its default and its value now.",
-    "proxy": "Pass requests to a model on with the few of their tools that fit.",
+    "serve": "Serve the HTTP API and the inbox.",
+    "mcp": "Serve missions and guarded tools to MCP clients.",
+    "worker": "Run missions and their tool calls until SIGTERM.",
+    "settings": "List all settings with their defaults and current values.",
+    "proxy": "Forward requests to a model with the few tools that fit.",
     "codec-server": "Decrypt histories for the Temporal UI and the temporal command.",
-    "sandbox": "Serve OpenAPI documents as real HTTP services with a memory.",
+    "sandbox": "Serve OpenAPI documents as HTTP services with a ledger.",
 }
 """The first line of each command's help. A command is `app` of the module `NAME_commands`, or
 `NAME_app` of its module in `_HOMES`; `_` in place of `-`."""
@@ -96,6 +96,8 @@ def load_command(name: str) -> Any:
     command = typer.main.get_command(getattr(module, f"{own}_app", None) or module.app)
     command.name = name
     command.help = command.help or COMMANDS[name]
+    if isinstance(command, TyperGroup):
+        command.epilog = f"orchestrator {name} COMMAND --help shows its options and an example."
     return command
 
 
@@ -133,7 +135,9 @@ def _check_encoding(words: list[str]) -> None:
     try:
         "".join(words).encode()
     except UnicodeEncodeError:
-        raise errors.UsageError("an argument is not written in UTF-8") from None
+        raise errors.UsageError(
+            "an argument is not UTF-8: set a UTF-8 locale, such as LANG=C.UTF-8"
+        ) from None
 
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)

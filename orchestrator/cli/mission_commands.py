@@ -30,7 +30,7 @@ from orchestrator.cli.output import (
     run,
     write_new,
 )
-from orchestrator.core.errors import EventsUnreadable, MissionNotFound, PlanRefused, UsageError
+from orchestrator.core.errors import EventsUnreadable, MissionNotFound, PlanError, UsageError
 from orchestrator.core.shown_text import visible_block, visible_json
 
 if TYPE_CHECKING:  # help does without them, and a command imports the module that draws its result
@@ -56,7 +56,7 @@ def start(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a mission: a goal in words, a written workflow, or a follow-up of an earlier one.
+    """Start a goal in words, a written workflow, or a follow-up.
 
     A model plans free text in any language: set ORCHESTRATOR_PLANNER_MODEL where the worker runs
     (for a local server OLLAMA_BASE_URL too), or --model. Without one, rules carry out plain goals
@@ -113,7 +113,7 @@ def plan(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the plan of a goal, and the parts that no leg serves; nothing is done.
+    """Show the plan of a goal and what it leaves out; nothing is done.
 
     With --rehearse the plan and its rollback run on a sandbox that is started for it, and thrown
     away: no provider, store or credential of yours is touched, and no running installation is
@@ -134,10 +134,10 @@ def plan(
         return
     try:
         preview = ask(lambda client: client.plan(request), notes_silence=True)
-    except PlanRefused as refused:
+    except PlanError as refused:
         if not as_json:
             raise
-        print_json({"goal": request.goal, "refusal": refused.reason})
+        print_json({"goal": request.goal, "refusal": str(refused)})
         raise typer.Exit(1) from None
     if not as_json:
         render_missions.undeclared_inputs(progress, preview.undeclared_inputs)
@@ -162,13 +162,13 @@ def _rehearse(request: "MissionRequest", *, as_json: bool) -> None:
 
 @app.command("list")
 def list_missions(
-    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many; running ones first.")] = 20,
     status: Annotated[
         str | None, typer.Option(help="Only missions of a status: parked, running, succeeded ...")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the newest missions, and what each waits for; also sessions, and sagas that wait.
+    """List missions, sessions and waiting sagas, newest first.
 
     Example: orchestrator mission list --status parked
     """
@@ -199,7 +199,7 @@ class _Shown(NamedTuple):
 
 @app.command()
 def show(mission_id: MissionId, as_json: AsJson = False) -> None:
-    """Show a mission as it stands: legs, receipts, ledger, spend, and what it waits for.
+    """Show the legs, receipts, ledger, spend and waits of a mission.
 
     While it runs, --json has what it waits for as `waiting`, with the commands to type, and
     as `cannot_go_on` why it cannot, such as that its worker is away. Where this release cannot
@@ -259,11 +259,12 @@ def rollback(
     reason: Annotated[str, typer.Option(help="Why, for the record.")] = "asked for",
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, for scripts.")] = False,
     approver: Annotated[
-        str | None, typer.Option(help="Who decides, for the record; default: your account's name.")
+        str | None,
+        typer.Option(help="The person who decides, for the record; default: your account."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Roll back a mission that is over, finished or terminated; exit 1 if something is parked.
+    """Roll back a mission that is over; exit 1 if something is parked.
 
     What will be cancelled is listed. The effects of a mission that succeeded are meant to stand:
     you are asked, and without a terminal nothing is done unless --yes is given.
@@ -292,7 +293,7 @@ def _check_askable(preview: "RollbackPreview", *, as_json: bool) -> None:
     if not preview.is_a_decision:
         return
     if as_json:
-        raise UsageError(f"--json asks nothing; give {_YES}")
+        raise UsageError(f"--json never prompts: give {_YES}")
     require_terminal(_YES)
 
 
@@ -311,7 +312,7 @@ def export(
         typer.Option("--format", help="Its record, or a workflow that makes its calls again."),
     ] = ExportFormat.RECORD,
     out: Annotated[
-        Path | None, typer.Option(help="Where it is written, a new file; else it is printed.")
+        Path | None, typer.Option(help="A new file to write; default: standard output.")
     ] = None,
     file: Annotated[
         str | None,
@@ -323,7 +324,7 @@ def export(
     ] = None,
     specs: Specs = None,
 ) -> None:
-    """Write the record of a mission that is over, one JSON document with its digest, for audit.
+    """Write the audit record of a mission that is over, as JSON.
 
     It has the request, the plan, cards, decisions, calls, answers and cancellations, by whom and
     when, and a digest of each recorded history. Personal values are handles in it.
@@ -341,19 +342,19 @@ def export(
     """
     if style is ExportFormat.ARAZZO:
         if file:
-            raise UsageError("--format arazzo writes a workflow: give --out alone")
+            raise UsageError("--format arazzo takes only --out")
         _write_arazzo(mission_id, specs, out)
         return
     if file is not None:
         if out is None:
-            raise UsageError("--file is written as it is: give --out")
+            raise UsageError("--file needs --out, the file to write")
         _write_file(mission_id, file, out)
         return
     from orchestrator.client.mission_record import seal
 
     if out is not None and out.exists():
         raise UsageError(f"{out} is there already: name a new file")
-    record = ask(lambda client: client.record(mission_id))
+    record = ask(lambda client: client.get(mission_id).record())
     sealed = seal(record)
     if out is None:
         print_json(sealed)
@@ -400,7 +401,7 @@ def watch(
         typer.Option(metavar="CURSOR", help="Go on after the event that has this cursor."),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Of all missions: end with what there is by now.")
+        bool, typer.Option("--once", help="Without a mission: print the events so far, and end.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document a line.")
@@ -422,9 +423,9 @@ def watch(
         _feed(after=after, once=once, as_json=as_json)
         return
     if once:
-        raise UsageError("--once is for all missions; one is shown by: orchestrator mission show")
+        raise UsageError("--once is for all missions; show one by: orchestrator mission show ID")
     if after and not as_json:
-        raise UsageError("--after goes on with events: give it together with --json")
+        raise UsageError("--after continues events: give --json too")
     with going_on(mission_id):
         if not as_json:
             finish(ask(lambda client: follow(client.get(mission_id))), as_json=False)

@@ -30,7 +30,9 @@ Goal = Annotated[str, typer.Argument(help="The goal, in plain words.", show_defa
 FollowUpId = Annotated[
     str | None,
     typer.Option(
-        "--follow-up", metavar="ID:N", help="In place of a goal: what `mission show` lists."
+        "--follow-up",
+        metavar="ID:N",
+        help="Start this follow-up of `mission show` in place of a goal.",
     ),
 ]
 WorkflowFile = Annotated[
@@ -38,7 +40,7 @@ WorkflowFile = Annotated[
     typer.Option(
         "--workflow",
         metavar="FILE[#ID]",
-        help="In place of a goal: a workflow of an Arazzo document, which runs as it is written.",
+        help="Run a workflow of an Arazzo document in place of a goal.",
     ),
 ]
 SourceNames = Annotated[
@@ -46,7 +48,7 @@ SourceNames = Annotated[
     typer.Option(
         "--source",
         metavar="NAME=DOCUMENT",
-        help="Of --workflow, repeatable: the catalog's document that a source description means.",
+        help="The catalog's document for a source description of --workflow; repeatable.",
     ),
 ]
 Orders = Annotated[
@@ -74,7 +76,9 @@ Policy = Annotated[
 ]
 Requester = Annotated[
     str | None,
-    typer.Option(help="Who asks; a policy may say that others approve. Default: your account."),
+    typer.Option(
+        help="The requester; a policy may require others to approve. Default: your account."
+    ),
 ]
 PlanFirst = Annotated[
     bool, typer.Option("--plan-first", help="Do nothing before somebody has approved its plan.")

@@ -30,7 +30,7 @@ def notices(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(help="How far back (30m, 24h, 7d), or a time: 2026-12-01."),
+        typer.Option(help="The age of the oldest (30m, 24h, 7d), or a time: 2026-12-01."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="List at most so many.")] = 100,
     replay: Annotated[
@@ -42,7 +42,7 @@ def notices(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List announcements of cards by channel, the newest first; send them again, or a test.
+    """List notices of cards; send them again, or test a channel.
 
     A notice that is sent again has its id, and receivers drop those that they know. A channel of
     the file of ORCHESTRATOR_NOTICES that was disabled is enabled by a test that succeeds.
@@ -57,7 +57,7 @@ def notices(
         report = ask(lambda client: _tried(client, channel), notes_silence=True)
         present(report, _draw_report, as_json=as_json, ok=report.state == "delivered")
     elif channel is not None:
-        raise UsageError("--test stands alone")
+        raise UsageError("--test CHANNEL takes no other option")
     elif replay:
         if bool(notice_ids) == bool(since) or state:
             raise UsageError("--replay sends the notices with these ids, or those of --since")

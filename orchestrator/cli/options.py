@@ -157,7 +157,7 @@ def read_json(text: str) -> "JsonValue":
     except ValueError:
         return text
     except RecursionError:
-        raise UsageError("a value is nested too deep") from None
+        raise UsageError("a value is nested too deep: pass it as a flat object") from None
     if (defect := find_defect(value)) is not None:
         raise UsageError(f"a value cannot be taken: {defect.reason}")
     return value
@@ -243,7 +243,9 @@ def mcp_servers(named: Sequence[str]) -> "list[McpServer]":
     for text in named:
         server = next((one for one in known if text in (one.name, one.url)), None)
         if server is None and "://" not in text:
-            raise UsageError(f"{text!r} is no URL, and no server in ORCHESTRATOR_MCP has this name")
+            raise UsageError(
+                f"{text!r} is neither a URL nor the name of a server in ORCHESTRATOR_MCP"
+            )
         try:
             number = f"-{len(found) + 1}" if found else ""
             found.append(server or McpServer(name=f"mcp{number}", url=text))

@@ -195,6 +195,8 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(line((f"set aside: {aside}", "yellow")))
     for text in result.uncovered:
         console.print(line((f"no leg served: {text!r}", "yellow")))
+    if result.unchecked:
+        console.print(line((f"unchecked: {result.unchecked}", "yellow")), soft_wrap=True)
     legs = table_of("leg", "agent", "planned by", "status", "goal", "steps")
     for leg in result.legs:
         legs.add_row(

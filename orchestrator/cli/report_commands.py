@@ -19,17 +19,17 @@ _SHOWN = 20
 
 @app.callback()
 def report() -> None:
-    """See what guards would have caught of calls that were observed."""
+    """Show what guards would have caught in observed calls."""
 
 
 @app.command()
 def observe(
     since: Annotated[
-        str, typer.Option(help="How far back: 90m, 36h, 7d or 2w, or a time in ISO 8601.")
+        str, typer.Option(help="The age of the oldest: 90m, 36h, 7d or 2w, or a time in ISO 8601.")
     ] = "7d",
     as_json: AsJson = False,
 ) -> None:
-    """Say what a guard would have caught of missions and sagas that were observed.
+    """Show what guards would have caught in observed calls.
 
     Reads histories only; cards are those of the present documents and policy.
 

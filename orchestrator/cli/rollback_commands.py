@@ -42,7 +42,9 @@ def resolve(
         typer.Argument(help="Try again, note as cancelled elsewhere, or accept that it stands."),
     ],
     note: Annotated[str, typer.Option(help="For the record.")] = "",
-    operator: Annotated[str | None, typer.Option(help="Who decides; default: you.")] = None,
+    operator: Annotated[
+        str | None, typer.Option(help="The operator who decides; default: your account.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Decide on a parked obligation.
@@ -61,7 +63,7 @@ def resolve(
 
 @app.command()
 def sweep(as_json: AsJson = False) -> None:
-    """Roll back every mission that was terminated or timed out with live obligations.
+    """Roll back missions that were stopped from outside.
 
     Workers do it by themselves every few minutes (ORCHESTRATOR_SWEEP_INTERVAL).
 

@@ -52,13 +52,13 @@ class _TextOrCommand(TyperGroup):
 
 
 app = new_app(cls=_TextOrCommand, no_args_is_help=True)
-
+_SCORES_SHOWN = 8
 
 EmbedderName = Annotated[
     str | None,
     typer.Option(
         "--embedder",
-        help="The embedder: built-in, none, local:MODEL, or https://HOST/v1#MODEL.",
+        help="The embedder: built-in, none, or module:factory.",
     ),
 ]
 
@@ -74,7 +74,7 @@ def route_text(
     embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the tools that a request would be given; `text` may be left out.
+    """Show the tools for a request; `text` may be left out.
 
     Example: orchestrator route "weather in London" --explain
     """
@@ -109,7 +109,7 @@ def evaluate_router(
             "default: those of the store.",
         ),
     ] = None,
-    split: Annotated[str, typer.Option(help="Which queries: those of this split.")] = "eval",
+    split: Annotated[str, typer.Option(help="The split whose queries are used.")] = "eval",
     profile: Annotated[
         Path | None, typer.Option(help="A routing profile, as `route calibrate` writes it.")
     ] = None,
@@ -119,7 +119,7 @@ def evaluate_router(
     embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the router: recall, coverage, mean K, nDCG and latency on a dataset.
+    """Measure recall, coverage, mean K, nDCG and latency.
 
     On records of proxies: tools forwarded, calls covered, tokens saved, overhead.
 
@@ -158,7 +158,7 @@ def evaluate_router(
 
 @app.command("calibrate")
 def calibrate_profile(
-    out: Annotated[Path, typer.Option(help="Where to write the profile.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
     traces: Annotated[
         Path | None,
         typer.Argument(help="A file of `eval --traces`; default: the records of the store."),
@@ -171,7 +171,7 @@ def calibrate_profile(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Learn thresholds and a signal for each tool from records of calls.
+    """Fit thresholds and a signal per tool to recorded calls.
 
     The profile is used by workers that find it in ORCHESTRATOR_ROUTING_PROFILE.
 
@@ -209,7 +209,7 @@ def patient_similarity(
     from orchestrator.adapters.embedding.embedders import TimedSimilarity
     from orchestrator.runtime.vectors import embedder_of, similarity_of
 
-    make = similarity_of(embedder_of(named, settings), settings, timeout_s=_ANSWER_S)
+    make = similarity_of(embedder_of(named, settings), timeout_s=_ANSWER_S)
     if make is None:
         return None
 
@@ -247,12 +247,12 @@ def draw_selection(console: Console, chosen: Selection) -> None:
         console.print(line(f"  {slot.kind}: {slot.value}  ", (slot.hint, "dim")))
 
 
-def draw_explanation(console: Console, explained: Explanation, most: int = 8) -> None:
+def draw_explanation(console: Console, explained: Explanation) -> None:
     """Draw the features of the best candidates that are not zero, clause by clause."""
     for text, scores in explained.tables:
         console.rule(text)
         table = table_of("tool", "score", "features")
-        for row in scores.rows(most):
+        for row in scores.rows(_SCORES_SHOWN):
             features = [
                 f"{name} {value:.2f}"
                 for name, value in row.items()

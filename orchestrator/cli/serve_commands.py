@@ -34,7 +34,7 @@ def serve(
     ] = None,
     local_user: Annotated[
         str | None,
-        typer.Option(help="Without sign-in, on loopback only: requests are this person's."),
+        typer.Option(help="The person of all requests, without sign-in and on loopback only."),
     ] = None,
     local_key: Annotated[
         Path | None,
@@ -47,7 +47,7 @@ def serve(
         None
     ),
 ) -> None:
-    """The HTTP API and the inbox, for people and programs.
+    """Serve the HTTP API and the inbox.
 
     It runs until SIGTERM; several may run at once. Beyond loopback, people sign in.
 
@@ -174,7 +174,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @mcp_app.callback()
 def mcp() -> None:
-    """Missions and guarded tools for MCP clients."""
+    """Serve missions and guarded tools to MCP clients."""
 
 
 @mcp_app.command("serve")
@@ -197,10 +197,10 @@ def serve_mcp(
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(help="How clients reach the server over HTTP; default: url of the file."),
+        typer.Option(help="The URL by which clients reach the server; default: url of the file."),
     ] = None,
 ) -> None:
-    """Serve missions to MCP clients, on standard input and output or over HTTP.
+    """Serve missions to MCP clients, on stdio or over HTTP.
 
     No model approves: cards are decided in the inbox, which `orchestrator serve` serves.
 

@@ -44,7 +44,7 @@ def worker(
     overlays: Overlays = None,
     model: Model = None,
 ) -> None:
-    """One worker: runs missions and their tool calls until SIGTERM.
+    """Run missions and their tool calls until SIGTERM.
 
     --overlay and --model take the place of ORCHESTRATOR_OVERLAYS and ORCHESTRATOR_PLANNER_MODEL.
 
@@ -110,13 +110,13 @@ def proxy(
         ),
     ] = None,
     limit_ms: Annotated[
-        int, typer.Option(help="How long choosing tools may take; longer, and all go on.")
+        int, typer.Option(help="Time for choosing tools, in ms; after it all tools go on.")
     ] = 50,
     timeout: Annotated[
-        float, typer.Option(help="How long the provider may stay silent, in seconds.")
+        float, typer.Option(help="Seconds that the provider may stay silent.")
     ] = 600,
 ) -> None:
-    """Pass requests to a model on with the few of their tools that fit.
+    """Forward requests to a model with the few tools that fit.
 
     Example: orchestrator proxy --upstream https://api.openai.com/v1
     """
@@ -147,7 +147,7 @@ def _make_proxy(
         raise UsageError(f"no mode is called {mode!r}; name one of {', '.join(MODES)}")
     settings = load_settings()
     embedder = embedder_of(settings.embedder, settings)
-    similarity = similarity_of(embedder, settings, timeout_s=limit_s)
+    similarity = similarity_of(embedder, timeout_s=limit_s)
     profile = load_routing_profile(settings.routing_profile)
     key, token = _credentials(key_env)
     traces = store_of(settings).proxy_traces
@@ -208,9 +208,10 @@ def codec_server(
     Example: orchestrator codec-server --ui https://temporal.example.com
     """
     from orchestrator.adapters.temporal.payload_codec import EncryptionCodec
+    from orchestrator.adapters.temporal.payload_keys import keys_invalid
     from orchestrator.client.payloads import payload_keys_of
     from orchestrator.codec_server.codec_app import create_codec_app
-    from orchestrator.core.errors import KEYS_VARIABLE, PayloadKeysInvalid
+    from orchestrator.core.errors import KEYS_VARIABLE
     from orchestrator.proxy.server import read_address, serve_app
     from orchestrator.runtime.worker_logs import log_lines
     from orchestrator.settings import load_settings
@@ -218,7 +219,7 @@ def codec_server(
     settings = load_settings()
     keys = payload_keys_of(settings)
     if not keys.ids:
-        raise PayloadKeysInvalid(KEYS_VARIABLE, "it holds no key, so there is nothing to open")
+        raise keys_invalid(KEYS_VARIABLE, "it holds no key, so there is nothing to open")
     host, port = read_address(listen)
     origins = tuple(origin.rstrip("/") for origin in ui or _DEV_UI)
     serving = create_codec_app(

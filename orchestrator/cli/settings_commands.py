@@ -20,7 +20,7 @@ def settings(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """All settings: each variable, its default and its value now.
+    """List all settings with their defaults and current values.
 
     A secret is shown as set or not. Variables that begin with ORCHESTRATOR_ and are none of these
     are named on standard error, for they are misspelt; so is a standing approval of the mission
@@ -46,7 +46,7 @@ def settings(
 
 @agents_app.callback()
 def agents() -> None:
-    """Check what agent profiles may touch before a worker runs with them."""
+    """Check the tools that agent profiles may use."""
 
 
 @agents_app.command()
@@ -56,7 +56,7 @@ def check(
     overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a file of agent profiles against the tools; exit 1 when something is wrong with it.
+    """Check agent profiles against the tools; exit 1 on errors.
 
     Example: orchestrator agents check agents.yaml --specs specs/
     """

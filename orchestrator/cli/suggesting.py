@@ -51,7 +51,7 @@ def suggest(
     overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
-    """Propose an overlay that marks tools and pairs them with their cancel tools.
+    """Propose an overlay that marks tools and their cancel tools.
 
     Facts of the document are written as facts, all else as a comment for you to decide. The file
     has no effect before you pass it as --overlay.

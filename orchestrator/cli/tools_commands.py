@@ -79,7 +79,7 @@ def lint(
     ] = None,
     overlays: Overlays = None,
     mcp: McpServers = None,
-    style: Annotated[LintFormat, typer.Option("--format", help="How to write it.")] = (
+    style: Annotated[LintFormat, typer.Option("--format", help="The format of the report.")] = (
         LintFormat.TEXT
     ),
     ignored: Annotated[
@@ -90,9 +90,10 @@ def lint(
         bool, typer.Option("--all", help="Write out every finding, not the first of each code.")
     ] = False,
 ) -> None:
-    """Check tool contracts; exit 1 on errors, 0 when there are only warnings.
+    """Check tool contracts; exit 1 on errors, 0 on warnings alone.
 
     Example: orchestrator tools lint specs/ --format sarif > lint.sarif
+
     Example: orchestrator tools lint --mcp https://rooms.example.com/mcp --overlay rooms.yaml
     """
     from orchestrator.catalog.lint import check_ignored, has_errors, linter
@@ -131,9 +132,10 @@ def list_tools(
     mcp: McpServers = None,
     as_json: AsJson = False,
 ) -> None:
-    """List every tool with domain, effect, confirmation and cancel tool, and skipped operations.
+    """List tools with effect and cancel tool, and skipped operations.
 
     Example: orchestrator tools list --specs specs/flights.yaml
+
     Example: orchestrator tools list --mcp https://rooms.example.com/mcp
     """
     from orchestrator.settings import load_settings
@@ -174,7 +176,7 @@ def diff(
     mcp: McpServers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how tools differ from those that a mission began with; exit 1 when they do.
+    """Show how tools changed since a mission began; exit 1 if so.
 
     Example: orchestrator tools diff m-7f2a --mcp https://rooms.example.com/mcp
     """
@@ -209,7 +211,9 @@ def _catalog_of(since: str) -> Catalog:
     catalogs = store_of(load_settings()).catalogs
     digest = since if len(since) == _DIGEST else catalogs.pinned_by(since)
     if digest is None:
-        raise UsageError(f"no catalog is kept for a mission called {since!r}")
+        raise UsageError(
+            f"no catalog is kept for a mission {since!r}; see: orchestrator mission list"
+        )
     return catalogs.get(digest)
 
 
@@ -273,7 +277,7 @@ def call(
     ] = 20.0,
     as_json: AsJson = False,
 ) -> None:
-    """Call a tool that only reads, and show its answer; exit 1 when there is none.
+    """Call a tool that only reads; exit 1 without an answer.
 
     Example: orchestrator tools call weather_get_forecast --input city=Oslo --input date=2026-12-03
     """
@@ -486,7 +490,7 @@ def _read_file(name: str, file: Path, *, is_text: bool) -> JsonValue:
         reason = error.strerror or "it cannot be opened"
         raise UsageError(f"{name}: {file} cannot be read: {reason}") from error
     except ValueError as error:
-        raise UsageError(f"{name}: {file} is no JSON: {error}") from error
+        raise UsageError(f"{name}: {file} is not JSON: {error}") from error
     except RecursionError:
         raise UsageError(f"{name}: {file} is nested too deep") from None
     return value

@@ -45,7 +45,7 @@ def lint(
     sources: SourcePairs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check workflows against the tools that they call; exit 1 on errors.
+    """Check workflows against their tools; exit 1 on errors.
 
     Example: orchestrator workflow lint trip.arazzo.yaml --specs specs/
     """
@@ -77,7 +77,7 @@ def show(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the steps of workflows with the tools that they call, and what follows each.
+    """Show the steps of workflows with their tools and successors.
 
     Example: orchestrator workflow show trip.arazzo.yaml --mermaid
     """

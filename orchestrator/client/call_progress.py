@@ -115,7 +115,7 @@ async def _summaries(connection: Connection, run: WorkflowExecutionDescription) 
     """Return the summaries of a run's activities, by their ids."""
     found: dict[str, str] = {}
     try:
-        events = await history_of(connection, run.id, run.run_id)
+        events = await history_of(connection, run)
     except MissionNotFound:
         return found
     for event in events:

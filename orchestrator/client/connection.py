@@ -7,6 +7,7 @@ from memos, from close events, and by replaying histories in this process.
 import asyncio
 import json
 import math
+import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
@@ -29,8 +30,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.telemetry import tracing_plugins
-from orchestrator.client.obstacles import Version, absence, pinned_version, stuck
+from orchestrator.client.obstacles import Version, absence, no_answer, pinned_version, stuck
 from orchestrator.client.payloads import converter_of
+from orchestrator.client.run_histories import RunHistories
 from orchestrator.core import errors
 from orchestrator.core.record import Record
 from orchestrator.json_schema.canonical import find_defect
@@ -50,6 +52,8 @@ LARGEST_MESSAGE: Final = 500_000
 a request is sent again, together with the findings, in the messages of every step."""
 MOST_INPUTS: Final = 1_000
 
+_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""The character in JSON: the only one that PostgreSQL refuses, besides half a character."""
 _TOO_LARGE: Final = ("larger than max", "exceeds size limit", "exceeds limit", "too large")
 _SIZE_STATUS: Final = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED)
 _TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
@@ -90,6 +94,7 @@ class Connection:
         self._answered_at: dict[str, float] = {}
         self._workflows: dict[str, str] = {}
         self._slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self.histories = RunHistories(temporal)
 
     def update_slots(self, workflow_id: str, number: int) -> asyncio.Semaphore:
         """Return the slots for updates of a workflow, the same for all that hold them."""
@@ -125,12 +130,12 @@ class Connection:
         """Raise the reason if the workflow's tasks fail, in which case no worker can help.
 
         Raises:
-            WorkflowStuck: its tasks fail.
+            ServiceUnavailable: as WorkflowStuck: its tasks fail.
         """
         if (why := await self.stuck(await self.describe(workflow_id))) is not None:
             raise why
 
-    async def stuck(self, found: WorkflowExecutionDescription) -> errors.WorkflowStuck | None:
+    async def stuck(self, found: WorkflowExecutionDescription) -> errors.ServiceUnavailable | None:
         """Return why a workflow cannot continue; None while its tasks do not fail."""
         with self.explaining(found.id):
             return await stuck(self.temporal, found)
@@ -203,7 +208,7 @@ class Connection:
             await self._check_goes_on(workflow_id)
             queue = (await self.describe(workflow_id)).task_queue
             waited = _ANSWER.total_seconds()
-            raise errors.NoAnswer(queue, waited, f"what was sent about {about}") from error
+            raise no_answer(queue, waited, f"what was sent about {about}") from error
         except WorkflowUpdateFailedError as error:
             raise _refusal(error) from error
         except RPCError as error:
@@ -225,14 +230,8 @@ class Connection:
         if taker.status is not WorkflowExecutionStatus.RUNNING:
             raise errors.CardUnknown(about, _CLOSED)
         if (missing := await self.absence_for(taker)) is not None:
-            raise errors.NoWorker(
-                taker.task_queue,
-                build=missing.build,
-                waits_in=missing.waits_in,
-                about=f"nothing was decided about {about}",
-                then=", then decide again",
-                code="NothingSent",
-            )
+            text = f"nothing was decided about {about}: {missing}, then decide again"
+            raise errors.NoWorker(text, code="NothingSent")
 
     async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
         """Return True if a workflow runs; `missing` is the answer for one that does not exist."""
@@ -271,7 +270,7 @@ class Connection:
                 f"the Temporal server does not take a message of that size: {error.message}"
             )
         if error.status in _UNANSWERED:
-            return errors.NoAnswer(self.task_queue, _ANSWER.total_seconds())
+            return no_answer(self.task_queue, _ANSWER.total_seconds())
         return error
 
     async def await_poller(self) -> None:
@@ -300,7 +299,7 @@ class Connection:
                         if event.event_type == _TASK_DONE:
                             return
         except TimeoutError:
-            raise errors.NoAnswer(self.task_queue, within.total_seconds()) from None
+            raise no_answer(self.task_queue, within.total_seconds()) from None
 
 
 def _is_cut_off(error: RPCError) -> bool:
@@ -357,7 +356,7 @@ async def connect_temporal(address: str | None = None, settings: Settings | None
     Raises:
         ServerUnreachable: nothing answers at the address.
         UsageError: as ServerRefused: the server accepts neither key nor certificate.
-        PayloadKeysInvalid: the payload keys are malformed.
+        UsageError: as PayloadKeysInvalid: the payload keys are malformed.
     """
     converter = converter_of(settings or load_settings())
     config = ClientConfig.load_client_connect_config()
@@ -379,15 +378,17 @@ def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return errors.UsageError(str(cause))
-    made = errors.error_named(cause.type or "", cause.details[0]) if cause.details else None
-    return made or errors.UsageError(cause.message)
+    made = errors.error_named(cause.message, cause.details[0]) if cause.details else None
+    if made is None or type(made) is errors.OrchestratorError:
+        return errors.UsageError(cause.message)
+    return made
 
 
 # -- sizes of messages -----------------------------------------------------------------------------
 
 
 async def check_size(temporal: Client, message: Record, *, what: str) -> None:
-    """Refuse a message that its workflow could not read, which would block it for good.
+    """Refuse a message that its workflow or a store could not take, which would block it for good.
 
     Args:
         temporal: the client whose data converter would encode the message.
@@ -396,16 +397,22 @@ async def check_size(temporal: Client, message: Record, *, what: str) -> None:
 
     Raises:
         UsageError: the message is too large; nothing was sent.
-        UsageError: the message is nested too deep, or holds half a character or too large a number.
+        UsageError: the message is nested too deep, or holds half a character, the character NUL or
+            too large a number.
     """
     try:
-        defect = find_defect(json.loads(message.model_dump_json()))
+        encoded = message.model_dump_json()
+        defect = find_defect(json.loads(encoded))
     except (ValueError, RecursionError):
         # Without pydantic's message, which may quote a value.
         raise errors.UsageError(f"{what} cannot be written as JSON in UTF-8") from None
     if defect is not None:
         place = ".".join(map(str, defect.path))
         raise errors.UsageError(f"{what}: {place}: {defect.reason}")
+    if _NUL.search(encoded):
+        raise errors.UsageError(
+            f"{what} holds the character U+0000, which databases do not store; leave it out"
+        )
     # Not encoded: a large payload would be stored, and only its reference measured.
     payloads = temporal.data_converter.payload_converter.to_payloads([message])
     size = sum(len(payload.data) for payload in payloads)

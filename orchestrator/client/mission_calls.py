@@ -47,7 +47,10 @@ async def mission_as_arazzo(
         named = ", ".join(missing)
         raise UsageError(f"no document here has {named}; name the documents: --specs")
     request = given.request
-    return export_document(calls, catalog, goal=request.goal, inputs=request.inputs)
+    written = None if request.workflow is None else request.workflow.document
+    return export_document(
+        calls, catalog, goal=request.goal, inputs=request.inputs, written=written
+    )
 
 
 async def mission_calls(connection: Connection, mission_id: str) -> list[MadeCall]:

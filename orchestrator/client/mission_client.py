@@ -46,7 +46,6 @@ from orchestrator.confirmation.models import (
 from orchestrator.confirmation.same_again import AgainRecord, RevokeAgain, SameAgain
 from orchestrator.core import command_lines, errors
 from orchestrator.core.budget import Money
-from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionRequest
@@ -97,7 +96,7 @@ class MissionClient:
 
         Raises:
             ServerUnreachable: nothing answers at the address.
-            PayloadKeysInvalid: the payload keys are malformed.
+            UsageError: as PayloadKeysInvalid: the payload keys are malformed.
         """
         settings = settings or load_settings()
         return cls(await connect_temporal(settings=settings), settings)
@@ -145,7 +144,7 @@ class MissionClient:
 
         Raises:
             UsageError: the id or the limit is invalid.
-            PolicyWidened: the policy allows more than that of the settings.
+            UsageError: as PolicyWidened: the policy allows more than that of the settings.
             SessionError: the id is that of a session with other terms, or of one that is over.
             NoWorker: no worker is there to serve it.
         """
@@ -264,10 +263,10 @@ class MissionClient:
             return await saga_account(self.connection, store.grants, saga_id)
 
     async def missions(self, *, limit: int = 50, status: str | None = None) -> list[MissionSummary]:
-        """Return the newest missions, newest first, with their waits.
+        """Return missions, newest first, with their waits.
 
         Args:
-            limit: at most this many.
+            limit: at most this many; the server takes those that run before those that are over.
             status: only missions of this status, rollbacks included: `parked` for instance.
 
         Raises:
@@ -303,15 +302,6 @@ class MissionClient:
         return await mission_page(
             self.connection, wanted or MissionFilter(), limit=limit, cursor=cursor
         )
-
-    async def record(self, mission_id: str) -> JsonObject:
-        """Return the audit record of a mission that is over.
-
-        Raises:
-            UsageError: the mission or its rollback still runs.
-            MissionNotFound: there is no such mission.
-        """
-        return await self.get(mission_id).record()
 
     async def file(self, mission_id: str, handle: str) -> "KeptFile":
         """Return a file that a mission received, with its bytes, by its handle.

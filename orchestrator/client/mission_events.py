@@ -15,11 +15,11 @@ from time import perf_counter
 from typing import Any, Final
 
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import Client, WorkflowHandle, WorkflowHistoryEventAsyncIterator
+from temporalio.client import Client, WorkflowHandle
 
 from orchestrator.adapters.temporal.rollbacks import begun_rollback, described, started_with
 from orchestrator.client.connection import Connection, Notify, until_answered
-from orchestrator.client.mission_state import history_of, history_or_none
+from orchestrator.client.mission_state import history_or_none
 from orchestrator.client.run_events import CONTINUED, PlacedEvent, RunEvents, end_of
 from orchestrator.core.errors import MissionNotFound, UsageError
 from orchestrator.messages import names
@@ -29,7 +29,6 @@ from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import RollbackInput, RollbackReport
 
 _LOG = logging.getLogger(__name__)
-_PAGE: Final = 1000
 _LOOK_S: Final = (0.25, 5.0)
 """Shortest and longest pause between reads while long polls return nothing."""
 _REST: Final = 3.0
@@ -72,7 +71,7 @@ async def mission_events(
 def _cursor_of(mission_id: str, after: str | None) -> Cursor:
     cursor = read_cursor(after) if after else Cursor()
     if any(names.mission_of(workflow_id) != mission_id for workflow_id in cursor.places):
-        raise UsageError(f"that cursor is of no event of {mission_id}")
+        raise UsageError(f"the cursor belongs to no event of {mission_id}")
     return cursor
 
 
@@ -237,8 +236,8 @@ class _HistoryReader:
     def _begin(self, after: HistoryPlace) -> None:
         self.run_id = after.run_id
         self._is_last = False
-        self._events: list[HistoryEvent] = []
-        self._polls: WorkflowHistoryEventAsyncIterator | None = None
+        self._history = self._connection.histories.of(self.workflow_id, self.run_id)
+        self._events: Sequence[HistoryEvent] = ()
         self._making = RunEvents(
             self._connection.replays,
             self.workflow_id,
@@ -319,22 +318,7 @@ class _HistoryReader:
             ServerUnreachable: the server does not answer.
         """
         with self._explaining():
-            if self._polls is None:
-                self._polls = self._handle.fetch_history_events(
-                    page_size=_PAGE, wait_new_event=True
-                )
-            polls, read = self._polls, len(self._events)
-            while True:
-                try:
-                    await polls.fetch_next_page()
-                except BaseException:
-                    self._polls = None  # the token may belong to a server that has been replaced
-                    raise
-                if polls.next_page_token is None:
-                    self._polls = None
-                    return
-                if any(event.event_id > read for event in polls.current_page or ()):
-                    return
+            await self._history.grow(len(self._events))
 
     @property
     def _handle(self) -> "WorkflowHandle[Any, Any]":
@@ -344,9 +328,7 @@ class _HistoryReader:
         if self.is_closed:
             return
         with self._explaining():
-            known = (await self._handle.describe()).history_length
-        if known > len(self._events):
-            self._events = await history_of(self._connection, self.workflow_id, self.run_id)
+            self._events = await self._history.read(await self._handle.describe())
 
     def _explaining(self) -> AbstractContextManager[None]:
         return self._connection.explaining(names.mission_of(self.workflow_id))

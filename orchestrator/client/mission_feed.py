@@ -64,7 +64,9 @@ async def mission_feed(
     begun = Cursor(begun=datetime.now(UTC) - _LATELY)
     cursor = read_cursor(after) if after else begun
     if cursor.begun is None:
-        raise UsageError("that cursor is of the events of one mission, and not of all")
+        raise UsageError(
+            "the cursor belongs to one mission: give one of `mission watch` without an id"
+        )
     sweeps = _Sweeps(connection, cursor, notify=notify, task_queue=task_queue)
     while True:
         found = await until_answered(sweeps.sweep, notify=notify)
@@ -224,7 +226,7 @@ class _Sweeps:
                 described = await handle.describe()
                 length = described.history_length
                 if length > known.length:
-                    events = [event async for event in handle.fetch_history_events()]
+                    events = await self._connection.histories.read(described)
                     found = await known.making.of(events)
                     known.length, known.rest_s = len(events), 0.0
                 else:

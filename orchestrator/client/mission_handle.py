@@ -276,7 +276,7 @@ class MissionHandle:
 
         Raises:
             UsageError: the mission is over.
-            WorkflowStuck: the request was recorded, but the mission cannot continue.
+            ServiceUnavailable: as CancelUnheard: the request is recorded, but the mission is stuck.
         """
         mission = await self._connection.mission(self.mission_id)
         if mission.status is not WorkflowExecutionStatus.RUNNING:
@@ -288,7 +288,7 @@ class MissionHandle:
             await self._connection.temporal.get_workflow_handle(self.mission_id).cancel()
         if (why := await self._connection.stuck(mission)) is not None:
             about = "the request to stop waits with the server, and nothing has stopped"
-            raise errors.WorkflowStuck(**why.details | {"about": about, "code": "CancelUnheard"})
+            raise errors.ServiceUnavailable(f"{about}: {why}", code="CancelUnheard")
 
     async def rollback(
         self, *, reason: str = "asked for", approver: str | None = None

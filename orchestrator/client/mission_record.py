@@ -15,9 +15,9 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from orchestrator.adapters.temporal.rollbacks import begun_rollback, started_with
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_state import find_report, read_accepted, read_mission
-from orchestrator.confirmation.models import canonical_digest
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.canonical import canonical_digest
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput
 
@@ -53,7 +53,9 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
 
     mission = await connection.mission(mission_id)
     if mission.status is WorkflowExecutionStatus.RUNNING:
-        raise UsageError(f"mission {mission_id} still runs; its record is made when it is over")
+        raise UsageError(
+            f"mission {mission_id} still runs; wait with: orchestrator mission watch {mission_id}"
+        )
     with connection.explaining(mission_id):
         client = connection.temporal
         rollback = await begun_rollback(client, mission_id)

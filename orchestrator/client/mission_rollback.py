@@ -19,7 +19,7 @@ from orchestrator.adapters.temporal.rollbacks import (
     start_rollback,
 )
 from orchestrator.adapters.temporal.search_attributes import MODE, STATUS
-from orchestrator.client.connection import Connection, until_answered
+from orchestrator.client.connection import Connection, check_size, until_answered
 from orchestrator.client.mission_state import find_report, read_mission, read_report
 from orchestrator.confirmation.policy import approver_problem
 from orchestrator.core.errors import (
@@ -32,7 +32,13 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.messages.mission import LEAVES_STANDING, MissionStatus
 from orchestrator.messages.observed import OBSERVED, SEARCHED_AS
-from orchestrator.messages.rollback import ParkedRollback, ResolveInput, RollbackReport, parked_of
+from orchestrator.messages.rollback import (
+    ParkedRollback,
+    ResolveInput,
+    RollbackInput,
+    RollbackReport,
+    parked_of,
+)
 from orchestrator.saga.obligation import Obligation
 
 _LOOK_S: Final = 0.3
@@ -77,7 +83,9 @@ async def roll_back(
     """Start, join or resume a mission's rollback. See `MissionClient.rollback`."""
     problem = None if approver is None else approver_problem(approver, ())
     if problem is not None:
-        raise UsageError(f"this is nobody's name: {problem}")
+        raise UsageError(f"the approver is not a name: {problem}")
+    asked = RollbackInput(mission_id=mission_id, reason=reason)
+    await check_size(connection.temporal, asked, what="the reason")
     before = await _rollback_before(connection, mission_id)
     if before is None and approver is None:
         ended = await _end_that_stands(connection, mission_id)

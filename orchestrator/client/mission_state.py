@@ -1,7 +1,7 @@
 """Results of missions and rollbacks, read from close events or by replaying histories."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC
 from typing import Any, Final, TypeVar
 
@@ -14,7 +14,7 @@ from temporalio.client import (
 )
 
 from orchestrator.adapters.temporal.mission_history import read_ledger
-from orchestrator.adapters.temporal.rollbacks import begun_rollback
+from orchestrator.adapters.temporal.rollbacks import begun_rollback, started_with
 from orchestrator.client.connection import Connection
 from orchestrator.core.errors import EventsUnreadable, MissionNotFound, UsageError
 from orchestrator.core.record import Record
@@ -109,22 +109,23 @@ async def read_report(connection: Connection, mission_id: str) -> RollbackReport
 
 
 async def history_of(
-    connection: Connection, workflow_id: str, run_id: str | None
-) -> list[HistoryEvent]:
-    """Return all events of a run that the server has."""
-    handle = connection.temporal.get_workflow_handle(workflow_id, run_id=run_id)
-    with connection.explaining(names.mission_of(workflow_id)):
-        return [event async for event in handle.fetch_history_events()]
+    connection: Connection, run: WorkflowExecutionDescription
+) -> Sequence[HistoryEvent]:
+    """Return all events of a run."""
+    with connection.explaining(names.mission_of(run.id)):
+        return await connection.histories.read(run)
 
 
 async def history_or_none(
     connection: Connection, workflow_id: str, run_id: str
-) -> list[HistoryEvent]:
+) -> Sequence[HistoryEvent]:
     """Return all events of a run; none if the server no longer retains it."""
+    handle = connection.temporal.get_workflow_handle(workflow_id, run_id=run_id)
     try:
-        return await history_of(connection, workflow_id, run_id)
+        with connection.explaining(workflow_id):
+            return await history_of(connection, await handle.describe())
     except MissionNotFound:
-        return []
+        return ()
 
 
 async def _own_result(
@@ -154,7 +155,7 @@ async def _replayed(
     """Return the last state of a run; None before its first task has completed."""
 
     async def replayed() -> Any | None:
-        events = await history_of(connection, found.id, found.run_id)
+        events = await history_of(connection, found)
         return await connection.replays.last_state(found.id, events, read)
 
     key = (found.run_id, found.history_length, read)
@@ -176,16 +177,14 @@ def _accepted(mission: Any) -> Any:
 async def _not_begun(
     connection: Connection, mission: WorkflowExecutionDescription
 ) -> MissionResult:
-    events = await history_of(connection, mission.id, mission.run_id)
-    started = events[0].workflow_execution_started_event_attributes
-    (given,) = await connection.temporal.data_converter.decode(
-        started.input.payloads, [MissionInput]
-    )
+    handle = connection.temporal.get_workflow_handle(mission.id, run_id=mission.run_id)
+    with connection.explaining(mission.id):
+        request = (await started_with(connection.temporal, handle, MissionInput)).request
     return MissionResult(
         mission_id=mission.id,
-        goal=given.request.goal,
-        requester=given.request.requester,
-        budget=given.request.budget,
+        goal=request.goal,
+        requester=request.requester,
+        budget=request.budget,
         status=MissionStatus.PLANNING,
         started_at=mission.start_time.astimezone(UTC),
     )

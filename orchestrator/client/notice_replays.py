@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -10,9 +11,11 @@ from pydantic import Field
 from temporalio.client import WorkflowFailureError
 from temporalio.common import WorkflowIDReusePolicy
 
+from orchestrator.adapters.temporal.rollbacks import started_with
 from orchestrator.adapters.temporal.search_attributes import quoted
 from orchestrator.client.connection import Connection
-from orchestrator.core.errors import NoWorker, UsageError
+from orchestrator.client.obstacles import no_worker
+from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
 from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages import names
@@ -85,9 +88,7 @@ async def replay(connection: Connection, notice_ids: Sequence[str]) -> Replayed:
     return Replayed(started=tuple(started), gone=tuple(gone))
 
 
-async def try_channel(
-    connection: Connection, channel: str, *, within: timedelta = _TEST
-) -> DeliveryReport:
+async def try_channel(connection: Connection, channel: str) -> DeliveryReport:
     """Have a worker send a test notice to a channel; one that was disabled is enabled by success.
 
     Raises:
@@ -95,16 +96,16 @@ async def try_channel(
     """
     now = datetime.now(UTC)
     notice = Notice(notice_id=f"msg_test{secrets.token_hex(8)}", event="notice.test", at=now)
-    delivery = Delivery(notice=notice, channels=(channel,), next_after=within, give_up_after=within)
+    delivery = Delivery(notice=notice, channels=(channel,), next_after=_TEST, give_up_after=_TEST)
     workflow_id = await _start(connection, delivery)
     handle = connection.temporal.get_workflow_handle(workflow_id, result_type=DeliveryReport)
     try:
-        async with asyncio.timeout((within + _TEST).total_seconds()):
+        async with asyncio.timeout(2 * _TEST.total_seconds()):
             report: DeliveryReport = await handle.result()
             return report
     except (TimeoutError, WorkflowFailureError) as late:
         absent = await connection.absence(connection.task_queue)
-        raise absent or NoWorker(connection.task_queue) from late
+        raise absent or no_worker(connection.task_queue) from late
 
 
 async def _start(connection: Connection, delivery: Delivery) -> str:
@@ -136,11 +137,6 @@ async def _deliveries_of(connection: Connection, notice_id: str) -> list[Deliver
             if ":replay-" in one.id:
                 continue
             handle = temporal.get_workflow_handle(one.id, run_id=one.run_id)
-            async for event in handle.fetch_history_events(page_size=1):
-                started = event.workflow_execution_started_event_attributes
-                (delivery,) = await temporal.data_converter.decode(
-                    started.input.payloads, [Delivery]
-                )
-                found.append(delivery)
-                break
+            with suppress(LookupError):
+                found.append(await started_with(temporal, handle, Delivery))
     return found

@@ -17,7 +17,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.activities.authority import governed
-from orchestrator.activities.prepare_activities import drafted, limited
+from orchestrator.activities.prepare_activities import draft_call, with_charge_limit
 from orchestrator.adapters.temporal import raw_history
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
@@ -38,7 +38,7 @@ from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import Settings, load_policy
 
-MOST_RUNS: Final = 1_000
+_MOST_RUNS: Final = 1_000
 MOST_CALLS: Final = 2_000
 """Limit of the calls that are read of one run."""
 _MOST_FINDINGS: Final = 5_000
@@ -116,7 +116,7 @@ class ObservedCalls:
 
 
 async def observe_report(
-    connection: Connection, settings: Settings, *, since: datetime, most: int = MOST_RUNS
+    connection: Connection, settings: Settings, *, since: datetime
 ) -> ObserveReport:
     """Read the observed workflows that began since a time, the newest first.
 
@@ -124,20 +124,19 @@ async def observe_report(
         connection: to the server.
         settings: name the documents, the store of earlier ones, and the operator's policy.
         since: the earliest start.
-        most: limit of the workflows that are read.
     """
     runs: list[ObservedCalls] = []
     unread: list[str] = []
     found = 0
     with connection.explaining():
-        async for page in _pages(connection.temporal, since, most + 1):
+        async for page in _pages(connection.temporal, since):
             found += len(page)
             read = await asyncio.gather(*(_read(connection.temporal, one) for one in page))
             for of_workflow, why in read:
                 runs += of_workflow
                 unread += [why] if why else []
-    if found > most:
-        unread.append(f"only the newest {most:,} workflows were read: ask for a shorter time")
+    if found > _MOST_RUNS:
+        unread.append(f"only the newest {_MOST_RUNS:,} workflows were read: ask for a shorter time")
     digests = {wanted.catalog_digest for run in runs for wanted, *_ in run.calls.values()}
     catalogs = await asyncio.to_thread(_catalogs, settings, digests)
     policy = load_policy(settings.mission_policy) or MissionPolicy()
@@ -159,12 +158,10 @@ def _catalogs(settings: Settings, digests: Collection[str]) -> dict[str, Catalog
     return found
 
 
-async def _pages(
-    client: Client, since: datetime, most: int
-) -> AsyncIterator[list[WorkflowExecution]]:
+async def _pages(client: Client, since: datetime) -> AsyncIterator[list[WorkflowExecution]]:
     query = f"{names.MODE_ATTRIBUTE} = 'observed' AND StartTime >= '{since.isoformat()}'"
     page: list[WorkflowExecution] = []
-    async for one in client.list_workflows(query, limit=most):
+    async for one in client.list_workflows(query, limit=_MOST_RUNS + 1):
         page.append(one)
         if len(page) == _AT_ONCE:
             yield page
@@ -395,9 +392,9 @@ class _Review:
         )
         with suppress(OrchestratorError):
             prepared = governed(
-                drafted(asked, catalog, tool, self._rules), asked, self._policy, None
+                draft_call(asked, catalog, tool, self._rules), asked, self._policy, None
             )
-            return limited(prepared, asked, self._rules)
+            return with_charge_limit(prepared, asked, self._rules)
         return PreparedCall()
 
     def ended(self) -> Iterator[Caught]:

@@ -22,7 +22,8 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.exceptions import FailureError
 
-from orchestrator.core.errors import NoWorker, PayloadLocked, WorkflowStuck
+from orchestrator.core import command_lines
+from orchestrator.core.errors import NoAnswer, NoWorker, PayloadLocked, ServiceUnavailable
 
 Version = tuple[str, str]
 """A deployment name and a build id."""
@@ -73,7 +74,7 @@ async def absence(
         if now - one.last_access_time.ToDatetime(tzinfo=UTC) < _POLLER_GONE
     }
     wanted: set[Version | None] = {pinned_to} if pinned_to else _routed_to(answer.versioning_info)
-    return None if polling & wanted else _no_worker(task_queue, wanted, polling, pinned_to)
+    return None if polling & wanted else _absence(task_queue, wanted, polling, pinned_to)
 
 
 def _version_of(poller: PollerInfo) -> Version | None:
@@ -89,7 +90,7 @@ def _routed_to(info: TaskQueueVersioningInfo) -> set[Version | None]:
     return {named_version(info.current_deployment_version), *([ramping] if ramping else [])}
 
 
-def _no_worker(
+def _absence(
     task_queue: str,
     wanted: set[Version | None],
     polling: set[Version | None],
@@ -98,18 +99,72 @@ def _no_worker(
     builds = sorted(filter(None, polling))
     if wanted == {None} and builds:
         deployment, build = builds[-1]
-        return NoWorker(task_queue, build=build, waits_in=deployment)
+        return no_worker(task_queue, build, waits_in=deployment)
     named = pinned_to or next(filter(None, wanted), None)
-    return NoWorker(task_queue, build=named[1] if named else "")
+    return no_worker(task_queue, named[1] if named else "")
 
 
-async def stuck(client: Client, found: WorkflowExecutionDescription) -> WorkflowStuck | None:
+def no_worker(task_queue: str, build: str = "", *, waits_in: str = "") -> NoWorker:
+    """Return the error for a queue, or a build of it, that no worker polls.
+
+    `waits_in` is the deployment in which this build exists without being current.
+    """
+    of_build = f"build {build!r} of " if build else ""
+    if waits_in:
+        command = command_lines.set_current(waits_in, build)
+        return NoWorker(
+            f"workers of build {build!r} poll the task queue {task_queue!r}, and it is not current "
+            f"of the deployment {waits_in!r}; make it so with: {command}",
+            awaited=f"build {build!r} to be current of the deployment {waits_in!r}",
+            command=command,
+        )
+    command = command_lines.start_worker(task_queue, build)
+    if build:
+        problem = f"no worker of build {build!r} polls the task queue {task_queue!r}"
+    else:
+        problem = f"no worker polls the task queue {task_queue!r}"
+    return NoWorker(
+        f"{problem}; start one with: {command}",
+        awaited=f"a worker of {of_build}the task queue {task_queue!r}",
+        command=command,
+    )
+
+
+def no_answer(task_queue: str, within_s: float, sent: str = "") -> NoAnswer:
+    """Return the error for workers that did not answer in time.
+
+    `sent` is the request that may still be handled once one answers.
+    """
+    command = command_lines.start_worker(task_queue)
+    may_come = f"; {sent} may still be taken when one answers: look before you repeat it"
+    return NoAnswer(
+        f"no worker of the task queue {task_queue!r} answered within {within_s:g} s: all of them "
+        f"are busy, or the last one has just died (start one with: {command})"
+        + (may_come if sent else ""),
+        awaited=f"a worker of the task queue {task_queue!r}",
+        command=command,
+    )
+
+
+async def stuck(client: Client, found: WorkflowExecutionDescription) -> ServiceUnavailable | None:
     """Return why a workflow cannot continue; None while its tasks do not fail."""
     attempts = found.raw_description.pending_workflow_task.attempt
     if attempts <= _ATTEMPTS:
         return None
     failed = await _last_failure(client, found)
-    return None if failed is None else WorkflowStuck(found.id, attempts, *failed)
+    if failed is None:
+        return None
+    reason, known_remedy = failed
+    remedy = known_remedy or (
+        "Run its workers with code that can take it, and it goes on by itself; or stop it with: "
+        f"{command_lines.terminate(found.id)}; its mission or the next sweep then rolls back what "
+        "was done"
+    )
+    return ServiceUnavailable(
+        f"{found.id} cannot go on: its workflow task failed {attempts - 1} times ({reason}). "
+        f"{remedy}",
+        code="WorkflowStuck",
+    )
 
 
 async def _last_failure(

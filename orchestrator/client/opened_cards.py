@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from temporalio.client import WorkflowExecutionStatus, WorkflowHistoryEventAsyncIterator
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.waits import waits_in
@@ -44,7 +44,7 @@ class _Following:
     def __init__(self, connection: Connection, mission_id: str) -> None:
         self._connection = connection
         self._mission_id = mission_id
-        self._polls: WorkflowHistoryEventAsyncIterator | None = None
+        self._run: WorkflowExecutionDescription | None = None
         self._cards: tuple[ConfirmationCard, ...] = ()
         self.is_over = False
         self.since = time.monotonic()
@@ -52,33 +52,22 @@ class _Following:
 
     async def open_cards(self) -> tuple[ConfirmationCard, ...]:
         """Wait until the history has grown; return the cards that are then open."""
-        try:
-            is_first = self._polls is None
-            if not is_first:
-                await asyncio.sleep(rest_after(time.monotonic() - self.since))
-            await self._poll()
-            mission = await self._connection.describe(self._mission_id)
-        except BaseException:
-            self._polls = None  # the token may belong to a server that has been replaced
-            raise
+        before = self._run
+        if before is not None:
+            await asyncio.sleep(rest_after(time.monotonic() - self.since))
+            history = self._connection.histories.of(self._mission_id, before.run_id or "")
+            with self._connection.explaining(self._mission_id):
+                await history.grow(before.history_length)
+        self._run = mission = await self._connection.describe(self._mission_id)
         self.is_over = mission.status is not WorkflowExecutionStatus.RUNNING
         cards = (await waits_in(mission)).cards
         for card in cards:
             self._connection.note_saga(card.mission_id, self._mission_id)
-        if cards != self._cards and not is_first:  # a worker has just opened or closed one
+        # A worker has just opened or closed one.
+        if cards != self._cards and before is not None:
             self._connection.note_worker(self._mission_id)
         self._cards = cards
         return cards
-
-    async def _poll(self) -> None:
-        """Wait for the next events of the current run; at first, for those that it has."""
-        with self._connection.explaining(self._mission_id):
-            if self._polls is None:
-                handle = self._connection.temporal.get_workflow_handle(self._mission_id)
-                self._polls = handle.fetch_history_events(wait_new_event=True, skip_archival=True)
-            await self._polls.fetch_next_page()
-        if self._polls.next_page_token is None:
-            self._polls = None  # the run has ended; the next one may have begun
 
 
 def rest_after(waited_s: float) -> float:

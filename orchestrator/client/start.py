@@ -27,6 +27,7 @@ from temporalio.service import RPCError
 
 from orchestrator.adapters.temporal.search_attributes import search_attributes
 from orchestrator.client.connection import PICK_UP, Connection, check_request
+from orchestrator.client.obstacles import no_answer
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.stores import open_vault
 from orchestrator.core import errors
@@ -154,7 +155,10 @@ class Starter:
         mission_id, digest = _id_of(request), request_digest(request)
         there = await self._connection.describe(mission_id)
         if await there.memo_value(_DIGEST_MEMO, None) != digest:
-            raise errors.MissionIdTaken(mission_id)
+            raise errors.MissionIdTaken(
+                f"a mission {mission_id!r} exists, with another goal, other inputs, another budget "
+                "or another requester; choose another id"
+            )
         return there.status is WorkflowExecutionStatus.RUNNING
 
     async def completed(
@@ -200,7 +204,7 @@ class Starter:
         against its own settings.
 
         Raises:
-            PolicyWidened: the request's policy allows more than that of the settings.
+            UsageError: as PolicyWidened: its policy allows more than that of the settings.
         """
         of_settings = load_policy(self._settings.mission_policy)
         if of_settings is None:
@@ -305,7 +309,7 @@ def _plan_refusal(failure: WorkflowFailureError, task_queue: str) -> errors.Orch
     ):
         cause = cause.cause
     if isinstance(cause, ApplicationError):
-        return errors.PlanRefused(cause.message)
+        return errors.PlanError(cause.message, code="PlanRefused")
     if isinstance(cause, WorkflowTimeout):
-        return errors.NoAnswer(task_queue, _LONGEST_PLAN.total_seconds())
-    return errors.PlanRefused(str(cause or failure))
+        return no_answer(task_queue, _LONGEST_PLAN.total_seconds())
+    return errors.PlanError(str(cause or failure), code="PlanRefused")

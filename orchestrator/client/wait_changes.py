@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from temporalio.client import Client, WorkflowExecution
+from temporalio.client import WorkflowExecution, WorkflowExecutionDescription
 
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.adapters.temporal.search_attributes import REQUESTER
 from orchestrator.client.connection import Connection
+from orchestrator.client.run_histories import RunHistory
 from orchestrator.client.waits import WAITING_QUERY, waits_in
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import OrchestratorError
@@ -24,7 +25,6 @@ EVERY_S: Final = 0.5
 """Seconds between two looks."""
 _NEXT_RUN_S: Final = 2.0
 """Seconds between two looks whether there is a new run, such as a rollback that begins."""
-_PAGE: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -129,27 +129,25 @@ async def _follow(
     connection: Connection, workflow_id: str, since: datetime, grown: asyncio.Event
 ) -> None:
     """Note when the history of a workflow grows, run after run."""
-    temporal, read = connection.temporal, ""
+    read = ""
     while True:
         with connection.explaining(names.mission_of(workflow_id)):
-            newest = await described(temporal.get_workflow_handle(workflow_id))
-            if newest is not None and newest.run_id != read:
+            newest = await described(connection.temporal.get_workflow_handle(workflow_id))
+            if newest is not None and newest.run_id not in (None, read):
                 read = newest.run_id or ""
-                await _follow_run(connection.temporal, workflow_id, read, since, grown)
+                await _follow_run(connection.histories.of(workflow_id, read), newest, since, grown)
         await asyncio.sleep(_NEXT_RUN_S)
 
 
 async def _follow_run(
-    temporal: Client, workflow_id: str, run_id: str, since: datetime, grown: asyncio.Event
+    history: RunHistory, run: WorkflowExecutionDescription, since: datetime, grown: asyncio.Event
 ) -> None:
     """Note when the history of a run grows, until it ends."""
-    polls = temporal.get_workflow_handle(workflow_id, run_id=run_id).fetch_history_events(
-        page_size=_PAGE, wait_new_event=True
-    )
-    while True:
-        await polls.fetch_next_page()
-        events = polls.current_page or ()
-        if any(one.event_time.ToDatetime(tzinfo=UTC) > since for one in events):
+    events = await history.read(run)
+    if any(one.event_time.ToDatetime(tzinfo=UTC) > since for one in events):
+        grown.set()
+    while not history.is_whole:
+        await history.grow(len(events))
+        if history.events is not events:
+            events = history.events
             grown.set()
-        if polls.next_page_token is None:
-            return

@@ -220,9 +220,7 @@ async def send_answer(
     return understood
 
 
-def read_for(
-    question: Question, typed: Mapping[str, JsonValue], *, now: datetime | None = None
-) -> Understood:
+def read_for(question: Question, typed: Mapping[str, JsonValue]) -> Understood:
     """Read typed texts by the question's fields and the clock of the person who answers.
 
     The clock has the mission's time zone: a mission that runs for a week is answered "tomorrow".
@@ -234,7 +232,7 @@ def read_for(
     refused = undisclosed(typed) if question.server else personal_problems(typed)
     if refused:
         return Understood(values=dict(typed), problems=refused)
-    return read_answer(question.fields, typed, now=now or datetime.now(zone))
+    return read_answer(question.fields, typed, now=datetime.now(zone))
 
 
 def _of_the_only_field(question: Question | None, text: str) -> Mapping[str, JsonValue]:

@@ -14,9 +14,21 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import Record
 
 Fate = Literal[
-    "waiting", "approved", "rejected", "responded", "expired", "amended", "refused", "done"
+    "waiting",
+    "approved",
+    "rejected",
+    "responded",
+    "expired",
+    "amended",
+    "repeated",
+    "refused",
+    "done",
 ]
-"""The outcome of a card; `refused` is by the provider, after an approval, and `done` a success."""
+"""The outcome of a card.
+
+`repeated`: its call would repeat an effect that the mission has had since. `refused` is by the
+provider, after an approval, and `done` a success.
+"""
 
 _NOTHING: Final = frozenset({"rejected", "responded", "refused", "expired"})
 MANY: Final = 3
@@ -72,10 +84,11 @@ def why_asked(earlier: AskedCall, number: int) -> str:
     return f"{because}{words}.{then}{count}"
 
 
-_SAME_CALL: Final = frozenset({"amended", "expired", "waiting"})
+_SAME_CALL: Final = frozenset({"amended", "expired", "repeated", "waiting"})
 _BECAUSE: Final = {
     "amended": "{by} has changed what was proposed",
     "expired": "Nobody decided in time when it was asked before",
+    "repeated": "Another part of the mission has done the same since it was asked before",
     "rejected": "{by} rejected what was proposed before ({what})",
     "responded": "{by} sent back what was proposed before ({what})",
     "refused": "What was approved before ({what}) was refused when it was sent",

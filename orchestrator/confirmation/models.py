@@ -1,7 +1,5 @@
 """Confirmations: the card a person reads, the digest they approve, the grant that results."""
 
-import hashlib
-import json
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal
@@ -30,7 +28,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, OneOfSeveral, Record
 from orchestrator.core.shown_text import markdown_code, markdown_text
-from orchestrator.json_schema.canonical import canonical_text
+from orchestrator.json_schema.canonical import canonical_digest
 
 
 def call_digest(
@@ -59,19 +57,6 @@ def call_digest(
     if terms:
         covered["terms"] = terms
     return canonical_digest(covered)
-
-
-def canonical_digest(value: JsonObject) -> str:
-    """Return the SHA-256 of the canonical JSON of an object, in hexadecimal."""
-    return hashlib.sha256(_canonical(value)).hexdigest()
-
-
-def _canonical(value: JsonObject) -> bytes:
-    """Return canonical JSON; sorted plain JSON for integers that RFC 8785 excludes (2**53 on)."""
-    try:
-        return canonical_text(value, exact=True).encode()
-    except ValueError:
-        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 class ConfirmationCard(Record):

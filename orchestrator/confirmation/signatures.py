@@ -22,10 +22,10 @@ from orchestrator.confirmation.models import (
     Decision,
     Reject,
     Respond,
-    canonical_digest,
 )
 from orchestrator.core.errors import SignatureRefused, SignInTooOld, UsageError
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.canonical import canonical_digest
 
 D = TypeVar("D", Approve, Amend, Reject, Respond, Approve | Amend | Reject | Respond)
 

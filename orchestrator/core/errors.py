@@ -2,34 +2,29 @@
 
 OrchestratorError
   UsageError          the caller asked for something impossible
-  DocumentUnreadable, DocumentInvalid, ToolNotFound, CatalogNotFound
+  DocumentInvalid, ToolNotFound, SecretMissing, PiiMissing
   PlanError           a plan or a planner's decision is at fault
-  ArgumentsInvalid, EgressRefused, TokenRefused, TransportFailed, SecretMissing, PiiMissing
-  NoticeUndelivered   a channel did not take an announcement
-  ConfirmationError   a decision or a grant is at fault
-  QuestionError       an answer to a question, a pause or a parked obligation is at fault
-  SessionError        a session is not used as it can be
+  SubjectError        the text begins with what it is about
+    ConfirmationError   a decision or a grant is at fault
   ServiceUnavailable  a required service does not answer; retryable
     NoWorker            no worker polls a task queue with waiting tasks
     PayloadLocked       a payload cannot be read here and now
     StateMissing        a mission's state outside its history is not available here
-      StoreUnusable       the settings, the key or the release do not fit the store
 
 An error that somebody catches has a class of its own. Others have the class of their kind, a
 sentence and a `code`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Final, dataclass_transform
-
-from orchestrator.core import command_lines
+from typing import Any, ClassVar, Final
 
 KEYS_VARIABLE: Final = "ORCHESTRATOR_PAYLOAD_KEYS"
 NOT_IN_TIME: Final = "NotInTime"
 """Code of a `StateMissing`: the worker's clock is wrong, or it was paused for too long."""
 THOUGHT_CUT_OFF: Final = "ThoughtCutOff"
 """Code of a `ServiceUnavailable`: each worker that began this thought has died."""
+OBSERVATIONS_UNKEPT: Final = "ObservationsUnkept"
+"""Code of a `StateMissing`: the observations of a mission cannot be stored now."""
 
 
 class OrchestratorError(Exception):
@@ -40,112 +35,85 @@ class OrchestratorError(Exception):
     code: str
     """The type under which the error crosses the Temporal boundary; the class name by default."""
 
-    def __init__(self, sentence: str = "", *, code: str = "") -> None:
-        """Take a sentence, and a code for an error that has no class of its own."""
+    def __init__(self, sentence: str = "", *, code: str = "", **fields: Any) -> None:
+        """Take a sentence, a code, and the fields that a subclass declares."""
         super().__init__(sentence)
         self.code = code or type(self).__name__
+        vars(self).update(fields)
 
     @property
     def details(self) -> dict[str, Any]:
-        """Return the fields by name, from which `error_named` rebuilds the error."""
-        fields = {name: value for name, value in vars(self).items() if name != "code"}
-        is_coded = fields and self.code != type(self).__name__
-        return fields | ({"code": self.code} if is_coded else {})
+        """Return the class and the fields, from which `error_named` rebuilds the error."""
+        return vars(self) | {"kind": type(self).__name__}
 
 
-@dataclass_transform(eq_default=False)
-class Worded(OrchestratorError):
-    """Base class of errors with fields: a subclass declares them like a dataclass."""
-
-    template: ClassVar[str] = "{reason}"
-    """The text, with the fields in braces; the field `remedy` follows it."""
-
-    def __init_subclass__(cls) -> None:
-        """Create the constructor from the declared fields."""
-        dataclass(eq=False)(cls)
-
-    def __post_init__(self) -> None:
-        """Convert lists to tuples, as a caller or JSON may give lists."""
-        vars(self).update({k: tuple(v) for k, v in vars(self).items() if isinstance(v, list)})
-        self.code = vars(self).get("code") or type(self).__name__
-
-    def __str__(self) -> str:
-        remedy = vars(self).get("remedy")
-        return self.template.format(**vars(self)) + (f"; {remedy}" if remedy else "")
+def error_named(sentence: str, details: Mapping[str, Any]) -> OrchestratorError | None:
+    """Return the error with that sentence and these details; None if it has no class here."""
+    kind = globals().get(str(details.get("kind")))
+    if not (isinstance(kind, type) and issubclass(kind, OrchestratorError)):
+        return None  # a different kind of error, or one of another release
+    made = kind.__new__(kind, sentence)
+    vars(made).update({name: value for name, value in details.items() if name != "kind"})
+    return made
 
 
-def error_named(code: str, details: Mapping[str, Any]) -> OrchestratorError | None:
-    """Return the error with that code and these details; None if it cannot be made."""
-    kind = globals().get(code)
-    several = (ConfirmationError, QuestionError, SessionError)
-    kinds = (kind,) if isinstance(kind, type) else several
-    for one in kinds if details else ():
-        try:
-            return one(**details) if issubclass(one, OrchestratorError) else None
-        except TypeError:  # a different kind of error, or one of another release
-            continue
-    return None
+class SubjectError(OrchestratorError):
+    """An error whose text is the subject, such as an id or a path, and the reason."""
+
+    subject: str
+    reason: str
+
+    def __init__(self, subject: str, reason: str, *, code: str = "", **fields: Any) -> None:
+        """Take the subject and the reason; the other arguments are those of the base class."""
+        text = f"{subject}: {reason}"
+        super().__init__(text, code=code, subject=subject, reason=reason, **fields)
 
 
 class UsageError(OrchestratorError):
     """The caller asked for something impossible: a bad flag, amount or id."""
 
 
-class MissionIdTaken(UsageError, Worded):
-    template = (
-        "a mission {mission_id!r} exists, with another goal, other inputs, another budget or "
-        "another requester; choose another id"
-    )
-    mission_id: str
+class MissionIdTaken(UsageError):
+    """Another request has started a mission under this id."""
 
 
-class MissionNotFound(UsageError, Worded):
-    template = "no mission {mission_id!r}; see: orchestrator mission list"
-    mission_id: str
+class MissionNotFound(UsageError):
+    """The server knows no mission of this id."""
+
+    def __init__(self, mission_id: str) -> None:
+        super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
 
 
-class PolicyWidened(UsageError):
-    """A mission's own policy allows more than the policy of the worker."""
+class ModelUnusable(SubjectError, UsageError):
+    """No provider of this worker has the model, or its settings are incomplete."""
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"the model {model} cannot be used here", reason)
 
 
-class ModelUnusable(UsageError, Worded):
-    template = "the model {model} cannot be used here: {reason}"
-    model: str
-    reason: str
+class DocumentUnreadable(SubjectError):
+    """A file is missing, or is not a document."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be read", reason)
 
 
-class DocumentUnreadable(Worded):
-    template = "{path} cannot be read: {reason}"
-    path: str
-    reason: str
-
-
-class DocumentInvalid(Worded):
+class DocumentInvalid(OrchestratorError):
     """A document cannot be compiled; `pointer` is an RFC 6901 JSON pointer."""
 
     document: str
     pointer: str
     reason: str
-    remedy: str = ""
+    remedy: str
     """A fix, where there is more to say than to correct the place."""
 
-    def __str__(self) -> str:
-        text = f"{self.document} at {self.pointer or '/'}: {self.reason}"
-        return f"{text}; {self.remedy}" if self.remedy else text
+    def __init__(self, document: str, pointer: str, reason: str, remedy: str = "") -> None:
+        text = f"{document} at {pointer or '/'}: {reason}" + (f"; {remedy}" if remedy else "")
+        super().__init__(text, document=document, pointer=pointer, reason=reason, remedy=remedy)
 
 
-class ToolNotFound(Worded):
-    """The catalog has no such tool."""
-
-    name: str
-    near: Sequence[str] = ()
-    skipped: str = ""
-    """Why the operation of that name was skipped, as a sentence."""
-
-    def __str__(self) -> str:
-        near = f"did you mean {', '.join(self.near)}?" if self.near else ""
-        missing = f"no tool is called {self.name!r}; {near or 'see: orchestrator tools list'}"
-        return self.skipped or missing
+class ToolNotFound(OrchestratorError):
+    """The catalog has no such tool, or its operation was skipped."""
 
 
 class PlanError(OrchestratorError):
@@ -168,61 +136,47 @@ class OutsideWall(DecisionInvalid):
     """A planner called a tool that its agent's profile does not allow."""
 
 
-class PlanRefused(PlanError, Worded):
-    """A goal cannot be planned, where only its plan was requested."""
+class ModelError(OrchestratorError):
+    """A model gives no usable answer."""
 
-    reason: str
-
-
-class ModelRefused(PlanError, Worded):
-    template = "the model {model} cannot plan this step: {reason}"
     model: str
     reason: str
-    remedy: str = ""
-    retry_after_s: float | None = None
+    remedy: str
+    retry_after_s: float | None
+
+    def __init__(
+        self, model: str, reason: str, remedy: str = "", retry_after_s: float | None = None
+    ) -> None:
+        text = f"the model {model}: {reason}" + (f"; {remedy}" if remedy else "")
+        fields = {"model": model, "reason": reason, "remedy": remedy}
+        super().__init__(text, **fields, retry_after_s=retry_after_s)
 
 
-class ArgumentsInvalid(Worded):
+class ModelRefused(ModelError, PlanError):
+    """The same request to the model would fail again."""
+
+
+class ArgumentsInvalid(SubjectError):
     """The arguments break the tool's contract; nothing was sent."""
 
-    tool: str
     problems: Sequence[str]
 
-    def __str__(self) -> str:
-        return f"{self.tool}: {'; '.join(self.problems)}"
+    def __init__(self, tool: str, problems: Sequence[str]) -> None:
+        super().__init__(tool, "; ".join(problems), problems=tuple(problems))
 
 
-class EgressRefused(Worded):
-    template = "{tool}: {host} {reason}"
-    tool: str
-    host: str
-    reason: str = "is not a server that its document declares"
+class EgressRefused(SubjectError):
+    """A call would leave the servers that the tool's document declares."""
 
 
-class TokenRefused(Worded):
-    template = (
-        "{tool}: its token endpoint refused the client of {secret!r}: {reason}; check the "
-        "secrets {secret}__client_id and {secret}__client_secret"
-    )
-    tool: str
-    secret: str
-    reason: str
+class TransportFailed(SubjectError):
+    """A request had no answer."""
 
-
-class TransportFailed(Worded):
-    template = "{tool}: {reason}"
-    tool: str
-    reason: str
-    _: KW_ONLY
     may_have_arrived: bool
 
 
-class ConfirmationError(Worded):
-    template = "{confirmation_id}: {reason}"
-    confirmation_id: str
-    reason: str
-    _: KW_ONLY
-    code: str = ""
+class ConfirmationError(SubjectError):
+    """A decision or a grant is at fault."""
 
 
 class CardUnknown(ConfirmationError):
@@ -247,235 +201,128 @@ class GrantRefused(ConfirmationError):
     """The worker's policy does not let these people give the grant."""
 
 
-class QuestionError(Worded):
+class QuestionError(SubjectError):
     """An answer to a question, a pause or a parked obligation is at fault.
 
     Codes: QuestionUnknown, AnswerInvalid, PauseUnknown, ObligationNotParked.
     """
 
-    template = "{asked_id}: {reason}"
-    asked_id: str
-    reason: str
-    _: KW_ONLY
-    code: str = ""
 
-
-class SessionError(Worded):
+class SessionError(SubjectError):
     """A session is not used as it can be.
 
     Codes: SessionUnknown, SessionOver, SessionTaken, SessionBusy, SessionFull, CallUnknown,
     KeyTaken.
     """
 
-    template = "session {session_id}: {reason}"
-    session_id: str
-    reason: str
-    _: KW_ONLY
-    code: str = ""
+    def __init__(self, session_id: str, reason: str, *, code: str = "") -> None:
+        super().__init__(f"session {session_id}", reason, code=code)
 
 
-class SecretMissing(Worded):
-    template = "no secret {name!r}; set {looked_at}"
-    name: str
-    looked_at: str
+class NoticeUndelivered(SubjectError):
+    """A channel did not take a notice."""
 
-
-class NoticeUndelivered(Worded):
-    template = "the channel {channel} did not take it: {reason}"
-    channel: str
-    reason: str
-    _: KW_ONLY
     final: bool = False
     """True if another attempt would end the same way."""
     gone: bool = False
     """True if the receiver wants no further notice."""
     retry_after_s: float | None = None
 
+    def __init__(self, channel: str, reason: str, **fields: Any) -> None:
+        super().__init__(f"the channel {channel} did not take it", reason, **fields)
 
-class PiiMissing(Worded):
-    """The vault does not hold the personal fields that a call needs."""
+
+class SecretMissing(OrchestratorError):
+    """A secret is not configured; the error never holds a value."""
+
+    def __init__(self, name: str, looked_at: str) -> None:
+        super().__init__(f"no secret {name!r}; set {looked_at}")
+
+
+class PiiMissing(OrchestratorError):
+    """The vault does not hold the personal fields that a call needs.
+
+    Code: PiiGone, if it no longer holds the version of a value that the call was made with.
+    """
 
     fields: Sequence[str]
 
-    def __str__(self) -> str:
-        named = ", ".join(self.fields)
-        return f"the PII vault holds no {named}; store it with: orchestrator pii NAME"
+    def __init__(self, fields: Sequence[str], sentence: str = "", *, code: str = "") -> None:
+        missing = (
+            f"the PII vault holds no {', '.join(fields)}; store it with: orchestrator pii NAME"
+        )
+        super().__init__(sentence or missing, code=code, fields=tuple(fields))
 
 
-class PiiGone(PiiMissing):
-    """The vault no longer holds the version of a personal value that a call was made with."""
+class EventsUnreadable(OrchestratorError):
+    """This release cannot read the events of a workflow."""
 
-    def __str__(self) -> str:
-        return (
-            f"the PII vault of this worker no longer holds the value of {', '.join(self.fields)} "
-            "that this call means: it was purged, forgotten or kept for longer than the retention "
-            "time, or the mission was started with another vault"
+    reason: str
+
+    def __init__(self, workflow_id: str, reason: str) -> None:
+        super().__init__(
+            f"the events of {workflow_id} cannot be read by this release ({reason}); read them "
+            "with the release that its workers run, and go on after the same cursor",
+            reason=reason,
         )
 
 
-class EventsUnreadable(Worded):
-    template = (
-        "the events of {workflow_id} cannot be read by this release ({reason}); read them with the "
-        "release that its workers run, and go on after the same cursor"
-    )
-    workflow_id: str
-    reason: str
-
-
 class ServiceUnavailable(OrchestratorError):
-    """A required service does not answer."""
+    """A required service does not answer.
+
+    Codes: WorkflowStuck and CancelUnheard, if the workflow task of a mission fails each time.
+    """
 
     retryable = True
 
 
-class ModelUnavailable(ServiceUnavailable, Worded):
-    template = "the model {model} does not answer: {reason}"
-    model: str
-    reason: str
-    remedy: str = ""
-    retry_after_s: float | None = None
+class ModelUnavailable(ModelError, ServiceUnavailable):
+    """The model does not answer now."""
 
 
-class ServerUnreachable(ServiceUnavailable, Worded):
-    template = (
-        "no Temporal server answers at {address}; start one with: orchestrator dev, "
-        "or set TEMPORAL_ADDRESS"
-    )
-    address: str
+class ServerUnreachable(ServiceUnavailable):
+    """No Temporal server answers."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"no Temporal server answers at {address}; start one with: orchestrator dev, "
+            "or set TEMPORAL_ADDRESS"
+        )
 
 
-class NoWorker(ServiceUnavailable, Worded):
-    """No worker polls the task queue that has waiting tasks.
+class NoWorker(ServiceUnavailable):
+    """No worker polls the task queue that has waiting tasks. Code for a decision: NothingSent."""
 
-    Its code is NothingSent for a decision.
-    """
-
-    task_queue: str
-    _: KW_ONLY
-    build: str = ""
-    """The build of the missing workers; empty if they have none."""
-    waits_in: str = ""
-    """The deployment in which this build exists without being current."""
-    about: str = ""
-    """The consequence, in a clause."""
-    then: str = ""
-    """The step after the remedy, in a clause."""
-    code: str = ""
-
-    def __str__(self) -> str:
-        about = f"{self.about}: " if self.about else ""
-        return f"{about}{self.absence}; {self.remedy}{self.then}"
-
-    @property
-    def absence(self) -> str:
-        """The worker that is missing."""
-        if self.waits_in:
-            return (
-                f"workers of build {self.build!r} poll the task queue {self.task_queue!r}, and it "
-                f"is not current of the deployment {self.waits_in!r}"
-            )
-        if self.build:
-            return f"no worker of build {self.build!r} polls the task queue {self.task_queue!r}"
-        return f"no worker polls the task queue {self.task_queue!r}"
-
-    @property
-    def remedy(self) -> str:
-        """The command that helps, in a clause."""
-        return f"{'make it so' if self.waits_in else 'start one'} with: {self.command}"
-
-    @property
-    def awaited(self) -> str:
-        """The event that ends the wait."""
-        if self.waits_in:
-            return f"build {self.build!r} to be current of the deployment {self.waits_in!r}"
-        of_build = f"build {self.build!r} of " if self.build else ""
-        return f"a worker of {of_build}the task queue {self.task_queue!r}"
-
-    @property
-    def command(self) -> str:
-        """The command that helps."""
-        if self.waits_in:
-            return command_lines.set_current(self.waits_in, self.build)
-        return command_lines.start_worker(self.task_queue, self.build)
+    awaited: str
+    """The event that ends the wait."""
+    command: str
+    """The command that helps."""
 
 
 class NoAnswer(NoWorker):
     """A worker polls the task queue, or did until a moment ago, but did not answer in time."""
 
-    within_s: float
-    sent: str = ""
-    """The request that may still be handled once a worker answers."""
 
-    def __str__(self) -> str:
-        of_build = f"build {self.build!r} of " if self.build else ""
-        late = (
-            f"no worker of {of_build}the task queue {self.task_queue!r} answered within "
-            f"{self.within_s:g} s: all of them are busy, or the last one has just died (start one "
-            f"with: {self.command})"
-        )
-        if not self.sent:
-            return late
-        return f"{late}; {self.sent} may still be taken when one answers: look before you repeat it"
+class EmbedderUnavailable(ServiceUnavailable):
+    """The embedder gives no vectors."""
 
-
-class EmbedderUnavailable(ServiceUnavailable, Worded):
-    template = "the embedder gives no vectors: {reason}"
     reason: str
 
-
-class ApprovalKeysUnavailable(ServiceUnavailable, Worded):
-    template = "the approval keys of {source} are not available: {reason}"
-    source: str
-    reason: str
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the embedder gives no vectors: {reason}", reason=reason)
 
 
-class WorkflowStuck(ServiceUnavailable, Worded):
-    """The workflow task of a mission fails each time, so nothing that is sent reaches the mission.
-
-    Code: CancelUnheard, if the mission was asked to stop.
-    """
-
-    workflow_id: str
-    attempts: int
-    reason: str
-    remedy: str = ""
-    """A sentence, if the workflow's code is not at fault or the fault is unknown."""
-    about: str = ""
-    """The consequence, in a clause."""
-    code: str = ""
-
-    def __str__(self) -> str:
-        about = f"{self.about}: " if self.about else ""
-        stop = command_lines.terminate(self.workflow_id)
-        remedy = self.remedy or (
-            "Run its workers with code that can take it, and it goes on by itself; or stop it "
-            f"with: {stop}; its mission or the next sweep then rolls back what was done"
-        )
-        return (
-            f"{about}{self.workflow_id} cannot go on: its workflow task failed {self.attempts - 1} "
-            f"times ({self.reason}). {remedy}"
-        )
-
-
-class PayloadLocked(ServiceUnavailable, Worded):
+class PayloadLocked(ServiceUnavailable):
     """A payload cannot be read here and now; its reader waits, and loses nothing."""
 
     UNKNOWN_HERE: ClassVar[str] = "a payload is encrypted with the key"
-    template = (
-        f"{UNKNOWN_HERE} {{key_id!r}}, and {{reason}}; give this process that key in "
-        f"{KEYS_VARIABLE} or {KEYS_VARIABLE}_FILE"
-    )
     key_id: str
     reason: str
 
-
-class PayloadKeysInvalid(UsageError, Worded):
-    template = (
-        "{name}: {reason}; write ID:KEY, one for each key, the one that encrypts first "
-        "(make one with: orchestrator key payload FILE --id ID)"
-    )
-    name: str
-    reason: str
+    def __init__(self, key_id: str, reason: str) -> None:
+        remedy = f"give this process that key in {KEYS_VARIABLE} or {KEYS_VARIABLE}_FILE"
+        text = f"{self.UNKNOWN_HERE} {key_id!r}, and {reason}; {remedy}"
+        super().__init__(text, key_id=key_id, reason=reason)
 
 
 class StateMissing(ServiceUnavailable):
@@ -485,72 +332,32 @@ class StateMissing(ServiceUnavailable):
     """
 
 
-class CatalogNotFound(StateMissing, Worded):
-    retryable = True
-    template = (
-        "no catalog {digest:.12} is stored where this worker looks; give all workers of a task "
-        "queue one store (ORCHESTRATOR_STORE), or the state folder of the worker that kept it "
-        "(ORCHESTRATOR_STATE_DIR)"
-    )
+class CatalogNotFound(StateMissing):
+    """The store has no catalog of this digest. Code: CatalogDamaged, if its content is another."""
+
     digest: str
 
 
-class CatalogDamaged(CatalogNotFound):
-    template = (
-        "the catalog {digest:.12} in {path} is damaged: {reason}; restore it, or start a worker "
-        "on the documents that it was made from, which writes it again"
-    )
-    path: str
-    reason: str
+class ObservationMissing(StateMissing):
+    """The observations of a mission are not in this worker's store."""
 
 
-class ObservationMissing(StateMissing, Worded):
-    template = (
-        "what mission {mission_id} has seen is not in {place}; give this worker the store of the "
-        "worker that kept it (ORCHESTRATOR_STORE, or ORCHESTRATOR_STATE_DIR), or stop it and start "
-        "one that has it"
-    )
-    mission_id: str
-    place: str
+class SlotsTaken(StateMissing):
+    """This worker makes as many calls of a provider, or of a mission, as it may at once."""
 
-
-class ObservationsUnkept(StateMissing, Worded):
-    template = "what mission {mission_id} has seen cannot be kept in {place}: {reason}"
-    mission_id: str
-    place: str
-    reason: str
-
-
-class SlotsTaken(StateMissing, Worded):
-    template = (
-        "{count} calls of {provider} or of mission {mission_id} are under way at this worker, all "
-        "that may be at once; this one is sent after one of them"
-    )
     provider: str
     mission_id: str
-    count: int
 
 
-class StoreUnavailable(StateMissing, Worded):
-    template = "the store {place} cannot be used now: {reason}"
-    place: str
-    reason: str
+class StoreUnavailable(SubjectError, StateMissing):
+    """The store does not answer."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"the store {place} cannot be used now", reason)
 
 
-class StoreUnusable(UsageError, StateMissing):
-    """The store cannot be used with these settings, this key or this release.
-
-    Codes: StoreNewer, VaultLocked.
-    """
-
-
-class StoreRefused(StoreUnusable, Worded):
-    template = (
-        "ORCHESTRATOR_STORE: {place}: {reason}; it should be "
-        "postgresql://USER:PASSWORD@HOST/DATABASE"
-    )
-    place: str
-    reason: str
+class StoreRefused(UsageError, StateMissing):
+    """The settings, the key or the release do not fit the store. Codes: StoreNewer, VaultLocked."""
 
 
 class OverlayWarning(UserWarning):

@@ -24,10 +24,6 @@ class SecretRef(NamedTuple):
     name: str
 
 
-EMBEDDER_TOKEN: Final = SecretRef("embedder_token")
-"""The secret of an embedder, which no document reads."""
-
-
 class SchemeName(NamedTuple):
     """A security scheme of a document."""
 
@@ -62,7 +58,7 @@ def variables_of(name: str) -> tuple[str, ...]:
     """
     whole = variable_of(name)
     short = whole.replace("__", "_") if _TWO_WORDS.fullmatch(name) else whole
-    return (whole,) if short in (whole, variable_of(EMBEDDER_TOKEN.name)) else (whole, short)
+    return (whole,) if short == whole else (whole, short)
 
 
 def shared_variable(

@@ -1,5 +1,6 @@
 """Parsed documents: each value with its path, and the schemas that `$id` and anchors name."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,8 +24,6 @@ _FIX_FILE = "put the file into the folder of the document, or make one file of t
 _MAX_HOPS = 32
 """The longest chain of references that is followed, far beyond real documents; it ends circles."""
 
-DynamicScope = tuple[tuple[str, tuple[str, ...]], ...]
-"""The first schema of each `$dynamicAnchor` name on the way to a schema, by name."""
 _Path = tuple[str, ...]
 _VALUES = frozenset({"const", "default", "enum", "example", "examples"})
 """Keywords whose values are data and never schemas."""
@@ -37,8 +36,8 @@ class _Found(NamedTuple):
     """The inverse of `resources`."""
     anchors: dict[tuple[str, str], _Path]
     """Path of each anchor, by the base URI and the name."""
-    dynamic: dict[str, dict[str, list[_Path]]]
-    """Paths of each `$dynamicAnchor`, by base URI and name; more than one is an error."""
+    dynamic: Counter[str]
+    """How many schemas have each `$dynamicAnchor`."""
 
 
 class SchemaNames:
@@ -69,14 +68,9 @@ class SchemaNames:
         resource = found.resources.get(base)
         return resource + parse_pointer(fragment) if resource is not None else None
 
-    def dynamic_anchors_around(self, path: _Path) -> Mapping[str, list[_Path]]:
-        """Return the paths of each `$dynamicAnchor` in the resource around a path, by name."""
-        found = self._found
-        return found.dynamic.get(self._base_of(path), {}) if found.dynamic else {}
-
-    def all_dynamic_anchors(self, name: str) -> list[_Path]:
-        """Return the paths of every `$dynamicAnchor` of that name, in any resource."""
-        return [path for within in self._found.dynamic.values() for path in within.get(name, ())]
+    def is_dynamic(self, name: str) -> bool:
+        """Return True if several schemas have a `$dynamicAnchor` of that name."""
+        return self._found.dynamic[name] > 1
 
     def _base_of(self, path: _Path) -> str:
         bases = self._found.bases
@@ -85,7 +79,7 @@ class SchemaNames:
 
     @cached_property
     def _found(self) -> _Found:
-        found = _Found({}, {}, {}, {})
+        found = _Found({}, {}, {}, Counter())
         waiting: list[tuple[JsonValue, _Path, str]] = [(self._root, (), "")]
         while waiting:
             value, path, base = waiting.pop()
@@ -109,7 +103,7 @@ class SchemaNames:
             if isinstance(name := schema.get(keyword), str):
                 found.anchors.setdefault((base, name), path)
         if isinstance(name := schema.get("$dynamicAnchor"), str):
-            found.dynamic.setdefault(base, {}).setdefault(name, []).append(path)
+            found.dynamic[name] += 1
         return base
 
 
@@ -287,51 +281,16 @@ class DocumentNode:
                 pass  # raise the error of the pointer instead
         raise fault
 
-    def dynamic_target(self, reference: str, entered: DynamicScope) -> "DocumentNode":
-        """Return the schema that a `$dynamicRef` written here means in a dynamic scope.
-
-        Raises:
-            DocumentInvalid: it leads nowhere, or could mean more than one schema.
-        """
-        first = self.target(reference)
-        name = reference.partition("#")[2]
-        if not isinstance(first.value, dict) or first.value.get("$dynamicAnchor") != name:
-            return first
-        meant = dict(entered).get(name, first.path)
-        twice = self.names.dynamic_anchors_around(meant).get(name, ()) if self.names else ()
-        if len(twice) > 1:
-            raise self.invalid(
-                f"{reference!r} may be {format_pointer(twice[0])} or {format_pointer(twice[1])}: "
-                f"both have the $dynamicAnchor {name!r}, and no $id distinguishes them",
-                "give the schemas around them an $id each, or the anchors different names",
-            )
-        return self._placed(meant)
-
-    def dynamic_targets(self, reference: str) -> "list[DocumentNode]":
-        """Return every schema that a `$dynamicRef` written here may mean, in any dynamic scope.
+    def dynamic_target(self, reference: str) -> "DocumentNode | None":
+        """Return the schema that a `$dynamicRef` written here names; None if it may be several.
 
         Raises:
             DocumentInvalid: it leads nowhere.
         """
-        name = reference.partition("#")[2]
-        others = self.names.all_dynamic_anchors(name) if self.names else []
-        return [self.target(reference), *map(self._placed, others)]
-
-    def entered(self, before: DynamicScope) -> DynamicScope:
-        """Extend a dynamic scope by the dynamic anchors around this node that are new to it.
-
-        A name that only one schema has needs no scope.
-        """
-        if self.names is None:
-            return before
-        around = self.names.dynamic_anchors_around(self.path)
-        known = {name for name, _ in before}
-        new = [
-            (name, found[0])
-            for name, found in sorted(around.items())
-            if name not in known and len(self.names.all_dynamic_anchors(name)) > 1
-        ]
-        return (*before, *new)
+        found, name = self.target(reference), reference.partition("#")[2]
+        is_anchor = isinstance(found.value, dict) and found.value.get("$dynamicAnchor") == name
+        is_dynamic = is_anchor and self.names is not None and self.names.is_dynamic(name)
+        return None if is_dynamic else found
 
     def _pointed(self, reference: str) -> "tuple[DocumentNode, DocumentInvalid | None]":
         """Return the target of a reference by pointer, or this node and the error."""

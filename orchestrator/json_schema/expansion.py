@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.document import DocumentNode, DynamicScope
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import (
     ANNOTATIONS,
     as_json_schema,
@@ -55,8 +55,6 @@ class _Vertex:
     lowest: int
     is_open: bool = True
     is_recursive: bool = False
-    is_dynamic: bool = False
-    """True if it, or a schema that it reaches, has a `$dynamicRef`."""
     size: int = 0
     """Schema nodes after inlining all references, without recursive schemas."""
     height: int = 0
@@ -74,10 +72,6 @@ class SchemaGraph:
         """Return True if the schema is recursive, or too large to repeat at every mention."""
         vertex = self._examined(schema)
         return vertex.is_recursive or vertex.size > limit or vertex.height > _MAX_HEIGHT
-
-    def is_dynamic(self, schema: DocumentNode) -> bool:
-        """Return True if it depends on the dynamic scope; see `DocumentNode.dynamic_target`."""
-        return self._examined(schema).is_dynamic
 
     def inline_limit(self, schemas: Iterable[DocumentNode]) -> int:
         """Return the size limit for inlining referenced schemas into a whole of these schemas."""
@@ -121,17 +115,11 @@ class SchemaGraph:
     def _visit(self, schema: DocumentNode) -> _Vertex:
         targets: list[DocumentNode] = []
         levels: list[int] = []
-        is_dynamic = False
         for place, level in walk_nodes(schema):
             levels.append(level)
-            if (reference := reference_of(place.value)) is not None:
-                targets.append(place.target(reference))
-            if (reference := dynamic_reference_of(place.value)) is not None:
-                targets += place.dynamic_targets(reference)
-                is_dynamic = True
+            targets += _referred_schemas(place)
         number = len(self._vertices)
         vertex = _Vertex(schema.path, targets, len(levels), max(levels), number, lowest=number)
-        vertex.is_dynamic = is_dynamic
         self._vertices[schema.path] = vertex
         self._open.append(vertex)
         return vertex
@@ -141,12 +129,9 @@ class SchemaGraph:
         component: list[_Vertex] = []
         while not component or component[-1] is not first:
             component.append(self._open.pop())
-        reached = [self._vertices[target.path] for member in component for target in member.targets]
-        is_dynamic = any(vertex.is_dynamic for vertex in (*component, *reached))
         for member in component:
             member.is_open = False
             member.is_recursive |= len(component) > 1
-            member.is_dynamic = is_dynamic
         for member in component:
             self._measure(member)
 
@@ -193,17 +178,8 @@ class _Way(NamedTuple):
 
     limit: int
     """Largest referenced schema that is inlined, in schema nodes."""
-    entered: DynamicScope | None
-    """The dynamic scope; None if nothing that the schema reaches is dynamic."""
     hidden: frozenset[str] = frozenset()
     """Properties that an enclosing schema leaves out."""
-
-
-class _Target(NamedTuple):
-    """A schema that became a definition."""
-
-    schema: DocumentNode
-    entered: DynamicScope | None
 
 
 class DocumentSchemas:
@@ -230,7 +206,7 @@ class SchemaExpansion:
         self.graph = graph
         self._hidden = hidden
         self._is_3_0 = is_3_0
-        self._targets: dict[str, _Target] = {}
+        self._targets: dict[str, DocumentNode] = {}
         self._definitions: dict[str, JsonObject] = {}
         self._abridgements: dict[str, JsonObject] = {}
         self._reached: dict[str, frozenset[str]] = {}
@@ -249,14 +225,8 @@ class SchemaExpansion:
         Raises:
             DocumentInvalid: a reference leads nowhere, or a keyword has an invalid value.
         """
-        return self._expand_from(_Target(schema, ()), limit)
-
-    def _expand_from(self, target: _Target, limit: int | None = None) -> JsonObject:
-        chosen = self.graph.inline_limit([target.schema]) if limit is None else limit
-        return self._expand(target.schema, self._way_to(target.schema, chosen, target.entered))
-
-    def _way_to(self, schema: DocumentNode, limit: int, before: DynamicScope | None) -> _Way:
-        return _Way(limit, (before or ()) if self.graph.is_dynamic(schema) else None)
+        chosen = self.graph.inline_limit([schema]) if limit is None else limit
+        return self._expand(schema, _Way(chosen))
 
     def opened(self, schema: JsonObject) -> JsonObject:
         """Replace an expanded schema's own reference by the definition that it names."""
@@ -276,7 +246,7 @@ class SchemaExpansion:
         while nearest:
             further: set[str] = set()
             for name in nearest:
-                size = self.graph.own_size(self._targets[name].schema)
+                size = self.graph.own_size(self._targets[name])
                 if carried and carried + size > _CARRIED:
                     defs[name] = self._abridged(name)
                     continue
@@ -288,14 +258,14 @@ class SchemaExpansion:
 
     def _definition(self, name: str) -> JsonObject:
         if name not in self._definitions:
-            expanded = self._expand_from(self._targets[name])
+            expanded = self.expand(self._targets[name])
             self._definitions[name] = expanded
             self._reached[name] = self._referred(expanded)
         return self._definitions[name]
 
     def _abridged(self, name: str) -> JsonObject:
         if name not in self._abridgements:
-            written = self._targets[name].schema.mapping()
+            written = self._targets[name].mapping()
             kept: JsonObject = {k: v for k, v in written.items() if k in _KEPT_OF_ABRIDGED}
             self._abridgements[name] = {**kept, "$comment": _ABRIDGED}
         return self._abridgements[name]
@@ -326,8 +296,6 @@ class SchemaExpansion:
         return names
 
     def _expand(self, schema: DocumentNode, way: _Way) -> JsonObject:
-        if way.entered is not None:
-            way = way._replace(entered=schema.entered(way.entered))
         if way.hidden:
             return self._expand_uncached(schema, way)
         key = (schema.path, way)
@@ -341,7 +309,7 @@ class SchemaExpansion:
             return {} if schema.value else {"not": {}}
         if reference_of(schema.value) is not None:
             schema.resolved()
-        if targets := _referred_schemas(schema, way.entered or ()):
+        if targets := _referred_schemas(schema):
             expansions: list[JsonValue] = [self._expand_target(target, way) for target in targets]
             siblings: JsonObject = {
                 keyword: self._expand_keyword(keyword, child, way)
@@ -364,11 +332,9 @@ class SchemaExpansion:
 
     def _expand_target(self, target: DocumentNode, way: _Way) -> JsonObject:
         if not self.graph.must_define(target, way.limit):
-            there = self._way_to(target, way.limit, way.entered)
-            return self._expand(target, there._replace(hidden=way.hidden))
-        entered = target.entered(way.entered or ()) if self.graph.is_dynamic(target) else None
-        name = _def_name(target, entered)
-        self._targets[name] = _Target(target, entered)
+            return self._expand(target, way)
+        name = _def_name(target)
+        self._targets[name] = target
         return {"$ref": format_reference(_DEFS, name)}
 
     def _is_kept_next_to_reference(self, keyword: str) -> bool:
@@ -423,19 +389,20 @@ def _all_of(schema: DocumentNode) -> Iterator[DocumentNode]:
             waiting.extend(members.raw_elements())
 
 
-def _referred_schemas(schema: DocumentNode, entered: DynamicScope) -> list[DocumentNode]:
-    """Return the targets of a schema's `$ref` and `$dynamicRef`."""
+def _referred_schemas(schema: DocumentNode) -> list[DocumentNode]:
+    """Return the targets of a schema's `$ref` and `$dynamicRef`.
+
+    A `$dynamicRef` that means another schema on each way to it is left out: any value is valid.
+    """
     reference, dynamic = reference_of(schema.value), dynamic_reference_of(schema.value)
     found = [schema.target(reference)] if reference is not None else []
-    return found + ([schema.dynamic_target(dynamic, entered)] if dynamic is not None else [])
+    meant = schema.dynamic_target(dynamic) if dynamic is not None else None
+    return [*found, meant] if meant is not None else found
 
 
-def _def_name(target: DocumentNode, entered: DynamicScope | None) -> str:
-    """Return a name that depends only on path and scope, so that digests are stable."""
+def _def_name(target: DocumentNode) -> str:
+    """Return a name that depends only on the path, so that digests are stable."""
     path = target.path
-    if entered:
-        way = sha256(repr((target.pointer, entered)).encode()).hexdigest()[:12]
-        return f"{path[-1] if path else ''}-{way}"
     if path[:2] == ("components", "schemas") and len(path) == 3 and _COMPONENT.fullmatch(path[2]):
         return path[2]
     return f"{path[-1] if path else ''}-{sha256(target.pointer.encode()).hexdigest()[:12]}"

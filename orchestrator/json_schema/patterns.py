@@ -1,14 +1,14 @@
 """Patterns of JSON Schema: ECMA-262 regular expressions, matched in bounded time.
 
 regress parses them, because it implements the standard; jsonschema-rs matches them, because it is
-bounded: one pass over the text or, for look-arounds and back references, a number of steps. Between
-the two, a translation gives each sign its meaning: the output is so plain that the translation of
+bounded: one pass over the text or, for look-arounds, a number of steps. Between the two, a
+translation gives each sign its meaning: the output is so plain that the translation of
 jsonschema-rs passes it through unchanged. A match that exceeds the bound is undecided, which is
-neither a match nor a mismatch.
+neither a match nor a mismatch; so is a pattern with back references.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -16,13 +16,12 @@ import jsonschema_rs
 import regress
 
 _QUANTIFIER: Final = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})(\??)")
-_GROUP: Final = re.compile(r"\((?:\?(?:([:=!]|<[=!])|<([^>=!][^>]*)>))?")
+_GROUP: Final = re.compile(r"\((?:\?(?:([:=!]|<[=!])|<[^>=!][^>]*>))?")
 _HEX: Final = re.compile(
     r"x([0-9a-fA-F]{2})|u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
     r"|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]+)\}"
 )
 _PROPERTY: Final = re.compile(r"[pP]\{[^}]*\}")
-_NAME: Final = re.compile(r"k<([^>]*)>")
 _SPACE: Final = (
     r"\x{9}-\x{d}\x{20}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
     r"\x{feff}"
@@ -68,37 +67,22 @@ class Translated:
     weight: int
     """The maximum number of consumed characters, counting an endless repetition once."""
     is_regular: bool
-    """True without look-arounds and back references: one pass over the text decides it."""
+    """True without look-arounds: one pass over the text decides it."""
     depth: int
-    """Nesting depth of look-arounds; 1 also for a pattern with back references alone."""
-    repeats_repetition: bool
-    """True if it repeats something that may consist of a repetition only, such as `(a+)+`."""
+    """Nesting depth of look-arounds."""
 
 
 @dataclass
 class _Frame:
-    """State of an open group, or of the whole pattern, for the alternative being read."""
+    """An open group, or the whole pattern."""
 
     prefix: str = ""
-    number: int | None = None
     weight: int = 0
-    fixed: int = 0
-    """Characters that every match of this alternative has, outside of endless repetitions."""
-    loops: bool = False
-    may_be_a_loop: bool = False
-    """True if an alternative may match by endless repetitions alone."""
-    alternatives: int = 1
-    settled: set[int] = field(default_factory=set)
-    """Groups that have certainly matched when this place is reached."""
 
     @property
     def looks(self) -> bool:
         """True for a look-around."""
         return self.prefix not in ("", "(", "(?:")
-
-    def end_alternative(self) -> None:
-        self.may_be_a_loop |= self.loops and self.fixed == 0
-        self.fixed, self.loops, self.settled = 0, False, set()
 
 
 @dataclass
@@ -107,9 +91,6 @@ class _Piece:
 
     text: str
     weight: int = 1
-    fixed: int = 1
-    is_loop: bool = False
-    settled: frozenset[int] = frozenset()
 
 
 class _Translation:
@@ -120,11 +101,8 @@ class _Translation:
         self._at = 0
         self._written: list[str] = []
         self._open = [_Frame()]
-        self._groups = 0
-        self._names: dict[str, int] = {}
         self._has_names = "(?<" in pattern
         self._is_regular = True
-        self._nested = False
         self._depth = 0
 
     def run(self) -> Translated:
@@ -134,8 +112,7 @@ class _Translation:
                 self._add(piece)
         (whole,) = self._open
         text = "".join(self._as_taken(part) for part in self._written)
-        depth = self._depth or int(not self._is_regular)
-        return Translated(text, max(whole.weight, 1), self._is_regular, depth, self._nested)
+        return Translated(text, max(whole.weight, 1), self._is_regular, self._depth)
 
     def _as_taken(self, part: str) -> str:
         """Return a part for the engine, which is known only after the whole pattern."""
@@ -152,13 +129,6 @@ class _Translation:
                 raise Untranslatable("a group with modifiers")
             self._at = found.end()
             frame = _Frame(prefix=f"(?{found[1]}" if found[1] else "(")
-            if found[1] is None:
-                self._groups += 1
-                frame.number = self._groups
-                if found[2] is not None and self._names.setdefault(found[2], self._groups) != (
-                    self._groups
-                ):
-                    raise Untranslatable("two groups with one name")
             self._is_regular &= found[1] in (None, ":")
             self._open.append(frame)
             self._depth = max(self._depth, sum(looking.looks for looking in self._open))
@@ -170,12 +140,10 @@ class _Translation:
             return _Piece(self._class())
         self._at += 1
         if sign == "|":
-            self._open[-1].end_alternative()
-            self._open[-1].alternatives += 1
             self._written.append("|")
             return None
         if sign in "^$":
-            return _Piece(sign, weight=0, fixed=0)
+            return _Piece(sign, weight=0)
         if sign == ".":
             return _Piece(_ANY_BUT_LINE_ENDS)
         return self._escaped() if sign == "\\" else _Piece(_literal(ord(sign)))
@@ -183,40 +151,15 @@ class _Translation:
     def _close_group(self) -> _Piece:
         self._at += 1
         frame = self._open.pop()
-        settled = set(frame.settled) if frame.alternatives == 1 else set()
-        fixed = frame.fixed if frame.alternatives == 1 else 1
-        frame.end_alternative()
-        if frame.number is not None:
-            settled.add(frame.number)
-        looks = frame.looks
-        if looks and frame.prefix != "(?=":
-            settled = set()
-        if looks and _QUANTIFIER.match(self._pattern, self._at):
+        if frame.looks and _QUANTIFIER.match(self._pattern, self._at):
             raise Untranslatable("a look-around that is repeated")
-        is_loop = frame.may_be_a_loop and not looks
-        return _Piece(
-            ")",
-            weight=frame.weight,
-            fixed=0 if looks or is_loop else fixed,
-            is_loop=is_loop,
-            settled=frozenset(settled),
-        )
+        return _Piece(")", weight=frame.weight)
 
     def _add(self, piece: _Piece) -> None:
         frame = self._open[-1]
         least, most, text = self._quantifier()
-        self._nested |= most is None and piece.is_loop
         frame.weight += piece.weight * max(1, most if most is not None else least + 1)
         frame.weight = min(frame.weight, _MANY * _MANY)
-        if most is None:
-            frame.loops = True
-            # `a+` counts as a loop only; a body with fixed characters keeps their count.
-            piece.fixed = 0
-        if piece.is_loop:
-            frame.loops = True
-        frame.fixed += piece.fixed if least else 0
-        if least:
-            frame.settled |= piece.settled
         self._written += (piece.text, text, *([_APART] if text else []))
 
     def _quantifier(self) -> tuple[int, int | None, str]:
@@ -236,30 +179,16 @@ class _Translation:
         sign = self._pattern[self._at]
         if sign in "bB":
             self._at += 1
-            return _Piece(f"\\{sign}", fixed=0)
+            return _Piece(f"\\{sign}")
         if sign in _SETS:
             self._at += 1
             return _Piece(f"[{_SETS[sign]}]")
         if self._is_unicode and (found := _PROPERTY.match(self._pattern, self._at)):
             self._at = found.end()
             return _Piece(f"\\{found[0]}")
-        if sign in "123456789":
-            return self._reference(int(self._taken(re.compile("[0-9]{1,9}"))))
-        if sign == "k" and (self._is_unicode or self._has_names):
-            found = _NAME.match(self._pattern, self._at)
-            if found is None or found[1] not in self._names:
-                raise Untranslatable("a reference to a group that has not been closed")
-            self._at = found.end()
-            return self._reference(self._names[found[1]])
+        if sign in "123456789" or (sign == "k" and (self._is_unicode or self._has_names)):
+            raise Untranslatable("a reference to a group")
         return _Piece(_literal(self._character()))
-
-    def _reference(self, number: int) -> _Piece:
-        """Read a back reference; engines disagree about groups that may not have matched."""
-        behind = any(frame.prefix.startswith("(?<") for frame in self._open)
-        if behind or not any(number in frame.settled for frame in self._open):
-            raise Untranslatable("a reference to a group that may not have matched")
-        self._is_regular = False
-        return _Piece(rf"(?:\{number})", fixed=0)
 
     def _character(self) -> int:
         sign = self._pattern[self._at]
@@ -410,12 +339,9 @@ def undecided_reason(pattern: str) -> str | None:
     return None
 
 
-def detour_reason(pattern: str) -> str | None:
-    """Return why a match may need more than one pass over the text; None if it does not."""
-    read = _read(pattern).translated
-    if not read.is_regular:
-        return "it looks around or refers back"
-    return "it repeats a repetition" if read.repeats_repetition else None
+def looks_around(pattern: str) -> bool:
+    """Return True if a match may need more than one pass over the text."""
+    return not _read(pattern).translated.is_regular
 
 
 @dataclass(frozen=True)

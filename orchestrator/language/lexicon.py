@@ -53,7 +53,6 @@ BEST_RATED: Final = _set("best_rated")
 RATING: Final = _set("rating")
 GONE: Final = _set("gone")
 BOOKKEEPING: Final = _set("bookkeeping")
-WENT_WELL: Final = _set("went_well")
 
 _UNIT_LISTS: Final = WordLists("units")
 _UNITS: Final = {tuple(words.split()): unit for words, unit in _UNIT_LISTS.table("units").items()}

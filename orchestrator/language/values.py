@@ -370,7 +370,7 @@ _MEASURE: Final = re.compile(
 )
 _NUMBERED: Final = re.compile(
     r"(?P<noun>[^\W\d_]{2,30})\s+(?P<mark>(?:with\s+)?(?:the\s+)?(?:id|number|no\.?|nr\.?|code)\s+"
-    r"(?:is\s+)?)?(?P<n>\d{1,20})\b(?![.,:/-]\d|\s?%)(?:[\s-]+(?P<after>[^\W\d_]{2,30}))?",
+    r"(?:is\s+)?)?(?P<n>\d{1,20}(?:-\d{1,20})?)\b(?![.,:/-]\d|\s?%)(?:[\s-]+(?P<after>[^\W\d_]{2,30}))?",
     re.IGNORECASE,
 )
 _HASHED: Final = re.compile(r"(?<![\w&#])#(?P<n>\d+)\b|(?<![\w&@])[#@][^\W\d_][\w-]*(?![\w@.])")
@@ -413,14 +413,22 @@ def _names_one(match: re.Match[str], language: str) -> bool:
     """Return True for "order 4711"; False for "order 4 pizzas", "for 4" and "quantity 4"."""
     if match["mark"]:
         return True
+    if "-" in match["n"] and _is_range_or_month(match["n"]):
+        return False
     noun, after = match["noun"].lower(), (match["after"] or "").lower()
     if language != ENGLISH or noun in STOP_WORDS | _COUNTING | _COUNTED_NOUNS:
         return False
-    if after and after not in _NO_UNITS:
+    if after and after not in _NO_UNITS and "-" not in match["n"]:
         return False
     if match.string[: match.start("noun")].strip() or not is_verb(noun):
         return True
     return len(match["n"]) > 2 and noun in _NUMBERED_VERBS
+
+
+def _is_range_or_month(text: str) -> bool:
+    """Return True for "2-4" and "2026-12"; False for "2026-101"."""
+    first, second = map(int, text.split("-"))
+    return first <= second or re.fullmatch(r"\d{4}-(?:0[1-9]|1[0-2])", text) is not None
 
 
 # --- names ----------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """The transports: standard input and output of one local user, and streamable HTTP with tokens."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -73,7 +72,7 @@ def mcp_app(
     manager = StreamableHTTPSessionManager(server, max_request_body_size=service.limits.body_bytes)
     routes = [
         Route(PATH, endpoint=_Identified(StreamableHTTPASGIApp(manager), service, resource)),
-        *health_routes(service, metrics_text=service.metrics_text),
+        *health_routes(service),
     ]
     if resource is not None:
         described = _metadata_of(resource)
@@ -119,7 +118,7 @@ class _Identified:
         self._app = app
         self._service = service
         self._resource = resource
-        self._gate = Gate.of(service, time.monotonic)
+        self._gate = Gate.of(service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import Field, computed_field, field_validator, model_validator
 
@@ -38,6 +38,7 @@ from orchestrator.planning.models import (
     OneCall,
     OwnPlanner,
     WorkflowSource,
+    title_of,
 )
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
@@ -52,7 +53,11 @@ LONGEST_GOAL: Final = 4000
 class MissionRequest(Record):
     """A user's request for a mission."""
 
-    goal: str = Field(min_length=1, max_length=LONGEST_GOAL)
+    goal: str = Field(
+        default="",
+        max_length=LONGEST_GOAL,
+        description="what is to be done; a written workflow needs none, and is titled by its own",
+    )
     inputs: JsonObject = Field(default_factory=dict)
     budget: Money | None = None
     mission_id: str | None = Field(default=None, pattern=MISSION_ID_PATTERN)
@@ -67,7 +72,8 @@ class MissionRequest(Record):
     call: OneCall | None = None
     """A single call instead of a plan, such as a follow-up."""
     workflow: WorkflowSource | None = None
-    """A written workflow instead of a plan; the goal is then its title."""
+    """A written workflow instead of a plan; the goal is then its title, as the workflow's summary
+    if none is given."""
     on_failure: OnFailure | None = None
     """After a final failure with effects: roll back, or ask first; None: as the policy says."""
     requester: str = Field(default="", max_length=200)
@@ -76,6 +82,16 @@ class MissionRequest(Record):
     """The planner of agents that name none; None: the worker's planner."""
     model: str | None = Field(default=None, max_length=200)
     """The model of agents that name none; None: the worker's model."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_goal(cls, given: Any) -> Any:
+        """Take the title of a written workflow for a goal that is missing."""
+        if not isinstance(given, dict) or given.get("goal"):
+            return given
+        source = given.get("workflow")
+        titled = title_of(WorkflowSource.model_validate(source)) if source else ""
+        return {**given, "goal": titled}
 
     @field_validator("goal", mode="before")
     @classmethod
@@ -195,6 +211,12 @@ class PlanAnswer(Record):
     doubts: tuple[Doubt, ...] = Field(default=(), description="doubts that the question was about")
 
 
+_UNCHECKED: Final = (
+    "the goal was not split, so no order was stated: nothing was changed, and nothing checked "
+    "whether the goal asked for a change"
+)
+
+
 class MissionResult(Record):
     """The result document: the same whether the mission succeeded, failed or was cancelled."""
 
@@ -264,6 +286,14 @@ class MissionResult(Record):
     def spend(self) -> Spend:
         """Money that its effects cost."""
         return self.ledger.spent
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def unchecked(self) -> str:
+        """Why only the planner's word says that the goal was reached; '' if more does."""
+        if self.plan_made_by.planner != "one leg" or self.status is not MissionStatus.SUCCEEDED:
+            return ""
+        return "" if self.ledger.obligations or self.ledger.cancels else _UNCHECKED
 
     @property
     def follow_ups(self) -> tuple[FollowUp, ...]:

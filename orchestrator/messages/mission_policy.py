@@ -10,7 +10,7 @@ from pydantic import Field
 from orchestrator.confirmation.policy import ConfirmationPolicy
 from orchestrator.confirmation.same_again import SameAgainPolicy
 from orchestrator.core.budget import OnOvercharge
-from orchestrator.core.errors import PolicyWidened, UsageError
+from orchestrator.core.errors import UsageError
 from orchestrator.core.limits import Limits, Used
 from orchestrator.core.record import Record, shared_fields
 from orchestrator.planning.models import GoalBrief
@@ -163,12 +163,13 @@ def check_not_widened(own: MissionPolicy, workers: MissionPolicy) -> None:
     """Refuse a mission's policy that allows more than the worker's.
 
     Raises:
-        PolicyWidened: lists the additional permissions.
+        UsageError: as PolicyWidened: lists the additional permissions.
     """
     found = widenings(own, workers)
     if found:
-        raise PolicyWidened(
-            f"a mission's own policy may only tighten the worker's: {'; '.join(found)}"
+        raise UsageError(
+            f"a mission's own policy may only tighten the worker's: {'; '.join(found)}",
+            code="PolicyWidened",
         )
 
 
@@ -252,7 +253,7 @@ def check_begin(mission: BeginInput, workers: MissionPolicy) -> None:
     """Refuse a mission that the worker's policy does not allow to begin.
 
     Raises:
-        PolicyWidened: its own policy allows more than the worker's.
+        UsageError: as PolicyWidened: its own policy allows more than the worker's.
         UsageError: the requester is missing, and one of the policies depends on it.
         UsageError: the goal is empty, or the mission would be over before it begins; none of the
             project's clients sends that.
@@ -265,7 +266,7 @@ def check_policy(own: MissionPolicy, workers: MissionPolicy, *, requester: str) 
     """Refuse a policy under which the worker makes no calls.
 
     Raises:
-        PolicyWidened: the policy allows more than the worker's.
+        UsageError: as PolicyWidened: the policy allows more than the worker's.
         UsageError: the requester is missing, and one of the policies depends on it.
     """
     check_not_widened(own, workers)

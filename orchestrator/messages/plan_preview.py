@@ -9,10 +9,11 @@ from pydantic import Field
 
 from orchestrator.catalog.card_types import PLAN
 from orchestrator.confirmation.card_content import CONTENT_TYPES, CardLine
-from orchestrator.confirmation.models import ConfirmationCard, Grant, canonical_digest
+from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.canonical import canonical_digest
 from orchestrator.messages.leg import open_choice
 from orchestrator.messages.mission import LONGEST_GOAL, Came, MissionRequest, PlanAnswer
 from orchestrator.messages.mission_policy import MissionPolicy

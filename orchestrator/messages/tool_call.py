@@ -62,6 +62,8 @@ class ToolCall(CallRef):
     """The cancel that its written workflow states, as its card shows it."""
     approvers: tuple[str, ...] = ()
     """By its written workflow: the people who may approve it, in addition to the policy's rules."""
+    repeats: str = ""
+    """The call whose effect it repeats, as its card says."""
     limit: SpendingLimit | None = None
     """The limit on its charge."""
     headers: tuple[str, ...] = ()
@@ -88,6 +90,8 @@ class ToolCall(CallRef):
             terms["price"] = self.price.model_dump(mode="json")
         if self.stated_cancel is not None:
             terms["stated_cancel"] = self.stated_cancel.model_dump(mode="json")
+        if self.repeats:
+            terms["repeats"] = self.repeats
         if self.approvers:
             terms["approvers"] = list(self.approvers)
         return terms
@@ -123,8 +127,8 @@ class PrepareInput(CallRef):
     covered: tuple[Order, ...] = ()
     """Orders that a standing approval may cover."""
     effects: tuple[Effect, ...] = Field(default=(), description="effects of the leg that stand")
-    elsewhere: tuple[Effect, ...] = ()
-    """Effects of the same tool in the mission's other legs that stand."""
+    repeats: Effect | None = None
+    """The effect of the mission that the call repeats, as found after an earlier preparation."""
     read_only: bool = Field(default=False, description="True if the mission may change nothing")
     most_each: int = 1
     """The most effects of an `each` order, by its agent."""

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.canonical import canonical_text
+from orchestrator.json_schema.canonical import canonical_digest
 from orchestrator.planning.models import ANSWER, FINISH, HAND_OVER, Finish, StepContext
 from orchestrator.saga.orders import Effect, Order, has_room, unserved
 
@@ -29,36 +29,36 @@ _ID: Final = re.compile(
     r"(?<![\w@/.:-])(?=[\w-]*\d[\w-]*\d)(?=[\w-]*(?:[A-Z]|[a-z]+_))[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b"
 )
 _AMOUNT: Final = re.compile(r"[A-Z]{3}\d+|\d+[A-Z]{3}")
+_DIGEST: Final = 16
+"""Characters of a digest that is compared within one mission only."""
 _SHORTEST, _LONGEST, _MOST = 5, 60, 5
 """Lengths of an id, in characters, and the maximum number of ids that are shown."""
 
 
 def why_unordered(
     tool: Tool,
-    arguments: JsonObject,
     orders: Sequence[Order],
     effects: Sequence[Effect],
     *,
     most_each: int,
-    elsewhere: Sequence[Effect] = (),
+    repeats: Effect | None = None,
 ) -> str:
     """Return why no order covers a consequence, in one sentence; empty if one does.
 
     Args:
         tool: that is called.
-        arguments: complete, personal values as handles.
         orders: of its leg.
         effects: of its leg, and of the legs that it handed parts to.
         most_each: how many effects an `each` order may have.
-        elsewhere: effects of the mission's other legs that stand.
+        repeats: the effect of its mission that has the same essence.
     """
+    if repeats is not None:
+        state = "was sent" if repeats.why_not else "stands"
+        return (
+            f"This repeats {repeats.title or tool.title!r}, which {state} ({repeats.call_id}): "
+            "the same tool with the same essential arguments."
+        )
     standing = [effect for effect in effects if not effect.why_not]
-    for effect in (*standing, *elsewhere):
-        if effect.tool == tool.name and _is_same(tool, arguments, effect.arguments):
-            return (
-                f"This repeats {effect.title or tool.title!r}, which stands ({effect.call_id}): "
-                "the same tool with the same essential arguments."
-            )
     if has_room(orders, standing, tool.name, most_each):
         return ""
     own = [order for order in orders if tool.name in order.tools]
@@ -85,25 +85,39 @@ def longest_list(bodies: Iterable[JsonValue]) -> int:
     return max(map(_longest, bodies), default=0)
 
 
+def meaning_of(tool: Tool, arguments: JsonObject) -> str:
+    """Return a digest of what a planner wants, equal if it proposes the same call again."""
+    return _digest(tool, _said(tool, arguments))
+
+
+def essence_of(tool: Tool, arguments: JsonObject) -> str:
+    """Return a digest of a call that another call shares if it repeats the same effect."""
+    return _digest(tool, essential_arguments(tool, arguments))
+
+
 def essential_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
     """Return the arguments without free texts, default values and this project's references."""
+    said = _said(tool, arguments)
+    return {name: value for name, value in said.items() if not _is_prose(tool, name, value)}
+
+
+def _said(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """Return the arguments without default values and this project's references."""
+    unsaid = [(n, shape["default"]) for n, shape in tool.properties.items() if "default" in shape]
     return {
         name: value
         for name, value in as_written(arguments).items()
-        if name not in tool.reference_inputs and not _is_inessential(tool, name, value)
+        if name not in tool.reference_inputs and (name, value) not in unsaid
     }
 
 
-def _is_same(tool: Tool, arguments: JsonObject, others: JsonObject) -> bool:
-    one, other = essential_arguments(tool, arguments), essential_arguments(tool, others)
-    return canonical_text(one) == canonical_text(other)
+def _digest(tool: Tool, arguments: JsonObject) -> str:
+    return canonical_digest({"tool": tool.name, "arguments": arguments})[:_DIGEST]
 
 
-def _is_inessential(tool: Tool, name: str, value: JsonValue) -> bool:
-    """Return True for a default, and for a text without shape: prose, or an optional remark."""
+def _is_prose(tool: Tool, name: str, value: JsonValue) -> bool:
+    """Return True for a text without shape: prose, or an optional remark."""
     schema = tool.properties.get(name, {})
-    if "default" in schema and schema["default"] == value:
-        return True
     if not isinstance(value, str) or schema.get("type") != "string" or _SHAPED & {*schema}:
         return False
     words, required = len(value.split()), tool.input_schema.get("required")
@@ -159,7 +173,7 @@ def doubt_about_orders(finish: Finish, context: StepContext) -> str | None:
     nothing = not (context.observations or context.facts or context.inputs)
     if nothing and any(not one.holds for one in finish.conditions):
         return f"nothing was read that decides {finish.conditions[0].when!r}: look it up first"
-    missing = unserved(context.orders, _effects(context), finish.conditions)
+    missing = unserved(context.orders, effects_seen(context), finish.conditions)
     if not missing:
         return None
     text = (
@@ -177,7 +191,7 @@ def _was_refused(context: StepContext) -> bool:
     return any(seen.tool == FINISH for seen in context.observations)
 
 
-def _effects(context: StepContext) -> list[Effect]:
+def effects_seen(context: StepContext) -> list[Effect]:
     """Return the effects of the leg, and of the legs that it has handed parts of its goal to."""
     handed_over = {str(o.arguments.get("leg")) for o in context.observations if o.tool == HAND_OVER}
     own = [

@@ -81,13 +81,6 @@ async def serving(
 
 
 @asynccontextmanager
-async def running_proxy(proxy: Proxy) -> AsyncIterator[str]:
-    """Serve the proxy in this event loop until the block ends; yield the base URL."""
-    async with running_app(create_proxy(proxy)) as url:
-        yield url
-
-
-@asynccontextmanager
 async def running_app(
     app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0, grace_s: int = _GRACE_S
 ) -> AsyncIterator[str]:

@@ -197,25 +197,22 @@ def _check_models(
 
 
 def default_routers(
-    settings: Settings, embedder: Embedder | None = None, store: "Store | None" = None
+    settings: Settings, embedder: Embedder | None = None
 ) -> Callable[[Catalog], Router]:
     """Return the source of routers, one per catalog, that forward every tool on a timeout.
 
     Args:
         settings: the limits, and the embedder if none is given.
         embedder: provides vectors, in place of the settings' own.
-        store: stores the vectors of embedders other than the built-in one.
 
     Raises:
-        UsageError: the configured embedder is invalid, or its library is not installed.
+        UsageError: the configured embedder is invalid.
     """
     profile = load_routing_profile(settings.routing_profile)
     waits_s = settings.embedder_timeout_ms / 1000
     if embedder is None:
         embedder = embedder_of(settings.embedder, settings)
-    similarity = similarity_of(
-        embedder, settings, timeout_s=waits_s, vectors=store.vectors if store else None
-    )
+    similarity = similarity_of(embedder, timeout_s=waits_s)
     timeout_s = settings.routing_timeout_ms / 1000
     if similarity and not isinstance(embedder, BuiltInEmbedder):
         # The time to wait for vectors beyond the default is added.

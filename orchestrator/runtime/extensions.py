@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from orchestrator.adapters.embedding.built_in import BUILT_IN, NO_EMBEDDER
-from orchestrator.adapters.embedding.embedders import LOCAL, make_embedder
-from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import OrchestratorError, UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
@@ -28,7 +26,7 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.settings import Settings, profiles_invalid, read_profiles_file
 
-_OURS = f"{BUILT_IN}, {NO_EMBEDDER}, local:MODEL, https://HOST/v1#MODEL, "
+_OURS = f"{BUILT_IN}, {NO_EMBEDDER}, "
 _PLACE = re.compile(r"[\w.]+:[\w.]+")
 
 
@@ -73,13 +71,11 @@ def planner_problem(named: str) -> str | None:
 
 
 def load_embedder(named: str, settings: Settings) -> Embedder:
-    """Return the embedder of a setting: one of ours (`local:...`, `https://...`) or the user's own.
+    """Return the user's own embedder that a setting names.
 
     Raises:
         UsageError: no embedder has that name, it cannot be loaded, or it is no embedder.
     """
-    if named.startswith(LOCAL) or "://" in named:
-        return make_embedder(named, EnvironmentSecrets())
     return cast(Embedder, _loaded("embedder", Embedder, named, settings))
 
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -12,7 +13,9 @@ from starlette.routing import Route
 
 from orchestrator.core.errors import UsageError
 from orchestrator.proxy.server import read_address, running_app
-from orchestrator.runtime.worker_state import WorkerState
+
+if TYPE_CHECKING:  # loads the SDK's worker
+    from orchestrator.runtime.worker_state import WorkerState
 
 MetricsText = Callable[[], tuple[bytes, str]]
 """Returns the current metrics and their content type."""
@@ -22,48 +25,58 @@ _VARIABLE = "ORCHESTRATOR_HEALTH"
 _CLOSES_WITHIN_S = 1
 
 
-def health_app(state: WorkerState, metrics: MetricsText | None = None) -> Starlette:
-    """Return the app; it shows counts, task queues and the server, and nothing about missions.
+def probe_routes(
+    hindrance: Callable[[], Awaitable[str | None]],
+    *,
+    shown: Callable[[], dict[str, object]] = dict,
+    metrics: MetricsText | None = None,
+) -> list[Route]:
+    """Return the routes for probes and scrapers of a process.
 
     Args:
-        state: the state of the worker.
+        hindrance: returns why the process cannot work now; None: it can.
+        shown: returns more fields of /readyz.
         metrics: the text of /metrics; None: the path answers 404.
     """
 
     async def healthz(_: Request) -> Response:
         """Answer if the process can answer at all, which a stuck event loop cannot."""
-        return JSONResponse({"status": "alive", "phase": state.phase})
+        return JSONResponse({"status": "alive"})
 
     async def readyz(_: Request) -> Response:
-        """Answer if the worker can work now, or why not."""
-        hindrance = await state.hindrance()
-        shown = {
-            "ready": hindrance is None,
-            "phase": state.phase,
-            "why_not": hindrance,
-            "task_queues": state.task_queues,
-            "activities_in_flight": state.running,
-        }
-        return JSONResponse(shown, status_code=200 if hindrance is None else 503)
+        why_not = await hindrance()
+        state = {"ready": why_not is None, "why_not": why_not, **shown()}
+        return JSONResponse(state, status_code=200 if why_not is None else 503)
 
     async def measured(_: Request) -> Response:
         if metrics is None:
-            return PlainTextResponse("this worker keeps no metrics\n", status_code=404)
+            return PlainTextResponse("this process keeps no metrics\n", status_code=404)
         text, content_type = await asyncio.to_thread(metrics)
         return Response(text, media_type=content_type)
 
-    return Starlette(
-        routes=[
-            Route("/healthz", healthz),
-            Route("/readyz", readyz),
-            Route("/metrics", measured),
-        ]
-    )
+    return [
+        Route("/healthz", healthz),
+        Route("/readyz", readyz),
+        Route("/metrics", measured),
+    ]
+
+
+def health_app(state: "WorkerState", metrics: MetricsText | None = None) -> Starlette:
+    """Return the app of a worker; it shows counts and task queues, and nothing about missions."""
+
+    def shown() -> dict[str, object]:
+        return {
+            "phase": state.phase,
+            "task_queues": state.task_queues,
+            "activities_in_flight": state.running,
+        }
+
+    return Starlette(routes=probe_routes(state.hindrance, shown=shown, metrics=metrics))
 
 
 @asynccontextmanager
 async def served_health(
-    address: str, state: WorkerState, metrics: MetricsText | None = None
+    address: str, state: "WorkerState", metrics: MetricsText | None = None
 ) -> AsyncIterator[str]:
     """Answer probes while the block runs; yield the URL.
 

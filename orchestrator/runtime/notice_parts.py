@@ -25,9 +25,7 @@ if TYPE_CHECKING:  # imports a database library
 EXTRA: Final = "pip install 'orchestrator-missions[notices]'"
 
 
-def default_notices(
-    settings: Settings, client: Client, store: "Store", *, secrets: SecretStore | None = None
-) -> NoticeActivities | None:
+def default_notices(settings: Settings, client: Client, store: "Store") -> NoticeActivities | None:
     """Return the activities of notices; None if the settings name no configuration.
 
     Raises:
@@ -41,7 +39,7 @@ def default_notices(
         from orchestrator.adapters.notices.webhooks import WebhookSender
     except ImportError as missing:
         raise UsageError(f"notices need the extra notices: {EXTRA}") from missing
-    secrets = secrets or EnvironmentSecrets()
+    secrets = EnvironmentSecrets()
     connection = Connection(client_for_records(client), settings.task_queue)
     proxy = settings.proxy.get_secret_value() if settings.proxy is not None else None
 

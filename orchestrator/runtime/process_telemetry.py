@@ -84,7 +84,6 @@ async def process_telemetry(
     *,
     serves_metrics: bool = False,
     is_worker: bool = True,
-    environ: Mapping[str, str] = os.environ,
 ) -> AsyncIterator[ProcessTelemetry]:
     """Provide telemetry while the body runs; enter it before a Temporal client connects.
 
@@ -95,12 +94,11 @@ async def process_telemetry(
         service: the name in dashboards, unless OTEL_SERVICE_NAME sets one.
         serves_metrics: True if Prometheus may scrape the metrics.
         is_worker: True if the process, and its SDK, measure; other processes only trace.
-        environ: holds the OTEL_* variables.
 
     Raises:
         UsageError: a variable needs a package that is not installed.
     """
-    wanted = Wanted.by(environ)
+    wanted = Wanted.by()
     if not is_worker:
         wanted = Wanted(traces=wanted.traces)
     if not (wanted or serves_metrics):

@@ -19,7 +19,6 @@ PREFIX: Final = "ORCHESTRATOR_"
 READ_ELSEWHERE: Final[Mapping[str, str]] = {
     f"{SECRET_PREFIX}DOCUMENT__SCHEME": "The credential of a security scheme of a document; with "
     "the suffix _FILE, a file with it; with _HOSTS, the only hosts that it is sent to.",
-    f"{SECRET_PREFIX}EMBEDDER_TOKEN": "The credential of an embedder; likewise.",
     "ORCHESTRATOR_PROXY_TOKEN": "The token of callers of `orchestrator proxy`, where the proxy has "
     "the provider's key.",
     "ORCHESTRATOR_CODEC_TOKEN": "The token of callers of `orchestrator codec-server`.",

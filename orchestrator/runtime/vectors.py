@@ -8,9 +8,9 @@ from orchestrator.adapters.embedding.built_in import (
     BuiltInEmbedder,
     similarity_in_process,
 )
+from orchestrator.adapters.embedding.embedders import similarity_by
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client.stores import store_of
-from orchestrator.routing.scoring.embedding import CardSimilarity, Embedder, VectorStore
+from orchestrator.routing.scoring.embedding import CardSimilarity, Embedder
 from orchestrator.settings import Settings
 
 
@@ -18,37 +18,28 @@ def embedder_of(named: str | None, settings: Settings) -> Embedder | None:
     """Return the embedder of a setting: the built-in one for None, no embedder for `none`.
 
     Raises:
-        UsageError: the setting names no embedder, or the embedder's library is not installed.
+        UsageError: the setting names no embedder.
     """
     if named == NO_EMBEDDER:
         return None
     if named in (None, BUILT_IN):
         return BuiltInEmbedder()
-    from orchestrator.runtime.extensions import load_embedder  # loads an HTTP client
+    from orchestrator.runtime.extensions import load_embedder
 
     return load_embedder(named, settings)
 
 
 def similarity_of(
-    embedder: Embedder | None,
-    settings: Settings,
-    *,
-    timeout_s: float,
-    vectors: VectorStore | None = None,
+    embedder: Embedder | None, *, timeout_s: float
 ) -> Callable[[Catalog], CardSimilarity] | None:
     """Return the similarity of a catalog's cards by an embedder; None without one.
 
     Args:
         embedder: the built-in one is called directly, any other within the timeout.
-        settings: name the store if none is given.
         timeout_s: how long a request waits for an embedder other than the built-in one.
-        vectors: stores the vectors of cards.
     """
     if embedder is None:
         return None
     if isinstance(embedder, BuiltInEmbedder):
         return similarity_in_process(embedder)
-    from orchestrator.adapters.embedding.embedders import similarity_by  # loads an HTTP client
-
-    kept = vectors or store_of(settings).vectors
-    return similarity_by(embedder, kept, timeout_s=timeout_s)
+    return similarity_by(embedder, timeout_s=timeout_s)

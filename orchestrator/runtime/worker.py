@@ -38,6 +38,7 @@ from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.stores import store_of
 from orchestrator.core import command_lines
 from orchestrator.core.errors import UnreadWarning, UsageError
+from orchestrator.core.record import build_records
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
@@ -123,7 +124,7 @@ def build(
     """
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
     store = store or store_of(settings)
-    routers = routers or default_routers(settings, embedder, store)
+    routers = routers or default_routers(settings, embedder)
     if agents is None:
         agents = load_profiles(settings, catalog, own_planner=planner is not None)
     activities = all_activities(
@@ -244,7 +245,7 @@ async def run_worker(
 
     Raises:
         UsageError: the planner or the embedder is invalid, or the file of agent profiles is.
-        StoreUnusable: the store cannot be used, or its key does not match its personal values.
+        StoreRefused: the store cannot be used, or its key does not match its personal values.
         StoreUnavailable: the store is a file that cannot be opened.
     """
     check_given(planner, embedder)
@@ -272,7 +273,7 @@ async def run_worker(
         # mission stores it, and reports why it cannot.
         with contextlib.suppress(Exception):
             await asyncio.to_thread(store.catalogs.put, catalog)
-        routers = default_routers(settings, embedder, store)
+        routers = default_routers(settings, embedder)
         workers = build(
             client,
             settings,
@@ -289,6 +290,7 @@ async def run_worker(
         await parts.retry_until_available(partial(introduce, client, settings))
         if connected is not None:
             connected(client)
+        build_records()
         for worker in workers:
             await stack.enter_async_context(worker)
         stack.callback(asyncio.create_task(keep_retention(client, settings, store)).cancel)

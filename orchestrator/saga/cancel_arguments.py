@@ -177,6 +177,7 @@ def draft_obligation(
     arguments: JsonObject,
     *,
     now: datetime,
+    essence: str = "",
     verify_cancel: bool = True,
     fee: Money | None = None,
     agreed: JsonObject | None = None,
@@ -184,9 +185,10 @@ def draft_obligation(
 ) -> Obligation:
     """Return the ledger entry of a side-effect call, with the cancel arguments of its request.
 
-    The leg sets the times when it writes the entry; `verify_cancel` is the mission's policy, `fee`
-    the possible cost of cancelling, `agreed` the days of the request, `has_price` True if more than
-    the document says that the call costs something.
+    The leg sets the times when it writes the entry; `essence` is equal for calls that repeat it,
+    `verify_cancel` is the mission's policy, `fee` the possible cost of cancelling, `agreed` the
+    days of the request, `has_price` True if more than the document says that the call costs
+    something.
     """
     contract = tool.compensation
     limits: dict[str, Any] = {}
@@ -205,6 +207,7 @@ def draft_obligation(
         cancel_tool=contract.cancel.tool if contract else None,
         catalog_digest=call.catalog_digest,
         arguments=arguments,
+        essence=essence,
         idempotency_key=key,
         title=tool.title,
         agreed=agreed or {},

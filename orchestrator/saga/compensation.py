@@ -126,7 +126,7 @@ def _why_nothing_cancels(tool: Tool, obligation: Obligation) -> str:
 
 _Call = Generator[CompensationCall, ToolOutcome, ToolOutcome]
 _Outcome = Generator[CompensationCall, ToolOutcome, Settled]
-_Asked = Generator[CompensationCall, ToolOutcome, ProbeAnswer | None]
+_Probed = Generator[CompensationCall, ToolOutcome, ProbeAnswer | None]
 
 
 @dataclass
@@ -143,14 +143,14 @@ class _Attempt:
     """True once a refused cancel was sent again with the values that its probe shows."""
 
     def run(self) -> _Outcome:
-        said = None
+        probed = None
         if self.obligation.cancel_sent and self._can_verify_gone:
             # An earlier cancel may have taken effect: the probe comes before another cancel.
-            said = yield from self._ask()
-            if said is not None and said.says == "gone":
-                return self._gone(said, _GONE_AFTER)
+            probed = yield from self._probe()
+            if probed is not None and probed.says == "gone":
+                return self._gone_by_probe(probed, _GONE_AFTER)
             if self.obligation.missing_for > timedelta(0) and self._may_settle:
-                return self._looked_again("it still stands after a cancel")
+                return self._probe_later("it still stands after a cancel")
         sent = self.obligation.cancel_call
         if sent is not None:
             settled = yield from self._cancel_as_the_leg_did(sent)
@@ -158,7 +158,7 @@ class _Attempt:
                 return settled
         if self.obligation.state is ObligationState.COMMITTED:
             return (yield from self._cancel(self.obligation))
-        return (yield from self._clear_up(said))
+        return (yield from self._cancel_unknown(probed))
 
     def _cancel_as_the_leg_did(
         self, sent: CancelCall
@@ -172,30 +172,28 @@ class _Attempt:
             tool, sent.arguments, key=sent.idempotency_key, call_id=sent.call_id, cancels=True
         )
         if outcome.kind != "rejected":
-            return (yield from self._done(tool, outcome, note=note))
+            return (yield from self._settle_success(tool, outcome, note=note))
         return _cancelled(note) if (yield from self._is_gone(tool, outcome)) else None
 
-    def _clear_up(self, said: ProbeAnswer | None) -> _Outcome:
+    def _cancel_unknown(self, probed: ProbeAnswer | None) -> _Outcome:
         """Cancel a call whose outcome is unknown and that can no longer arrive.
 
         First ask the probe, then cancel by the values of the request, and only then repeat the call
         under its own key: the repeated call may make the very booking that it asks for.
         """
-        said = said or (yield from self._ask())
-        if said is not None and said.says == "held":
-            return (yield from self._cancel(self._shown(said)))
-        if said is not None and said.says == "gone":
-            return self._never_came(said.why, shows_it=said.names_it)
-        if said is not None and said.says == "nothing" and self._can_verify_gone:
-            return self._unclear(f"{self._probe_name} settles nothing: {said.why}")
+        probed = probed or (yield from self._probe())
+        if probed is not None and probed.says == "held":
+            return (yield from self._cancel(self._as_probed(probed)))
+        if probed is not None and probed.says == "gone":
+            return self._void_if_missing(probed.why, shows_it=probed.names_it)
+        if probed is not None and probed.says == "nothing" and self._can_verify_gone:
+            return self._unclear(f"{self._probe_name} settles nothing: {probed.why}")
         has_key = self.obligation.idempotency_key is not None
         if self._can_cancel(self.obligation) and (self._names_the_call() or not has_key):
             return (yield from self._cancel(self.obligation))
         if not has_key:
-            return _parked(
-                "whether it took effect is unknown, and nothing in its contract can tell"
-            )
-        return (yield from self._cancel_repeated((yield from self._repeat())))
+            return _parked("whether it took effect is unknown, and its contract has no way to ask")
+        return (yield from self._cancel_repeated((yield from self._repeat_call())))
 
     def _cancel_repeated(self, repeated: ToolOutcome) -> _Outcome:
         """Cancel the booking in the answer to the call, which was sent again under its own key.
@@ -215,17 +213,17 @@ class _Attempt:
             return (yield from self._cancel(known))
         return self._unclear(why)
 
-    def _shown(self, said: ProbeAnswer) -> Obligation:
+    def _as_probed(self, probed: ProbeAnswer) -> Obligation:
         """Return the obligation with its probe's values: it is now known to be committed."""
         state = {"state": ObligationState.COMMITTED, "cancel_inputs": {}}
-        answered = {"response": said.body, "response_headers": dict(said.headers)}
+        answered = {"response": probed.body, "response_headers": dict(probed.headers)}
         whole = self.obligation.model_copy(update={**state, **answered})
         inner = self._filled(
-            self.contract.cancel, whole.model_copy(update={"response": said.found})
+            self.contract.cancel, whole.model_copy(update={"response": probed.found})
         )
         return whole.model_copy(update={"cancel_inputs": inner})
 
-    def _never_came(self, why: str, *, shows_it: bool = False) -> Settled:
+    def _void_if_missing(self, why: str, *, shows_it: bool = False) -> Settled:
         """Return the outcome if the provider has no booking and, as far as known, never had.
 
         The booking may appear late: nothing is void before it was missing for as long as the
@@ -233,9 +231,9 @@ class _Attempt:
         needed.
         """
         if self.obligation.accepted:
-            return self._unclear(f"it was accepted, and may still come to be: {why}")
+            return self._unclear(f"it was accepted, and may still take effect: {why}")
         if not shows_it and self._may_settle:
-            return self._looked_again(f"not found so far: {why}")
+            return self._probe_later(f"not found so far: {why}")
         return CompensationOutcome(state="void", note="the provider does not hold it")
 
     @property
@@ -243,10 +241,10 @@ class _Attempt:
         """True while the provider's answer may still change by itself."""
         return self.obligation.missing_for < self.contract.settles_after
 
-    def _looked_again(self, why: str) -> CompensationFailure:
+    def _probe_later(self, why: str) -> CompensationFailure:
         """Return the failure after which nothing is sent and the provider is only asked again."""
         return CompensationFailure(
-            reason=f"{why}; looked at again",
+            reason=f"{why}; the probe is asked again",
             counts=False,
             arrived=self.cancelled or self.obligation.cancel_sent,
             settles_after=self.contract.settles_after,
@@ -260,10 +258,10 @@ class _Attempt:
         tool = self.catalog.tool(self.contract.cancel.tool)
         arguments = self._cancel_arguments(obligation)
         if not _names_anything(self.contract.cancel, arguments):
-            return _parked(f"{tool.name} was not called: nothing would tell it what to cancel")
-        if self._names_what_it_shares(obligation, arguments):
+            return _parked(f"{tool.name} was not called: no input identifies what to cancel")
+        if self._names_a_shared_id(obligation, arguments):
             if obligation.namesake:
-                return self._shares_its_id(tool, obligation.namesake)
+                return self._park_shared_id(tool, obligation.namesake)
             if self.owner and not is_shown:
                 return (yield from self._cancel_if_ours(tool))
         settled = []
@@ -271,18 +269,18 @@ class _Attempt:
             # A cancel with other arguments is another call to its provider.
             of = f".e{number}" if number else ""
             settled.append((yield from self._cancel_one(obligation, one, key + of, call_id + of)))
-        return _in_all(settled)
+        return _worst_of(settled)
 
     def _cancel_one(
         self, obligation: Obligation, arguments: JsonObject, key: str, call_id: str
     ) -> _Outcome:
         tool = self.catalog.tool(self.contract.cancel.tool)
         outcome = yield from self._call(tool, arguments, key=key, call_id=call_id, cancels=True)
-        if self.contract.then and self._goes_on(tool, arguments, outcome, key):
-            return (yield from self._completed(tool, arguments, outcome, key, call_id))
+        if self.contract.then and self._has_next(tool, arguments, outcome, key):
+            return (yield from self._complete(tool, arguments, outcome, key, call_id))
         if outcome.kind == "rejected":
-            return (yield from self._refused(tool, obligation, outcome, sent=arguments))
-        return (yield from self._done(tool, outcome, note=""))
+            return (yield from self._settle_refusal(tool, obligation, outcome, sent=arguments))
+        return (yield from self._settle_success(tool, outcome, note=""))
 
     def _each(self, arguments: JsonObject) -> list[JsonObject]:
         """Return the arguments of each call of a cancel that takes one element of a batch."""
@@ -299,7 +297,7 @@ class _Attempt:
         rows = zip(*(cast("list[JsonValue]", arguments[name]) for name in listed), strict=False)
         return [{**arguments, **dict(zip(listed, row, strict=True))} for row in rows]
 
-    def _goes_on(self, tool: Tool, arguments: JsonObject, outcome: ToolOutcome, key: str) -> bool:
+    def _has_next(self, tool: Tool, arguments: JsonObject, outcome: ToolOutcome, key: str) -> bool:
         """Return True if the next call of a cancel follows: this answer may not be the end."""
         if outcome.kind == "succeeded":
             return True
@@ -327,11 +325,8 @@ class _Attempt:
             response_headers=outcome.headers,
         )
 
-    def _shares_its_id(self, tool: Tool, other: str) -> CompensationOutcome:
-        return _parked(
-            f"{tool.name} was not called: what it would name is {other}, which was answered with "
-            "the same id"
-        )
+    def _park_shared_id(self, tool: Tool, other: str) -> CompensationOutcome:
+        return _parked(f"{tool.name} was not called: its provider gave the same id to {other}")
 
     def _cancel_if_ours(self, tool: Tool) -> _Outcome:
         """Cancel another mission's ids only if a probe shows this mission's booking.
@@ -342,14 +337,14 @@ class _Attempt:
         probe = self.contract.probe
         is_asked = probe is not None and not reads_only_response(probe)
         shared = self.obligation.answered_ids
-        said = (yield from self._ask(but=shared)) if is_asked else None
-        if said is not None and said.says == "held":
-            return (yield from self._cancel(self._shown(said), is_shown=True))
-        if said is not None and said.says == "gone":
-            return self._never_came(said.why, shows_it=said.names_it)
-        return self._shares_its_id(tool, f"of mission {self.owner}")
+        probed = (yield from self._probe(but=shared)) if is_asked else None
+        if probed is not None and probed.says == "held":
+            return (yield from self._cancel(self._as_probed(probed), is_shown=True))
+        if probed is not None and probed.says == "gone":
+            return self._void_if_missing(probed.why, shows_it=probed.names_it)
+        return self._park_shared_id(tool, f"mission {self.owner}")
 
-    def _completed(
+    def _complete(
         self, tool: Tool, arguments: JsonObject, outcome: ToolOutcome, key: str, call_id: str
     ) -> _Outcome:
         """Send the other calls of a cancel after its first; the last answer decides."""
@@ -366,14 +361,14 @@ class _Attempt:
             if outcome.kind != "succeeded":
                 break
         if outcome.kind != "rejected":
-            return (yield from self._done(tool, outcome, note=""))
-        said = yield from self._ask()
-        if said is not None and said.says == "gone":
-            return self._over(tool, outcome.why)
+            return (yield from self._settle_success(tool, outcome, note=""))
+        probed = yield from self._probe()
+        if probed is not None and probed.says == "gone":
+            return self._already_over(tool, outcome.why)
         named = f"{tool.name} ({', '.join(f'{n} {v}' for n, v in arguments.items())})"
-        return _parked(f"only asked for, not cancelled: {named} was refused: {outcome.why}")
+        return _parked(f"only requested, not cancelled: {named} was refused: {outcome.why}")
 
-    def _refused(
+    def _settle_refusal(
         self, tool: Tool, obligation: Obligation, outcome: ToolOutcome, *, sent: JsonObject
     ) -> _Outcome:
         """Settle a refused cancel: the refusal may mean that the booking is over already.
@@ -385,41 +380,42 @@ class _Attempt:
         why = outcome.why
         is_missing, is_success = outcome.status in GONE, _is_success(outcome)
         if is_missing and outcome.declared and self._may_be_void(obligation):
-            return self._never_came(why)
+            return self._void_if_missing(why)
         if self._http_says_gone(tool, outcome, repeated=self.obligation.cancel_sent):
-            return self._over(tool, why)
-        said = (yield from self._ask()) if self._can_verify_gone or not is_missing else None
-        is_by_address = said is None and outcome.status in _MOVED
-        if is_by_address:
-            said = yield from self._ask_for_version(tool, sent)
-        if said is not None and said.says == "gone":
+            return self._already_over(tool, why)
+        probed = (yield from self._probe()) if self._can_verify_gone or not is_missing else None
+        is_version_read = probed is None and outcome.status in _MOVED
+        if is_version_read:
+            probed = yield from self._probe_version(tool, sent)
+        if probed is not None and probed.says == "gone":
             if obligation.state is not ObligationState.COMMITTED:
-                return self._never_came(said.why, shows_it=said.names_it)
-            return self._gone(said, self._over(tool, why).note)
+                return self._void_if_missing(probed.why, shows_it=probed.names_it)
+            return self._gone_by_probe(probed, self._already_over(tool, why).note)
         if is_missing and not outcome.declared:
             return self._unclear(f"{tool.name} answers {why}, in a form that it does not declare")
-        if said is not None and said.says == "held" and not self.sent_again:
-            shown = self._shown(said)
+        if probed is not None and probed.says == "held" and not self.sent_again:
+            shown = self._as_probed(probed)
             fresh = {**sent, **self._cancel_arguments(shown)}
-            if is_by_address:
-                # The address is the thing's own: only its version may be another one.
+            if is_version_read:
+                # The version was read at the resource's own path: nothing else may differ.
                 headers = {one.name for one in tool.bindings if one.location == "header"}
                 fresh = {**fresh, **{n: v for n, v in sent.items() if n not in headers}}
             if fresh != sent and len(self._each(fresh)) == 1:
                 self.sent_again = True
                 shown = shown.model_copy(update={"cancel_inputs": fresh})
                 return (yield from self._cancel(shown, again=".again"))
-        if said is not None and said.says == "held" and self._can_verify_gone:
-            ended = ended_state(self.tool, said.found)
+        if probed is not None and probed.says == "held" and self._can_verify_gone:
+            ended = ended_state(self.tool, probed.found)
             if ended is not None and self.obligation.state is not ObligationState.COMMITTED:
-                note = f"it never was: by {self._probe_name} {ended}; {tool.name}: {why}"
+                note = f"it never took effect: by {self._probe_name} {ended}; {tool.name}: {why}"
                 return CompensationOutcome(state="void", note=note)
             is_perhaps_done = is_success or (self.obligation.cancel_sent and not is_missing)
             if is_perhaps_done and self._may_settle:
-                return self._looked_again(f"{tool.name} was refused, perhaps for one before: {why}")
+                maybe = f"{tool.name} was refused, perhaps because an earlier one worked: {why}"
+                return self._probe_later(maybe)
         return _parked(f"{tool.name} was refused: {_joined(why, _ids_in(outcome))}")
 
-    def _ask_for_version(self, cancel: Tool, sent: JsonObject) -> _Asked:
+    def _probe_version(self, cancel: Tool, sent: JsonObject) -> _Probed:
         """Return what a GET of a conditional cancel's own path shows; None if there is none."""
         reader = version_reader(self.catalog.tools.values(), cancel)
         if reader is None or self.sent_again:
@@ -431,23 +427,23 @@ class _Attempt:
         outcome = yield from self._call(reader, named, key=None, call_id=call_id)
         return read_probe(outcome, OwnNames({}, is_asked_by=True), self.contract)
 
-    def _gone(self, said: ProbeAnswer, note: str) -> Settled:
+    def _gone_by_probe(self, probed: ProbeAnswer, note: str) -> Settled:
         """Return the outcome if a probe finds nothing after a cancel without a clear answer.
 
         Shortly after the call the probe may not find the booking yet.
         """
         since = self.obligation.committed_at or self.obligation.deadline
         is_new = self.now is not None and self.now < since + self.contract.settles_after
-        if is_new and self._may_settle and not said.names_it:
-            return self._looked_again(f"not found, perhaps not yet: {said.why}")
+        if is_new and self._may_settle and not probed.names_it:
+            return self._probe_later(f"not found, perhaps not yet: {probed.why}")
         return _cancelled(note)
 
-    def _over(self, tool: Tool, why: str) -> CompensationOutcome:
+    def _already_over(self, tool: Tool, why: str) -> CompensationOutcome:
         """Return the outcome if nothing was left to cancel."""
         before = f"it was over already: {tool.name} was refused ({why})"
         return _cancelled(_GONE_AFTER if self.obligation.cancel_sent else before)
 
-    def _done(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> _Outcome:
+    def _settle_success(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> _Outcome:
         """Settle a cancel that was answered with a status of success.
 
         The cancel is done if the answer honours its contract and the probe, if there is one, finds
@@ -460,24 +456,24 @@ class _Attempt:
                 _joined(note, f"{self._probe_name} was not asked, by policy"), outcome
             )
         if honoured and not is_verifiable:
-            return self._believed(tool, outcome, note=note)
-        said = (yield from self._ask()) if is_verifiable else None
-        if said is not None and said.says == "gone":
-            return _cancelled(note, outcome) if honoured else self._gone(said, note)
-        if honoured and (said is None or said.says == "another"):
+            return self._settle_unverified(tool, outcome, note=note)
+        probed = (yield from self._probe()) if is_verifiable else None
+        if probed is not None and probed.says == "gone":
+            return _cancelled(note, outcome) if honoured else self._gone_by_probe(probed, note)
+        if honoured and (probed is None or probed.says == "another"):
             return _cancelled(_joined(note, "its probe could not be asked"), outcome)
-        if not honoured or said is None:
+        if not honoured or probed is None:
             why = outcome.why
         else:
-            finds = "it still stands" if said.says == "held" else said.why
+            finds = "it still stands" if probed.says == "held" else probed.why
             why = f"{tool.name} says that it is done, but by {self._probe_name} {finds}"
-        stands = said is not None and said.says == "held"
+        stands = probed is not None and probed.says == "held"
         if stands and (honoured or outcome.accepted) and self._may_settle:
             # A finished cancel may show late, and an accepted one is carried out later.
-            return self._looked_again(why)
+            return self._probe_later(why)
         return self._unclear(why, None if honoured else outcome)
 
-    def _believed(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> Settled:
+    def _settle_unverified(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> Settled:
         """Return the outcome of a cancel whose answer is valid and the only evidence."""
         if tool.success_when:
             return _cancelled(note, outcome)
@@ -498,8 +494,8 @@ class _Attempt:
         if outcome.status not in GONE:
             return False
         if self._can_verify_gone:
-            said = yield from self._ask()
-            return said is not None and said.says == "gone"
+            probed = yield from self._probe()
+            return probed is not None and probed.says == "gone"
         return self._http_says_gone(cancel, outcome, repeated=True)
 
     def _http_says_gone(self, cancel: Tool, outcome: ToolOutcome, *, repeated: bool) -> bool:
@@ -523,7 +519,7 @@ class _Attempt:
         is_own = answered or bool(self.obligation.answered_ids)
         return (outcome.declared and repeated) or (is_that_thing and is_sure and is_own)
 
-    def _ask(self, *, but: Collection[str] = ()) -> _Asked:
+    def _probe(self, *, but: Collection[str] = ()) -> _Probed:
         """Return the probe's answer; None if there is no probe or its inputs are unknown.
 
         The answer is compared with the names of the obligation, without the inputs in `but`.
@@ -542,7 +538,7 @@ class _Attempt:
             outcome, own_names(self.catalog, self.tool, asked=arguments, known=known), self.contract
         )
 
-    def _repeat(self) -> _Call:
+    def _repeat_call(self) -> _Call:
         known = self.obligation
         return self._call(
             self.tool, known.arguments, key=known.idempotency_key, call_id=known.obligation_id
@@ -590,7 +586,7 @@ class _Attempt:
             check_arguments(self.catalog, tool, one) for one in each
         )
 
-    def _names_what_it_shares(self, obligation: Obligation, arguments: JsonObject) -> bool:
+    def _names_a_shared_id(self, obligation: Obligation, arguments: JsonObject) -> bool:
         """Return True if a cancel would also name another obligation, of this mission or not."""
         shared = obligation.answered_ids if obligation.namesake or self.owner else {}
         return bool(shared) and all(
@@ -653,7 +649,7 @@ def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOut
     return CompensationOutcome(state="cancelled", note=note, refund=refund, fee=fee, named=named)
 
 
-def _in_all(settled: Sequence[Settled]) -> Settled:
+def _worst_of(settled: Sequence[Settled]) -> Settled:
     """Return the outcome of several cancels of one obligation: the worst of them."""
     ended = [one for one in settled if isinstance(one, CompensationOutcome)]
     failed = next((one for one in settled if isinstance(one, CompensationFailure)), None)

@@ -145,6 +145,11 @@ class Ledger(Record):
         name, others = ids_key(cancel_tool, ids), (o for o in self.live() if o.obligation_id != of)
         return next((o for o in others if ids_key(o.cancel_tool, o.answered_ids) == name), None)
 
+    def repeated_by(self, new: Obligation) -> Obligation | None:
+        """Return the first other obligation that may stand and has the essence of a new one."""
+        same = (o for o in self.live() if new.essence and o.essence == new.essence)
+        return next((o for o in same if o.obligation_id != new.obligation_id), None)
+
     def claimed_ids(self) -> Iterator[tuple[str, str]]:
         """Yield the digests of the providers' ids of live obligations, each with its mission."""
         yield from ((o.answered_name, o.mission_id) for o in self.live() if o.answered_ids)

@@ -161,6 +161,9 @@ class Obligation(Record):
     cancel_tool: str | None = Field(description="None if no cancel tool is declared")
     catalog_digest: str
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
+    essence: str = Field(
+        default="", description="digest of tool and essential arguments: equal if a call repeats it"
+    )
     idempotency_key: str | None
     task_queue: str | None = Field(
         default=None, description="queue of the agent that called, which also cancels; None for any"

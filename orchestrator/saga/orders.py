@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import Field
 
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import Record
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 
@@ -76,7 +76,6 @@ class Effect(Record):
     call_id: str
     leg_id: str
     tool: str
-    arguments: JsonObject = Field(default_factory=dict)
     title: str = ""
     why_not: str = Field(default="", description="reason why it does not stand; empty if it stands")
 
@@ -273,7 +272,6 @@ def _made(obligation: Obligation, is_cancelled_as_ordered: bool) -> Effect:
         call_id=obligation.obligation_id,
         leg_id=obligation.leg_id,
         tool=obligation.tool,
-        arguments=obligation.arguments,
         title=obligation.title,
         why_not=why_not,
     )
@@ -286,6 +284,5 @@ def _cancelled(cancel: CancelCall) -> Effect:
         call_id=cancel.call_id,
         leg_id=leg_id,
         tool=cancel.tool,
-        arguments=cancel.arguments,
         why_not=why_not,
     )

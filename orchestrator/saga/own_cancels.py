@@ -21,6 +21,7 @@ def cancellable(ledger: Ledger) -> Ledger:
     """Return the obligations that have a cancel tool, short: without arguments and answers."""
     rest: dict[str, object] = {
         "arguments": {},
+        "essence": "",
         "response": None,
         "response_headers": {},
         "follow_ups": (),

@@ -124,7 +124,7 @@ class Synthesizer:
         candidates = self._candidates(resolved, scene, name, depth)
         return self._first_valid(resolved, candidates, name)
 
-    def object(self, schema: Schema, scene: Scene, *, depth: int = 0) -> dict[str, Any]:
+    def object(self, schema: Schema, scene: Scene) -> dict[str, Any]:
         """Return one object with every property that the scene does not omit.
 
         Raises:
@@ -135,7 +135,7 @@ class Synthesizer:
         fault: UnsupportedSchema | None = None
         for variant in self._book.variants(resolved):
             try:
-                for made in self._objects(variant, scene, depth):
+                for made in self._objects(variant, scene, 0):
                     if self._book.is_valid(resolved, made):
                         return made
                     first = made if first is None else first

@@ -27,6 +27,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.python_functions import FunctionTool
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
+from orchestrator.core.record import build_records
 from orchestrator.messages.observed import MODES, Mode
 from orchestrator.runtime.defaults import default_approval_keys, default_routers, default_tools
 from orchestrator.runtime.notice_parts import default_notices
@@ -137,11 +138,12 @@ class OrchestratorPlugin(SimplePlugin):
 
         Raises:
             UsageError: its store is a file, and workers on other machines serve its task queue.
-            StoreUnusable, StoreUnavailable: the store cannot be used.
+            StoreRefused, StoreUnavailable: the store cannot be used.
         """
         added = worker.config(active_config=True)["interceptors"]
         (served,) = (one for one in added if isinstance(one, _ServedSagas))
         async with served.parts.opened():
+            build_records()
             await next(worker)
 
     def _settings_of(self, task_queue: str) -> Settings:
@@ -188,7 +190,7 @@ class _Parts:
         return all_activities(
             catalog=self.catalog,
             catalogs=self.store.catalogs,
-            routers=default_routers(self.settings, store=self.store),
+            routers=default_routers(self.settings),
             planner=None,
             agents=(),
             tools=self.tools,

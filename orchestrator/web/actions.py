@@ -1,6 +1,6 @@
-"""What people do through the API and the inbox: each function checks what its caller may and sees.
+"""Actions of people through the API and the inbox; each function checks its caller's rights.
 
-A mission that somebody does not see is not found, never forbidden.
+A mission that the caller may not see is reported as not found, never as forbidden.
 """
 
 import asyncio
@@ -40,6 +40,8 @@ from orchestrator.web.web_service import Service
 
 _DECIDED_AT_ONCE: Final = 8
 _DECISION_S: Final = 30.0
+_NO_MISSION: Final = " -"
+"""An id that no mission has, for a pause id that names none."""
 
 
 async def start(service: Service, person: Person, request: MissionRequest) -> MissionHandle:
@@ -134,7 +136,7 @@ async def _outcome_of(
         problem = problem_of(refusal).problem
         return DecisionOutcome(confirmation_id=card_id, status=problem.status, problem=problem)
     except TimeoutError:
-        detail = "nobody answered in time, and it may still be decided: show the card again"
+        detail = "no answer came in time, and the card may still be decided: show it again"
         late = ProblemError(HTTPStatus.GATEWAY_TIMEOUT, detail, code="NotInTime").problem
         return DecisionOutcome(confirmation_id=card_id, status=late.status, problem=late)
     return DecisionOutcome(confirmation_id=card_id, status=HTTPStatus.OK, receipt=receipt)
@@ -171,7 +173,7 @@ async def resume(
         ModelUnusable: the model is not available where the leg runs; the leg keeps waiting.
     """
     mission_id = names.mission_of(pause_id)
-    handle = service.client.get(mission_id or " -")
+    handle = service.client.get(mission_id or _NO_MISSION)
     is_seen = await sees(service, person, mission_id)
     if not is_seen or not any(one.pause_id == pause_id for one in await handle.pauses()):
         raise errors.QuestionError(pause_id, "no leg waits under that id", code="PauseUnknown")

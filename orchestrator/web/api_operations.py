@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final, Generic, TypeVar, get_args, get_type_hints
+from typing import Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError, invalid_body
-from orchestrator.web.request_limits import Clock, TokenBuckets, body_problem, read_body
+from orchestrator.web.request_limits import TokenBuckets, body_problem, read_body
 from orchestrator.web.web_service import Service
 
 Body = TypeVar("Body", bound=BaseModel | None)
@@ -35,9 +35,9 @@ class Gate:
     addresses: TokenBuckets
 
     @classmethod
-    def of(cls, service: Service, clock: Clock = time.monotonic) -> "Gate":
+    def of(cls, service: Service) -> "Gate":
         """Return a gate with the limits of a service."""
-        limits = service.limits
+        limits, clock = service.limits, time.monotonic
         return cls(
             TokenBuckets(rate=limits.requests_per_s, burst=limits.burst, clock=clock),
             TokenBuckets(
@@ -66,17 +66,21 @@ class Call(Generic[Body, Query]):
         return self.request.headers.get(name, "")
 
 
+Content = TypeVar("Content")
+
+
 @dataclass(frozen=True)
-class Answered:
+class Answered(Generic[Content]):
     """An answer with a status or headers of its own."""
 
-    content: BaseModel | Sequence[BaseModel] | None
+    content: Content
     status: HTTPStatus | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Answer = BaseModel | Sequence[BaseModel] | dict[str, JsonValue] | Answered | Response | None
+Answer = BaseModel | Sequence[BaseModel] | dict[str, JsonValue] | Answered[Any] | Response | None
 Handler = Callable[[Any], Awaitable[Answer]]
+Declared = TypeVar("Declared", bound=Handler)
 
 
 @dataclass(frozen=True)
@@ -124,48 +128,89 @@ class Operation:
         return self.method == "GET" and self.answer is not None
 
 
-def operation(
-    method: str, path: str, summary: str, right: Right, handler: Handler, **more: Any
-) -> Operation:
-    """Return an operation; what the handler's name and types state need not be repeated.
+PREFIX: Final = "/api"
+_VERSION: Final = f"{PREFIX}/v1"
+_NEXT: Final = Header("Link", 'the next page, as rel="next"')
 
-    Its `Call[Body, Query]` states body and query, its returned model the answer, and the first
-    part of the path the tag.
+
+class Operations(list[Operation]):
+    """The operations of one tag, each declared by a decorator of its handler.
+
+    The handler's name is the operationId, the first line of its docstring the summary; its
+    `Call[Body, Query]` states body and query, and its return type the answer.
     """
+
+    def __init__(self, tag: str) -> None:
+        """Take the tag that groups them in the document."""
+        super().__init__()
+        self._tag = tag
+
+    def get(
+        self, path: str, right: Right = Right.READ, **more: Any
+    ) -> Callable[[Declared], Declared]:
+        """Declare an operation of GET at a path below the version's."""
+        return self._declared("GET", path, right, more)
+
+    def post(self, path: str, right: Right, **more: Any) -> Callable[[Declared], Declared]:
+        """Declare an operation of POST."""
+        return self._declared("POST", path, right, more)
+
+    def delete(self, path: str, right: Right, **more: Any) -> Callable[[Declared], Declared]:
+        """Declare an operation of DELETE."""
+        return self._declared("DELETE", path, right, more)
+
+    def _declared(
+        self, method: str, path: str, right: Right, more: dict[str, Any]
+    ) -> Callable[[Declared], Declared]:
+        def declare(handler: Declared) -> Declared:
+            stated = {"method": method, "path": _VERSION + path, "right": right, "tag": self._tag}
+            self.append(Operation(handler=handler, **_stated_by(handler) | stated | more))
+            return handler
+
+        return declare
+
+
+def _stated_by(handler: Handler) -> dict[str, Any]:
+    """Return what the name, the docstring and the types of a handler state."""
     types = get_type_hints(handler)
     body, query = (None if one is type(None) else one for one in get_args(types["call"]))
-    answer = types["return"]
-    is_model = isinstance(answer, type) and issubclass(answer, BaseModel)
     first, *others = handler.__name__.split("_")
+    summary, *_ = str(handler.__doc__).splitlines()
     stated: dict[str, Any] = {
         "name": first + "".join(map(str.capitalize, others)),
+        "summary": summary.rstrip("."),
         "body": body,
         "query": query,
-        "answer": answer if is_model else None,
-        "tag": path.removeprefix("/api/v1/").partition("/")[0],
+        "answer": _content_of(types["return"]),
     }
-    return Operation(
-        method=method, path=path, summary=summary, right=right, handler=handler, **stated | more
-    )
+    if query is not None and "cursor" in query.model_fields:
+        stated |= {"answer_headers": (_NEXT,), "problems": (HTTPStatus.BAD_REQUEST,)}
+    return stated
+
+
+def _content_of(answer: Any) -> Any:
+    """Return the type of an answer's JSON; None for one that is none."""
+    if get_origin(answer) is Answered:
+        (answer,) = get_args(answer)
+    return None if answer in (Answer, Response, type(None)) else answer
 
 
 # -- routes ---------------------------------------------------------------------------------------
 
 
-def routes_of(
-    operations: Sequence[Operation], service: Service, gate: Gate, *, under: str = ""
-) -> list[Route]:
-    """Return one route for each path, so that a wrong method names all that the path has.
+def routes_of(operations: Sequence[Operation], service: Service, gate: Gate) -> list[Route]:
+    """Return the routes to be mounted at `PREFIX`.
+
+    Each path has one, so that a wrong method names all that the path has.
 
     Args:
         operations: the operations.
         service: passed to their handlers.
         gate: counts requests.
-        under: the prefix of all paths, at which the routes are mounted.
     """
     by_path: dict[str, dict[str, Operation]] = {}
     for one in operations:
-        by_path.setdefault(one.path.removeprefix(under), {})[one.method] = one
+        by_path.setdefault(one.path.removeprefix(PREFIX), {})[one.method] = one
     return [_route(path, methods, service, gate) for path, methods in by_path.items()]
 
 
@@ -303,7 +348,7 @@ def _query_of(operation: Operation, request: Request) -> BaseModel | None:
 def _response(operation: Operation, request: Request, answer: Answer) -> Response:
     if isinstance(answer, Response):
         return answer
-    given = answer if isinstance(answer, Answered) else Answered(answer)  # type: ignore[arg-type]
+    given = answer if isinstance(answer, Answered) else Answered(answer)
     status = given.status or operation.status
     if given.content is None:
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=dict(given.headers))
@@ -337,6 +382,13 @@ KEY: Final = Header(
     "after a crash of the service, it has the same effect and answer; with another request it is "
     "refused with 409",
 )
+
+KEYED: Final[Mapping[str, Any]] = {
+    "headers": (KEY,),
+    "answer_headers": (Header("Location", "the path of what was made"),),
+    "problems": (HTTPStatus.CONFLICT,),
+}
+"""Of operations that make a thing once for each key."""
 
 
 def derived_id(call: Call[Any, Any], prefix: str, *, also: str = "") -> str | None:

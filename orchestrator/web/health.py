@@ -5,15 +5,13 @@ They show whether the process, Temporal and the store answer, and figures by rou
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry import metrics, trace
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from temporalio.service import RPCError
@@ -22,6 +20,7 @@ from orchestrator.adapters.telemetry import conventions
 from orchestrator.adapters.telemetry.instruments import SCOPE
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.runtime.health_server import probe_routes
 from orchestrator.web.web_service import Service
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
     from orchestrator.adapters.storage.store import Store
 
-MetricsText = Callable[[], tuple[bytes, str]]
-"""Returns the current metrics and their content type."""
 _ANSWERS_WITHIN: Final = timedelta(seconds=2)
 _KNOWN_METHODS: Final = frozenset(
     {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
@@ -84,35 +81,9 @@ class Readiness:
         self._store.check()
 
 
-def health_routes(service: Service, *, metrics_text: MetricsText | None = None) -> list[Route]:
-    """Return the routes for probes and scrapers.
-
-    Args:
-        service: the service.
-        metrics_text: the text of /metrics; None: the path answers 404.
-    """
-    readiness = Readiness(service)
-
-    async def healthz(_: Request) -> Response:
-        """Answer if the process can answer at all."""
-        return PlainTextResponse("ok\n")
-
-    async def readyz(_: Request) -> Response:
-        hindrance = await readiness.hindrance()
-        shown = {"ready": hindrance is None, "why_not": hindrance}
-        return JSONResponse(shown, status_code=200 if hindrance is None else 503)
-
-    async def measured(_: Request) -> Response:
-        if metrics_text is None:
-            return PlainTextResponse("this service keeps no metrics\n", status_code=404)
-        text, content_type = await asyncio.to_thread(metrics_text)
-        return Response(text, media_type=content_type)
-
-    return [
-        Route("/healthz", healthz),
-        Route("/readyz", readyz),
-        Route("/metrics", measured),
-    ]
+def health_routes(service: Service) -> list[Route]:
+    """Return the routes for probes and scrapers."""
+    return probe_routes(Readiness(service).hindrance, metrics=service.metrics_text)
 
 
 def route_template(routes: Iterable[BaseRoute], scope: Scope) -> str:

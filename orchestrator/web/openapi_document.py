@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
-from pydantic import BaseModel, JsonValue, TypeAdapter
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
+from orchestrator.core.errors import UsageError
 from orchestrator.messages.events import AnyEvent
 from orchestrator.web.api_operations import JSON, Header, Operation
 from orchestrator.web.problem_details import MEDIA_TYPE, Problem
@@ -150,9 +151,12 @@ def _described(one: Operation, schemas: Any) -> dict[str, Any]:
 
 
 def _takes_nothing(body: Any) -> bool:
-    """Return True if a body may be left out, since no field of it is required."""
-    is_model = isinstance(body, type) and issubclass(body, BaseModel)
-    return is_model and not any(f.is_required() for f in body.model_fields.values())
+    """Return True if a body may be left out, since none of its fields is required."""
+    try:
+        TypeAdapter(body).validate_python({})
+    except (ValidationError, UsageError):
+        return False
+    return True
 
 
 # -- answers --------------------------------------------------------------------------------------

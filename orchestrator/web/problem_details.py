@@ -65,7 +65,6 @@ _STATUS: Final[tuple[tuple[type[errors.OrchestratorError], HTTPStatus], ...]] = 
     (errors.CardUnknown, HTTPStatus.NOT_FOUND),
     (errors.ToolNotFound, HTTPStatus.NOT_FOUND),
     (errors.MissionIdTaken, HTTPStatus.CONFLICT),
-    (errors.PolicyWidened, HTTPStatus.FORBIDDEN),
     (errors.SignInTooOld, HTTPStatus.UNAUTHORIZED),
     (errors.SignatureRefused, HTTPStatus.FORBIDDEN),
     (errors.ConfirmationError, HTTPStatus.CONFLICT),
@@ -74,7 +73,6 @@ _STATUS: Final[tuple[tuple[type[errors.OrchestratorError], HTTPStatus], ...]] = 
     (errors.PlanError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.ArgumentsInvalid, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.ModelUnusable, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (errors.PayloadKeysInvalid, HTTPStatus.INTERNAL_SERVER_ERROR),
     (errors.ServiceUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
     # Another process of the service may have the release that can read the history.
     (errors.EventsUnreadable, HTTPStatus.SERVICE_UNAVAILABLE),
@@ -83,6 +81,8 @@ _STATUS: Final[tuple[tuple[type[errors.OrchestratorError], HTTPStatus], ...]] = 
 """The status for each kind of error; the first that fits counts."""
 _STATUS_OF_CODE: Final = {
     "ApproverRefused": HTTPStatus.FORBIDDEN,
+    "PolicyWidened": HTTPStatus.FORBIDDEN,
+    "PayloadKeysInvalid": HTTPStatus.INTERNAL_SERVER_ERROR,
     "QuestionUnknown": HTTPStatus.NOT_FOUND,
     "PauseUnknown": HTTPStatus.NOT_FOUND,
     "SessionUnknown": HTTPStatus.NOT_FOUND,

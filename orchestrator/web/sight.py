@@ -1,6 +1,6 @@
-"""What a person sees of missions, cards, questions and parked obligations.
+"""The missions, cards, questions and parked obligations that a person may see.
 
-A mission that somebody does not see is not found, never forbidden.
+A mission that the person may not see is reported as not found, never as forbidden.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ from orchestrator.web.web_service import Service
 
 _NO_CARD: Final = "no such confirmation is open"
 _OTHERS: Final = "others."
-"""Begins cursors of missions of others whose cards the caller may decide."""
+"""Prefix of cursors into the missions of others whose cards the caller may decide."""
 
 
 def forbidden(person: Person, what: str) -> ProblemError:
-    """Return the problem of a person who sees a thing and may not change it."""
+    """Return the problem for a person without the right to an action, such as "cancel it"."""
     detail = f"{person.subject} may not {what}"
     return ProblemError(HTTPStatus.FORBIDDEN, detail, code="RightMissing")
 
@@ -148,7 +148,7 @@ async def changeable_mission(
         service: the service.
         person: who asks.
         mission_id: the mission.
-        what: the wish in words, for the problem: "cancel it".
+        what: the action in words, for the problem: "cancel it".
 
     Raises:
         MissionNotFound: there is no such mission, or the person does not see it.
@@ -272,8 +272,7 @@ async def seen_record(service: Service, person: Person, mission_id: str) -> Json
         MissionNotFound: there is no such mission, or the person does not see it.
         UsageError: the mission or its rollback still runs.
     """
-    await seen_mission(service, person, mission_id)
-    return await service.client.record(mission_id)
+    return await (await seen_mission(service, person, mission_id)).record()
 
 
 async def parked(service: Service, person: Person) -> list[ParkedRollback]:

@@ -12,7 +12,8 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.web import pages
-from orchestrator.web.api.api_app import PREFIX, create_api, document_endpoint
+from orchestrator.web.api.api_app import create_api, document_endpoint
+from orchestrator.web.api_operations import PREFIX
 from orchestrator.web.health import ServerTelemetry, health_routes
 from orchestrator.web.pages.page import error_page
 from orchestrator.web.problem_details import ProblemError, on_problem
@@ -29,7 +30,7 @@ def create_app(service: Service) -> Starlette:
 
     app = Starlette(
         routes=[
-            *health_routes(service, metrics_text=service.metrics_text),
+            *health_routes(service),
             Route("/openapi.json", document_endpoint(service)),
             Mount(PREFIX, app=create_api(service)),
             *service.door.routes,

@@ -76,7 +76,7 @@ class _Kept:
     def get(self, mission_id: str, key: str) -> bytes:
         """Read it."""
         if key not in self._pieces:
-            raise ObservationMissing(mission_id, "memory")
+            raise ObservationMissing(mission_id)
         return self._pieces[key]
 
 

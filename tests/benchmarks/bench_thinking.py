@@ -84,7 +84,7 @@ async def _trips(stack: Stack) -> Any:
     temporal = (await stack.client()).temporal
     store = store_of(settings)
     # Before it polls, or its event loop stands still while libraries are imported.
-    routers = default_routers(settings, None, store)
+    routers = default_routers(settings)
     _prepare(Catalog.load(*settings.specs), store.catalogs, routers)
     heard = _Heard()
     (worker,) = build(temporal, settings, agents=(), interceptors=[heard])
@@ -136,7 +136,7 @@ async def _thought_again(stack: Stack, trips: Sequence[Sequence[_Message]]) -> l
     settings = stack.settings
     async with store_of(settings) as store, default_tools(settings, store) as tools:
         catalog = Catalog.load(*settings.specs)
-        routers = default_routers(settings, None, store)
+        routers = default_routers(settings)
         kept = KeptMessages(store.observations)
         planner = default_planner(settings, routers, ())
         planning = PlanningActivities(store.catalogs, routers, planner, (), store.traces, kept=kept)

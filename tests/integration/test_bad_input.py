@@ -48,7 +48,7 @@ WRONG: dict[tuple[str, ...], str] = {
     ("rollback", "resolve", "nobody-1.1-x.2", "retry"): "nobody-1.1-x.2: it is closed, or",
     ("confirm", "show", "nobody-1.1-x.2"): "nobody-1.1-x.2: no such confirmation",
     ("confirm", "approve", "nobody-1.1-x.2"): "no terminal to ask at; give --digest",
-    ("confirm", "approve", "nobody-1.1-x.2", "--json"): "--json asks nothing; give --digest",
+    ("confirm", "approve", "nobody-1.1-x.2", "--json"): "--json never prompts: give --digest",
     ("confirm", "approve", "nobody-1.1-x.2", "--digest", "0"): "it is closed, or never was",
     ("confirm", "reject", "nonsense", "--reason", "no"): "nonsense: this is no id",
     ("confirm", "amend", "nobody-1.1-x.2", "guests"): "'guests' is not NAME=VALUE",

@@ -94,7 +94,7 @@ async def test_a_mission_is_listed_shown_and_watched(cli: Cli, client: MissionCl
     mission = await client.start(MissionRequest(goal="What is the weather in Oslo tomorrow?"))
     result = await run_to_end(mission)
     listed, shown, watched, page = await asyncio.gather(
-        cli("mission", "list", "--limit", "5", "--json"),
+        cli("mission", "list", "--limit", "100", "--json"),
         cli("mission", "show", mission.mission_id, "--json"),
         cli("mission", "watch", mission.mission_id, "--json"),
         cli("mission", "show", mission.mission_id),

@@ -43,7 +43,7 @@ UNASKED: dict[str, Any] = {"x-orchet-requires-confirmation": False}
 READS: dict[str, Any] = {"x-orchet-read-only": True}
 TEXT = {"type": "string", "maxLength": 200}
 ENDLESS = {"type": "string", "pattern": "^(a+)+$", "maxLength": 200}
-UNDECIDED = {"type": "string", "pattern": r"^(a*)(a*)(a*)\1\2\3x$", "maxLength": 200}
+UNDECIDED = {"type": "string", "pattern": "^(?:(?=a)a+)*x$", "maxLength": 200}
 NOTES = {
     "openapi": "3.1.0",
     "info": {"title": "Notes", "version": "1"},

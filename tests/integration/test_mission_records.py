@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.confirmation.models import canonical_digest
+from orchestrator.json_schema.canonical import canonical_digest
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.runtime.demo import DINNER
 from orchestrator.testing import run_to_end

@@ -18,7 +18,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from orchestrator import ToolCallFailed
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.session_handle import SessionHandle
-from orchestrator.core.errors import NoWorker, SessionError, UsageError, WorkflowStuck
+from orchestrator.core.errors import NoWorker, ServiceUnavailable, SessionError, UsageError
 from orchestrator.sandbox import FaultRule
 from orchestrator.temporal import OrchestratorPlugin
 from orchestrator.testing import eventually
@@ -266,8 +266,9 @@ async def test_a_worker_without_the_session_workflow_is_named(stack: Stack) -> N
     with pytest.raises(NoWorker):
         await MissionClient(temporal, settings).session()
     async with Worker(temporal, task_queue=queue, workflows=[TakenName]):
-        with pytest.raises(WorkflowStuck, match="SessionWorkflow"):
+        with pytest.raises(ServiceUnavailable, match="SessionWorkflow") as stuck:
             await MissionClient(temporal, settings).session()
+    assert stuck.value.code == "WorkflowStuck"
 
 
 # -- workers --------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from orchestrator.adapters.temporal.mission_converter import mission_converter
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.obstacles import stuck as why_stuck
-from orchestrator.core.errors import WorkflowStuck
+from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.testing import eventually
@@ -64,7 +64,8 @@ async def test_a_stuck_mission_is_told_as_stuck(stuck: MissionClient) -> None:
     shown = await stuck.get(_ID).snapshot()
     why = await stuck.get(_ID).obstacle()
     assert shown.status is MissionStatus.PLANNING
-    assert isinstance(why, WorkflowStuck)
+    assert isinstance(why, ServiceUnavailable)
+    assert why.code == "WorkflowStuck"
     assert "payloads with size that exceeded" in str(why)
     assert "temporal workflow terminate" in str(why)
     assert "no worker" not in str(why)
@@ -95,7 +96,7 @@ async def test_a_mission_whose_workers_lack_a_key_is_told_to_get_it(client: Miss
         workflow_runner=UnsandboxedWorkflowRunner(),
     )
 
-    async def stands_still() -> WorkflowStuck | None:
+    async def stands_still() -> ServiceUnavailable | None:
         return await why_stuck(client.temporal, await mission.describe())
 
     async with worker:
@@ -125,7 +126,7 @@ async def test_a_mission_whose_failure_is_locked_is_told_to_be_read(client: Miss
         workflow_runner=UnsandboxedWorkflowRunner(),
     )
 
-    async def stands_still() -> WorkflowStuck | None:
+    async def stands_still() -> ServiceUnavailable | None:
         return await why_stuck(client.temporal, await mission.describe())
 
     async with worker:

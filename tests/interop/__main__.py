@@ -1,6 +1,6 @@
 """`python -m tests.interop bring FOLDER` and `python -m tests.interop run FOLDER`.
 
-`bring` puts the third-party documents that docs/testing.md names into a folder, by git, each at its
+`bring` puts the third-party documents of `documents.json` into a folder, by git, each at its
 commit. `run` tries every document of a folder: its operations compiled, linted, and called with
 made-up arguments at Prism, an independent mock server that validates what it is sent. `proposals`
 counts what `tools suggest` proposes for each, and the linter's errors in it. `missions` plays a

@@ -77,7 +77,7 @@ WORKFLOWS: Final = Path(__file__).parent / "workflows.json"
 
 
 def named(manifest: Path = NAMED) -> list[Listed]:
-    """The documents that docs/testing.md speaks of; their `file` is still to be given."""
+    """Return the documents of a manifest; their `file` is still empty."""
     return [Listed(file="", **entry) for entry in json.loads(manifest.read_text(encoding="utf-8"))]
 
 

@@ -107,7 +107,7 @@ class Outcome:
 
 
 def scripts() -> list[Script]:
-    """The missions of docs/testing.md."""
+    """Return the missions of `missions.json`."""
     return [Script(**one) for one in json.loads(SCRIPTS.read_text(encoding="utf-8"))]
 
 

@@ -12,10 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-import yaml
 
 from orchestrator import AgentProfile, Catalog, GiveUp, GoalBrief, PlannerParts, Router, Settings
-from orchestrator.catalog.contract import document_keywords
 from orchestrator.catalog.lint import CODES
 from orchestrator.catalog.lint.subject import subjects
 from orchestrator.catalog.operations import operations
@@ -142,19 +140,6 @@ def test_the_embedder_embeds(module_of: Callable[[str, str], Any], catalog: Cata
 
     assert nearness.shape == (1, len(catalog))
     assert np.all(nearness <= 1 + 1e-6)
-
-
-def test_a_document_declares_the_card_type(shop: dict[str, Any]) -> None:
-    """A tool that names it is confirmed on a card with its layout."""
-    shop |= yaml.safe_load(_code("A card type", "yaml"))
-    order = shop["paths"]["/orders"]["post"]
-    order["x-orchet-requires-confirmation"] = "gift-wrap"
-
-    tool = Catalog.from_documents({"shop": shop}).tool("shop_place_order")
-
-    assert not list(document_keywords().breaches(DocumentNode.of("shop", shop)))
-    assert tool.card_layout is not None
-    assert (tool.card_type, tool.card_layout.title) == ("gift-wrap", "Gift wrapping")
 
 
 def test_the_card_type_is_one_entry_of_a_table() -> None:

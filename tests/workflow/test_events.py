@@ -14,6 +14,7 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from orchestrator.client.mission_client import MissionClient
@@ -323,6 +324,67 @@ async def test_what_the_server_no_longer_keeps_is_left_out_with_a_warning(
 def _once_it_is_long(info: workflow.Info) -> bool:
     """Whether a first run has grown long enough for another one."""
     return info.continued_run_id is None and info.get_current_history_length() > 20
+
+
+UNCERTAIN = (
+    EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED,
+    EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+)
+
+
+async def test_who_follows_a_mission_reads_each_event_of_its_history_once(
+    stage: Stage, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through a new run and the rollback; also a watcher of the result, and both at once."""
+    monkeypatch.setattr(workflow.Info, "is_continue_as_new_suggested", _after_a_moment)
+    ours = stage.env.client
+    alone = await Client.connect(
+        ours.service_client.config.target_host,
+        namespace=ours.namespace,
+        data_converter=ours.data_converter,
+    )
+    ask = alone.workflow_service.get_workflow_execution_history
+    sent: list[tuple[str, int]] = []
+
+    async def counted(request: Any, **options: Any) -> Any:
+        answer = await ask(request, **options)
+        is_whole = request.maximum_page_size != 1 and request.history_event_filter_type == 1
+        if is_whole:  # the server sends a task that has not completed before it is certain
+            events = (one for one in answer.history.events if one.event_type not in UNCERTAIN)
+            sent.extend((request.execution.run_id, one.event_id) for one in events)
+        return answer
+
+    running = asyncio.create_task(ended_with_trouble(stage, world))
+    mission_id = f"{stage.task_queue[-60:].lstrip('-_')}-1"
+    watched = MissionClient(alone, Settings(task_queue=stage.task_queue)).get(mission_id)
+    monkeypatch.setattr(alone.workflow_service, "get_workflow_execution_history", counted)
+    async with asyncio.timeout(60):
+        while not await _is_there(watched):  # noqa: ASYNC110 - the server has no event for it
+            await asyncio.sleep(0.05)
+    events = asyncio.create_task(all_events(watched))
+    async with asyncio.timeout(60):
+        results = [result.status async for result in watched.watch(every_s=0.05)]
+    seen = await events
+
+    whole = await all_events(handle(stage, await running))
+    assert said_by_each(seen) == said_by_each(whole)
+    assert results[-1] == "rolled_back"
+    assert len({run for run, _ in sent}) == 3
+    assert len(sent) == len(set(sent))
+
+
+def _after_a_moment(info: workflow.Info) -> bool:
+    """Whether a first run is older than a moment, by the time that a replay has too."""
+    age = workflow.now() - info.start_time
+    return info.continued_run_id is None and age > timedelta(seconds=0.3)
+
+
+async def _is_there(watched: MissionHandle) -> bool:
+    try:
+        await watched.waiting()
+    except MissionNotFound:
+        return False
+    return True
 
 
 async def test_a_cursor_of_another_mission_is_refused(stage: Stage, booked: Mission) -> None:

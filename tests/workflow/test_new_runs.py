@@ -39,6 +39,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.saga.orders import Order
 from tests.fakes import fake_leg
 from tests.workflow.charges import buy, charged, eur, overcharge_card
 from tests.workflow.replays import replays_at_every_task
@@ -174,6 +175,35 @@ async def test_a_card_stays_open_as_it_was_and_is_decided(
     assert len(world.attempts(names.PREPARE_CALL, "buy_ticket")) == prepared
     assert len(world.attempts(PLAN_STEP, "ticket")) == 2
     assert {r.tool: r.confirmed_by for r in result.receipts}["buy_ticket"] == "ann, bob"
+    busy.was_not_disturbed(result)
+    await replays(stage, mission)
+
+
+async def test_a_card_that_repeats_an_effect_is_renewed_in_the_new_run(
+    stage: Stage, world: FakeWorld, busy: Busy
+) -> None:
+    """The previous run had begun to renew it."""
+    order = Order(tools=("buy_ticket",))
+    world.plan(fake_leg("one", orders=[order]), fake_leg("two", orders=[order]), busy.leg)
+    world.decide("one", TICKET)
+    world.decide("two", TICKET)
+    mission = await stage.start(policy=POLICY)
+    first, before = await mission.card("one"), await mission.card("two")
+    renewing = world.hold(names.PREPARE_CALL, "buy_ticket")
+    await mission.approve(first)
+    async with renewing:
+        await busy.goes_on(mission)
+
+    async def renewed() -> ConfirmationCard | None:
+        card = await mission.card("two")
+        return card if card.digest != before.digest else None
+
+    card = await mission.eventually(renewed)
+    await mission.reject(card, "one is enough")
+    result = await mission.end()
+
+    assert "repeats" in card.unordered
+    assert len(world.sent("buy_ticket")) == 1
     busy.was_not_disturbed(result)
     await replays(stage, mission)
 

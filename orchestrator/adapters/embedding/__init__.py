@@ -1,1 +1,1 @@
-"""Vectors of texts, from a local model or an endpoint, within a time limit."""
+"""Vectors of texts: the built-in embedder, and a time limit for others."""

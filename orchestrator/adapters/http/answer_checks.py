@@ -167,10 +167,10 @@ def _of_success_status(
     if answer.status == _ACCEPTED and not (held and names_status):
         return "unknown", f"{phrase}: accepted, which does not say that it is done"
     if held is None:
-        return "unknown", f"{phrase}, but whether {at_fault} cannot be told from the answer"
+        return "unknown", f"{phrase}, but the answer does not show whether {at_fault}"
     if not held:
         refusal = mask.cut(reason_of(answer), MAX_REASON)
-        return "rejected", f"{refusal} (no success: it is not so that {at_fault})"
+        return "rejected", f"{refusal} (no success: {at_fault} does not hold)"
     return "succeeded", None
 
 

@@ -22,7 +22,7 @@ from orchestrator.adapters.http.refusal import MAX_REASON, reason_of
 from orchestrator.adapters.secrets import BoundSecrets, SecretStore
 from orchestrator.catalog.contract import bare_credentials, security_alternatives
 from orchestrator.catalog.operations import Operation
-from orchestrator.core.errors import SecretMissing, TokenRefused, TransportFailed
+from orchestrator.core.errors import SecretMissing, TransportFailed, UsageError
 from orchestrator.core.secret_names import CLIENT_PARTS, SecretRef, part_of, secret_for_scheme
 from orchestrator.core.shown_text import address_shown
 from orchestrator.json_schema.document import DocumentNode
@@ -92,7 +92,7 @@ class Tokens:
         """Return a token that lives long enough for a call of this tool, which errors name.
 
         Raises:
-            TokenRefused: the endpoint refuses a token to this client.
+            UsageError: as TokenRefused: the endpoint refuses a token to this client.
             TransportFailed: the endpoint could not be reached or is in trouble; the tool was not
                 called.
         """
@@ -129,7 +129,7 @@ class Tokens:
         reason = mask.cut(reason_of(answer), MAX_REASON) + (f" ({mask.text(code)})" if code else "")
         if kind == "unknown":
             raise _no_token(tool, reason)
-        raise TokenRefused(tool, grant.secret.name, reason)
+        raise _token_refused(tool, grant, reason)
 
     async def _sent(
         self, tool: str, grant: ClientGrant, key: ClientKey, *, in_header: bool
@@ -154,6 +154,15 @@ class Tokens:
             raise _no_token(tool, type(error).__name__) from None
 
 
+def _token_refused(tool: str, grant: ClientGrant, reason: str) -> UsageError:
+    name = grant.secret.name
+    return UsageError(
+        f"{tool}: its token endpoint refused the client of {name!r}: {reason}; check the secrets "
+        f"{name}__client_id and {name}__client_secret",
+        code="TokenRefused",
+    )
+
+
 def _no_token(tool: str, reason: str) -> TransportFailed:
     return TransportFailed(
         tool, f"its token endpoint gave no answer ({reason})", may_have_arrived=False
@@ -165,10 +174,10 @@ def _granted(tool: str, grant: ClientGrant, answer: Answer) -> tuple[str, float]
     body = answer.value if isinstance(answer.value, dict) else {}
     value, kind = body.get("access_token"), str(body.get("token_type", "bearer"))
     if not isinstance(value, str) or not value:
-        raise TokenRefused(tool, grant.secret.name, "it answered without an access_token")
+        raise _token_refused(tool, grant, "it answered without an access_token")
     # Providers write `Bearer`, `BearerToken`, `bearer token`, or nothing at all.
     if not re.sub(r"[^a-z]", "", kind.lower()).startswith("bearer") and kind not in ("", "None"):
-        raise TokenRefused(tool, grant.secret.name, "its token is not of the type bearer")
+        raise _token_refused(tool, grant, "its token is not of the type bearer")
     try:
         life_s = float(str(body.get("expires_in", _LIFE_S)))
     except ValueError:

@@ -195,10 +195,10 @@ def base_url(tool: Tool, configured: ServerVariables) -> str:
     own = configured.get(tool.document, {})
     filled = _fill(tool.server, {**tool.server_variables, **own}, tool.document)
     if "?" in filled or "#" in filled:
-        raise EgressRefused(tool.name, address_shown(filled.partition("#")[0]), _NO_PATH)
+        raise EgressRefused(tool.name, f"{address_shown(filled.partition('#')[0])} {_NO_PATH}")
     if origin_of(filled) is None:
         shown = address_shown(filled) or "a server without an address"
-        raise EgressRefused(tool.name, shown, _NO_HOST)
+        raise EgressRefused(tool.name, f"{shown} {_NO_HOST}")
     return filled.rstrip("/")
 
 

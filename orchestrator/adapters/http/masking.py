@@ -81,7 +81,7 @@ class Mask:
     other characters between its own; a value of six or seven is found as separate words. A shorter
     value is found as a word as it is written, except for quotes and invisible characters: as a part
     of other words it would hide half of the text. A value of one or two characters is found only as
-    the whole value of its own field's name. docs/security.md has the table.
+    the whole value of its own field's name. docs/security.md describes it.
     """
 
     def __init__(self, hidden: Iterable[Hidden]) -> None:

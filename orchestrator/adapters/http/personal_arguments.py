@@ -8,7 +8,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import ArgumentsInvalid, PiiGone, PiiMissing
+from orchestrator.core.errors import ArgumentsInvalid, PiiMissing
 from orchestrator.core.pii import Handle, field_of, handle_of, replace_handles
 from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
@@ -105,14 +105,14 @@ def read_values(
 
     Raises:
         PiiMissing: names all fields without a value, so that they can be stored at once.
-        PiiGone: the vault no longer has a pinned value.
+        PiiMissing: as PiiGone: the vault no longer has a pinned value.
         ArgumentsInvalid: a value belongs to another mission.
     """
     pinned = pin_arguments({}, handles, values, mission_id=mission_id)
     if pinned.missing:
         raise PiiMissing(pinned.missing)
     if pinned.gone:
-        raise PiiGone(pinned.gone)
+        raise pii_gone(pinned.gone)
     if pinned.foreign:
         raise ArgumentsInvalid(tool, foreign_problems(pinned.foreign))
     found = {}
@@ -120,9 +120,19 @@ def read_values(
         exact = handle if handle.version else values.current(handle.field)
         held = values.find(exact) if exact is not None else None
         if held is None:  # removed after the pinning
-            raise PiiGone((handle.field,))
+            raise pii_gone((handle.field,))
         found[handle] = held.value
     return found
+
+
+def pii_gone(fields: Sequence[str]) -> PiiMissing:
+    """Return the error for values whose pinned versions the vault no longer holds."""
+    reason = (
+        f"the PII vault of this worker no longer holds the value of {', '.join(fields)} that this "
+        "call means: it was purged, forgotten or kept for longer than the retention time, or the "
+        "mission was started with another vault"
+    )
+    return PiiMissing(fields, reason, code="PiiGone")
 
 
 def foreign_problems(fields: Sequence[str]) -> tuple[str, ...]:

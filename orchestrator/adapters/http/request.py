@@ -175,7 +175,8 @@ def _url(
     parts += [f"{name}{value}" for name, value in keys.items()]
     origin = origin_of(url)
     if origin is None or origin not in endpoint.origins:
-        raise EgressRefused(tool.name, f"{origin[1]}:{origin[2]}" if origin else "no host")
+        host = f"{origin[1]}:{origin[2]}" if origin else "no host"
+        raise EgressRefused(tool.name, f"{host} is not a server that its document declares")
     query = "&".join([*filter(None, [fixed]), *parts])
     return f"{url}?{query}" if query else url
 

@@ -272,10 +272,10 @@ class ToolClient:
 
         Raises:
             ArgumentsInvalid: nothing was sent; names each fault.
-            PiiMissing: nothing was sent; the vault has no value of these fields, or (PiiGone) no
+            PiiMissing: nothing was sent; the vault has no value of these fields, or (as PiiGone) no
                 longer the pinned values.
             SecretMissing: nothing was sent; a credential is not configured.
-            TokenRefused: nothing was done; the token endpoint does not accept this client.
+            UsageError: as TokenRefused: nothing was done; the token endpoint refuses this client.
             EgressRefused: nothing was sent; the server is not declared, or its address is neither
                 public nor allowed.
             StateMissing: the store of files is unavailable; the call was not sent, or had no
@@ -601,10 +601,11 @@ def _check_is_function(endpoint: Endpoint) -> None:
     """
     tool, server = endpoint.tool, _origin(SERVER)
     if tool.document != DOCUMENT and _origin(endpoint.base_url).host == server.host:
-        raise EgressRefused(tool.name, server.host, "only functions of the worker are called there")
+        why = f"at {server.host}, only functions of the worker are called"
+        raise EgressRefused(tool.name, why)
     host = _origin(endpoint.base_url).host
     if host.endswith(HOSTS) and host != f"{tool.document}{HOSTS}":
-        raise EgressRefused(tool.name, host, "only tools of that MCP server are called there")
+        raise EgressRefused(tool.name, f"at {host}, only tools of that MCP server are called")
 
 
 @lru_cache(maxsize=1024)
@@ -615,8 +616,7 @@ def _origin(url: str) -> httpx.URL:
 def _egress_refused(tool: Tool, refused: AddressRefused) -> EgressRefused:
     return EgressRefused(
         tool.name,
-        refused.host,
-        f"leads to {refused.address}, which is {refused.kind}; {refused.remedy}",
+        f"{refused.host} leads to {refused.address}, which is {refused.kind}; {refused.remedy}",
     )
 
 

@@ -1,1 +1,1 @@
-"""State on disk: catalogs, grants, personal values, observations, vectors, traces."""
+"""State on disk: catalogs, grants, personal values, observations, traces."""

@@ -59,9 +59,9 @@ def replace_file(path: Path, content: bytes, *, mode: int = _OWNER_FILE) -> None
         _sync(path.parent)
 
 
-def create_file(path: Path, content: bytes, *, mode: int = _OWNER_FILE) -> bool:
+def create_file(path: Path, content: bytes) -> bool:
     """Create a file with content atomically; return False if it exists."""
-    with _temporary(path, content, mode) as written:
+    with _temporary(path, content, _OWNER_FILE) as written:
         try:
             # A hard link, unlike a rename, does not replace an existing file.
             os.link(written, path)

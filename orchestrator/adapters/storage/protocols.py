@@ -1,4 +1,4 @@
-"""Interfaces of the stores that workers use: catalogs, grants, observations and route traces.
+"""Interfaces of the stores that workers use, and the errors of those that lack something.
 
 Methods may be called from several threads and processes at once, and again after a crash.
 """
@@ -10,6 +10,13 @@ from typing import Final, NamedTuple, Protocol
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.policy import StandingApproval
 from orchestrator.core.budget import Money
+from orchestrator.core.errors import (
+    OBSERVATIONS_UNKEPT,
+    CatalogNotFound,
+    ObservationMissing,
+    StateMissing,
+    StoreUnavailable,
+)
 from orchestrator.routing.learning.trace import RouteRecord
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation
@@ -34,7 +41,7 @@ class CatalogStore(Protocol):
 
         Raises:
             CatalogNotFound: none is stored.
-            CatalogDamaged: the content under that name has another digest.
+            CatalogNotFound: as CatalogDamaged: the content under that name has another digest.
             StoreUnavailable: the store cannot be read now.
         """
         ...
@@ -218,3 +225,31 @@ class RouteTraces(Protocol):
             StoreUnavailable: they cannot be read now.
         """
         ...
+
+
+def catalog_missing(digest: str) -> CatalogNotFound:
+    """Return the error for a catalog that is not in the store."""
+    reason = (
+        f"no catalog {digest:.12} is stored where this worker looks; give all workers of a task "
+        "queue one store (ORCHESTRATOR_STORE), or the state folder of the worker that kept it "
+        "(ORCHESTRATOR_STATE_DIR)"
+    )
+    return CatalogNotFound(reason, digest=digest)
+
+
+def observation_missing(mission_id: str, place: str) -> ObservationMissing:
+    """Return the error for an observation that is not in this place."""
+    return ObservationMissing(
+        f"what mission {mission_id} has seen is not in {place}; give this worker the store of the "
+        "worker that kept it (ORCHESTRATOR_STORE, or ORCHESTRATOR_STATE_DIR), or stop it and start "
+        "one that has it"
+    )
+
+
+def unkept(mission_id: str, error: StoreUnavailable | OSError) -> StateMissing:
+    """Return the error for observations that cannot be stored now."""
+    why = str(error)
+    if isinstance(error, OSError):
+        why = f"the state directory: {error.strerror or type(error).__name__}"
+    text = f"what mission {mission_id} has seen cannot be kept: {why}"
+    return StateMissing(text, code=OBSERVATIONS_UNKEPT)

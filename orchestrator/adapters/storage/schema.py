@@ -22,7 +22,7 @@ from sqlalchemy import (
     and_,
 )
 
-HEAD: Final = "0003"
+HEAD: Final = "0001"
 """The revision of these tables; a test compares it with the newest of `migrations`."""
 READABLE_BY: Final = "readable_by"
 """The fact that names the oldest revision whose releases can use the tables as they are now."""
@@ -169,13 +169,6 @@ personal_claims = Table(
         primary_key=True,
     ),
     Column("claim", String(128), primary_key=True),
-)
-
-vectors = Table(
-    "vectors",
-    metadata,
-    Column("key", String(200), primary_key=True),
-    Column("vector", LargeBinary, nullable=False),
 )
 
 selections = Table(

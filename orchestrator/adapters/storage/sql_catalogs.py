@@ -9,10 +9,11 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
+from orchestrator.adapters.storage.protocols import catalog_missing
 from orchestrator.adapters.storage.schema import catalog_pins, catalogs
 from orchestrator.adapters.storage.store_database import StoreDatabase
 from orchestrator.catalog.catalog import Catalog, pack, unpack
-from orchestrator.core.errors import CatalogDamaged, CatalogNotFound, UsageError
+from orchestrator.core.errors import CatalogNotFound, UsageError
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _KEPT_IN_MEMORY: Final = 8
@@ -45,7 +46,7 @@ class SqlCatalogs:
         if (known := self.in_memory(digest)) is not None:
             return known
         if not _DIGEST.fullmatch(digest):
-            raise CatalogNotFound(digest)
+            raise catalog_missing(digest)
         catalog = self._compiled.setdefault(digest, self._read(digest))
         for oldest in [*self._compiled][:-_KEPT_IN_MEMORY]:
             self._compiled.pop(oldest, None)
@@ -131,12 +132,16 @@ class SqlCatalogs:
             sa.select(catalogs.c.content).where(catalogs.c.digest == digest)
         )
         if not found:
-            raise CatalogNotFound(digest)
+            raise catalog_missing(digest)
         try:
             return unpack(json.loads(bytes(found[0].content)), digest)
         except (ValueError, RecursionError) as error:
             self._damaged.add(digest)
-            raise CatalogDamaged(digest, self._database.place, str(error)) from error
+            reason = (
+                f"the catalog {digest:.12} in {self._database.place} is damaged: {error}; restore "
+                "it, or start a worker on its documents, which writes it again"
+            )
+            raise CatalogNotFound(reason, code="CatalogDamaged", digest=digest) from error
 
 
 def _now() -> datetime:

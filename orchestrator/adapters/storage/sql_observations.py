@@ -8,12 +8,11 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from orchestrator.adapters.storage.protocols import ObservationStore
+from orchestrator.adapters.storage.protocols import ObservationStore, observation_missing, unkept
 from orchestrator.adapters.storage.schema import observations
 from orchestrator.adapters.storage.store_database import StoreDatabase
 from orchestrator.core.errors import (
     ObservationMissing,
-    ObservationsUnkept,
     StoreUnavailable,
 )
 from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
@@ -48,9 +47,9 @@ class SqlObservations:
             found = self._database.fetch(_PIECE, named)
         except StoreUnavailable as error:  # its leg waits as for a store elsewhere
             place = f"{self._database.place} ({error.reason})"
-            raise ObservationMissing(mission_id, place) from error
+            raise observation_missing(mission_id, place) from error
         if not found:
-            raise ObservationMissing(mission_id, self._database.place)
+            raise observation_missing(mission_id, self._database.place)
         return bytes(found[0].piece)
 
     def missions(self) -> Mapping[str, datetime]:
@@ -84,7 +83,7 @@ class MissionFiles:
         """Store a file; equal bytes retain their first description.
 
         Raises:
-            ObservationsUnkept: nothing can be stored now.
+            StateMissing: as ObservationsUnkept: nothing can be stored now.
             ObservationMissing: the store became unavailable meanwhile.
         """
         received = ReceivedFile(
@@ -96,11 +95,8 @@ class MissionFiles:
         piece = json.dumps(received.model_dump(mode="json")).encode() + b"\n" + content
         try:
             self._store.put(mission_id, received.handle, piece)
-        except StoreUnavailable as error:
-            raise ObservationsUnkept(mission_id, error.place, error.reason) from error
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise ObservationsUnkept(mission_id, "the state directory", reason) from error
+        except (StoreUnavailable, OSError) as error:
+            raise unkept(mission_id, error) from error
         return _described(self._store.get(mission_id, received.handle))[0]
 
     def read(self, mission_id: str, handle: str) -> tuple[ReceivedFile, bytes] | None:

@@ -1,4 +1,4 @@
-"""Records of selections and vectors of cards in a database; their loss makes nothing fail.
+"""Records of selections in a database; their loss makes nothing fail.
 
 Records are bounded, and contain no word of any request.
 """
@@ -6,27 +6,22 @@ Records are bounded, and contain no word of any request.
 import logging
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import sqlalchemy as sa
 from pydantic import ValidationError
 
 from orchestrator.adapters.storage.schema import selections
-from orchestrator.adapters.storage.schema import vectors as vectors_table
 from orchestrator.adapters.storage.store_database import StoreDatabase
 from orchestrator.core.errors import DocumentUnreadable, StoreRefused, StoreUnavailable
 from orchestrator.routing.learning.trace import RouteRecord
-from orchestrator.routing.scoring.embedding import Vectors
 
 MISSIONS: Final = "missions"
 PROXY: Final = "proxy"
 MOST_RECORDS: Final = 50_000
 _TRIMMED_EVERY: Final = 256
-_AT_ONCE: Final = 500
 _OF: Final = selections.c
 _CALLED: Final = (
     sa.update(selections)
@@ -121,37 +116,3 @@ def read_records(path: Path) -> list[RouteRecord]:
 def _with_call(text: str, called: str | None) -> RouteRecord:
     record = RouteRecord.model_validate_json(text)
     return record.model_copy(update={"called": ((called,),)}) if called else record
-
-
-class SqlVectors:
-    """Vectors of cards by digest, so that a card is embedded once."""
-
-    def __init__(self, database: StoreDatabase) -> None:
-        self._database = database
-
-    def get(self, keys: Sequence[str]) -> Mapping[str, Vectors]:
-        """Return the stored vectors of these keys, each of shape (n_dimensions,)."""
-        found: dict[str, Vectors] = {}
-        try:
-            for start in range(0, len(keys), _AT_ONCE):
-                some = keys[start : start + _AT_ONCE]
-                query = sa.select(vectors_table).where(vectors_table.c.key.in_(some))
-                rows = self._database.fetch(query)
-                found |= {key: np.frombuffer(vector, np.float32) for key, vector in rows}
-        except (StoreUnavailable, StoreRefused, ValueError) as error:
-            _log.warning("vectors of cards cannot be read: %s", error)
-            return {}
-        return found
-
-    def put(self, vectors: Mapping[str, Vectors]) -> None:
-        """Store vectors."""
-        rows = [
-            {"key": key, "vector": np.asarray(vector, dtype=np.float32).tobytes()}
-            for key, vector in vectors.items()
-        ]
-        if not rows:
-            return
-        try:
-            self._database.run(self._database.put(vectors_table, "vector"), rows, durable=False)
-        except (StoreUnavailable, StoreRefused) as error:
-            _log.warning("vectors of cards cannot be kept: %s", error)

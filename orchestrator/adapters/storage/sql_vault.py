@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field
 from orchestrator.adapters.storage.files import create_file, private_folder
 from orchestrator.adapters.storage.schema import facts, personal_claims, personal_values
 from orchestrator.adapters.storage.store_database import StoreDatabase
-from orchestrator.core.errors import PiiMissing, StoreUnusable, UsageError
+from orchestrator.core.errors import PiiMissing, StoreRefused, UsageError
 from orchestrator.core.pii import VERSION_LENGTH, Handle, check_entry
 from orchestrator.core.record import Record
 
@@ -147,7 +147,7 @@ class SqlVault:
     """Personal values by field and version, of an owner and of missions.
 
     Methods may be called from several threads and processes at once: writers take turns, so a field
-    has one current value at a time. Each raises StoreUnusable if the key does not decrypt the
+    has one current value at a time. Each raises StoreRefused if the key does not decrypt the
     vault, and StoreUnavailable while the store is unavailable.
     """
 
@@ -314,7 +314,7 @@ class SqlVault:
         """Verify that the key decrypts the stored values.
 
         Raises:
-            StoreUnusable: it does not.
+            StoreRefused: it does not.
         """
         with self._database.read() as connection:
             self._check_key(connection)
@@ -343,7 +343,7 @@ class SqlVault:
         if self._key is not None:
             return self._key.read()
         if not self._database.is_file:
-            raise StoreUnusable(
+            raise StoreRefused(
                 f"the store {self._database.place} serves many machines, and the key of its vault "
                 "has to be on each: orchestrator key vault FILE, and set "
                 "ORCHESTRATOR_PII_KEY_FILE to it",
@@ -358,7 +358,7 @@ class SqlVault:
         """Return the fingerprint of the key that encrypts the values.
 
         Raises:
-            StoreUnusable: there are values, and this key is a different one.
+            StoreRefused: there are values, and this key is a different one.
         """
         query = sa.select(facts.c.value).where(facts.c.name == KEY_FACT)
         sealed_by: str | None = connection.execute(query).scalar()
@@ -370,9 +370,9 @@ class SqlVault:
     def _is_sealed(self, connection: sa.Connection) -> bool:
         return connection.execute(sa.select(_KEPT.number).limit(1)).first() is not None
 
-    def _wrong_key(self) -> StoreUnusable:
+    def _wrong_key(self) -> StoreRefused:
         named = str(self._key_file) if self._key is None else self._key.name
-        return StoreUnusable(
+        return StoreRefused(
             f"{named} does not open the vault in {self._database.place}; restore the key, or "
             "forget and purge all that is kept to begin an empty vault",
             code="VaultLocked",

@@ -12,7 +12,7 @@ from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
 from orchestrator.adapters.storage.sql_grants import SqlGrants
 from orchestrator.adapters.storage.sql_notices import SqlNotices
 from orchestrator.adapters.storage.sql_observations import SqlObservations
-from orchestrator.adapters.storage.sql_routing import PROXY, SqlTraces, SqlVectors
+from orchestrator.adapters.storage.sql_routing import PROXY, SqlTraces
 from orchestrator.adapters.storage.sql_sign_in import SqlApiTokens, SqlSignOuts
 from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey
 from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate, url_of
@@ -58,7 +58,6 @@ class Store:
         self.observations = SqlObservations(self._database)
         self.vault = SqlVault(self._database, key_file=folder / VAULT_FOLDER / KEY_NAME, key=key)
         self.notices = SqlNotices(self._database)
-        self.vectors = SqlVectors(self._database)
         self.traces = SqlTraces(self._database)
         self.proxy_traces = SqlTraces(self._database, PROXY)
         self.api_tokens = SqlApiTokens(self._database)
@@ -106,7 +105,7 @@ class Store:
 
         Raises:
             StoreUnavailable, StoreRefused: the store cannot be used now, or at all.
-            StoreUnusable: its tables are of a newer release.
+            StoreRefused: its tables are of a newer release.
         """
         self._database.open()
 
@@ -114,8 +113,8 @@ class Store:
         """Run a query, and compare the key of the vault with the one that its values need.
 
         Raises:
-            StoreUnavailable, StoreUnusable: the query fails.
-            StoreUnusable: there are personal values, and the key is a different one.
+            StoreUnavailable, StoreRefused: the query fails.
+            StoreRefused: there are personal values, and the key is a different one.
         """
         self.vault.check_key()
 

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from orchestrator.adapters.storage.files import private_file, private_folder
 from orchestrator.adapters.storage.schema import HEAD, READABLE_BY, facts
-from orchestrator.core.errors import StoreRefused, StoreUnavailable, StoreUnusable
+from orchestrator.core.errors import StoreRefused, StoreUnavailable
 
 _POSTGRESQL: Final = "postgresql+psycopg"
 _SCHEMES: Final = {
@@ -58,12 +58,17 @@ def url_of(text: str) -> URL:
         url = sa.make_url(text.strip())
         driver = _SCHEMES[url.drivername]
     except (SQLAlchemyError, KeyError, ValueError):
-        raise StoreRefused("the URL", "it names no PostgreSQL or SQLite database") from None
+        raise _refused("the URL", "it names no PostgreSQL or SQLite database") from None
     if _is_misread(url):
-        raise StoreRefused("the URL", "its parts cannot be told from each other")
+        raise _refused("the URL", "its parts cannot be told from each other")
     if driver == _POSTGRESQL and not url.database:
-        raise StoreRefused(place_of(url), "it names no database")
+        raise _refused(place_of(url), "it names no database")
     return url.set(drivername=driver)
+
+
+def _refused(place: str, reason: str) -> StoreRefused:
+    wanted = "it should be postgresql://USER:PASSWORD@HOST/DATABASE"
+    return StoreRefused(f"ORCHESTRATOR_STORE: {place}: {reason}; {wanted}")
 
 
 def is_url(text: str) -> bool:
@@ -198,7 +203,7 @@ class StoreDatabase:
         """Prepare the tables now.
 
         Raises:
-            StoreUnavailable, StoreUnusable: the tables cannot be used.
+            StoreUnavailable, StoreRefused: the tables cannot be used.
         """
         with self._translated():
             self._prepared()
@@ -287,7 +292,7 @@ class StoreDatabase:
             said = said.replace(str(self.url.password), "***")
         state = str(getattr(error.orig, "sqlstate", None) or "")
         if state.startswith(_NOT_LET_IN):
-            return StoreRefused(self.place, said)
+            return _refused(self.place, said)
         if isinstance(error, OperationalError) and not self.is_file:
             self._away = (time.monotonic() + _REST_S, said)
         return StoreUnavailable(self.place, said)
@@ -340,7 +345,7 @@ def migrate(database: StoreDatabase) -> None:
     The migration is one transaction of one process at a time: a process that dies changes nothing.
 
     Raises:
-        StoreUnusable: a newer release changed them so that this one cannot use them.
+        StoreRefused: a newer release changed them so that this one cannot use them.
     """
     with database.read() as connection:
         found = version_of(connection)
@@ -365,7 +370,7 @@ def version_of(connection: sa.Connection) -> str | None:
 def _check_readable(database: StoreDatabase, found: str) -> None:
     rows = database.fetch(sa.select(facts.c.value).where(facts.c.name == READABLE_BY))
     if not rows or rows[0].value > HEAD:
-        raise StoreUnusable(
+        raise StoreRefused(
             f"the store {database.place} is of a newer release (schema {found}, this one knows "
             f"{HEAD}); install that release here, or restore the store as it was before",
             code="StoreNewer",

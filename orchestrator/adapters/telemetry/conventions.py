@@ -1,8 +1,4 @@
-"""Names of all spans, measurements and attributes that telemetry exports.
-
-Instruments and spans are made from these tables; docs/observing.md
-show them.
-"""
+"""Names of the spans, measurements and attributes of telemetry, as in docs/observing.md."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -109,7 +105,7 @@ SERVER_DURATION: Final = _histogram(
 )
 TOOL_CALLS: Final = _counter(
     "orchestrator.tool.calls", "{call}", (TOOL_NAME, OUTCOME),
-    "Requests to tools, cancels and probes; failed: without an answer.",
+    "Calls of tools, cancels and probes; failed: without an answer.",
 )
 SELECTIONS: Final = _counter(
     "orchestrator.route.selections", "{selection}", ("band", "embedder"),
@@ -145,11 +141,11 @@ MODEL_COST: Final = _counter(
 )
 PARKED: Final = _gauge(
     "orchestrator.rollback.parked", "{obligation}", (),
-    "Obligations of the whole namespace that wait for an operator.",
+    "Obligations of the namespace that wait for an operator.",
 )
 WAITING: Final = _gauge(
     "orchestrator.waiting", "{workflow}", ("for",),
-    "Missions and rollbacks of the whole namespace that wait, by what for.",
+    "Missions and rollbacks of the namespace that wait, by reason.",
 )
 MISSION_DURATION: Final = _histogram(
     names.MISSION_DURATION, "s", ("status",), LONG_SECONDS,
@@ -172,11 +168,11 @@ REMINDERS: Final = _counter(
 )
 ROLLBACK_DURATION: Final = _histogram(
     names.ROLLBACK_DURATION, "s", ("end",), LONG_SECONDS,
-    "Duration of rollbacks until everything had been tried.",
+    "Duration of rollbacks until all was tried.",
 )
 OBLIGATIONS: Final = _counter(
     names.OBLIGATIONS_METRIC, "{obligation}", ("state",),
-    "Obligations of rollbacks, when everything had been tried.",
+    "Obligations of rollbacks, when all was tried.",
 )
 # fmt: on
 
@@ -200,7 +196,7 @@ SPANS: Final = (
     Spanned(
         "mission",
         (*_MISSION, STATUS, ERROR_TYPE),
-        "A run of a mission: one that is continued as new has several.",
+        "A run of a mission; continue-as-new makes several.",
     ),
     Spanned("rollback", (*_MISSION, STATUS, ERROR_TYPE), "A rollback, until nothing is parked."),
     Spanned("plan preview", (ERROR_TYPE,), "A plan that is only shown."),
@@ -211,13 +207,12 @@ SPANS: Final = (
             *(*_WHERE, ATTEMPT, ERROR_TYPE, REFUSED_AT, ROUTE_REASON),
             *ROUTE_HEADERS,
         ),
-        "An attempt of an activity, by its name: split_goal, think, cancel_obligation; with the id "
-        "of the leg that it is for.",
+        "An attempt of an activity, such as split_goal, think or cancel_obligation.",
     ),
     Spanned(
         f"execute_tool {{{TOOL_NAME}}}",
         (*_WHERE, OPERATION, TOOL_NAME, CALL_ID, ATTEMPT, ERROR_TYPE, REFUSED_AT),
-        "One attempt of a tool call, checks before it included.",
+        "One attempt of a tool call, with its checks.",
     ),
     Spanned(
         f"{{http.request.method}} {{{URL_TEMPLATE}}}",
@@ -227,7 +222,7 @@ SPANS: Final = (
     Spanned(
         "{http.request.method} {http.route}",
         ("http.request.method", "http.route", "http.response.status_code"),
-        "One request to `serve`, by the template of its route: no id, query or person.",
+        "One request to `serve`, without id, query or person.",
     ),
     Spanned(
         f"chat {{{REQUEST_MODEL}}}",

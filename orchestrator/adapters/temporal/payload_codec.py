@@ -105,7 +105,10 @@ class EncryptionCodec(PayloadCodec, WithSerializationContext):
 
 def mark_of(error: PayloadLocked) -> Payload:
     """Return the mark that replaces a payload which cannot be read here."""
-    return Payload(metadata={_ENCODING: LOCKED}, data=json.dumps(error.details).encode())
+    return Payload(
+        metadata={_ENCODING: LOCKED},
+        data=json.dumps({"key_id": error.key_id, "reason": error.reason}).encode(),
+    )
 
 
 def is_mark(payload: Payload) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.errors import KEYS_VARIABLE, PayloadKeysInvalid, PayloadLocked
+from orchestrator.core.errors import KEYS_VARIABLE, PayloadLocked, UsageError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -35,7 +35,7 @@ def read_payload_keys(text: str, name: str) -> dict[str, bytes]:
         name: the name of the source in errors.
 
     Raises:
-        PayloadKeysInvalid: an entry is malformed, is no key, or occurs twice.
+        UsageError: as PayloadKeysInvalid: an entry is malformed, is no key, or occurs twice.
     """
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     keys: dict[str, bytes] = {}
@@ -43,11 +43,20 @@ def read_payload_keys(text: str, name: str) -> dict[str, bytes]:
         key_id, found, value = written.partition(":")
         if not found or not is_key_id(key_id):
             # The text itself is not shown: it may be a key without its id.
-            raise PayloadKeysInvalid(name, f"the key at place {number} has no id of its own")
+            raise keys_invalid(name, f"the key at place {number} has no id of its own")
         if key_id in keys:
-            raise PayloadKeysInvalid(name, f"{key_id!r} is there twice")
-        keys[key_id] = _key_of(value, PayloadKeysInvalid(name, _no_key(key_id)))
+            raise keys_invalid(name, f"{key_id!r} is there twice")
+        keys[key_id] = _key_of(value, keys_invalid(name, _no_key(key_id)))
     return keys
+
+
+def keys_invalid(name: str, reason: str) -> UsageError:
+    """Return the error for malformed keys; `name` is that of the variable."""
+    return UsageError(
+        f"{name}: {reason}; write ID:KEY, one for each key, the one that encrypts first "
+        "(make one with: orchestrator key payload FILE --id ID)",
+        code="PayloadKeysInvalid",
+    )
 
 
 def is_key_id(text: str) -> bool:
@@ -60,7 +69,7 @@ def _no_key(key_id: str) -> str:
     return f"what {key_id!r} names is not {KEY_BYTES} bytes in base64"
 
 
-def _key_of(value: str, fault: PayloadKeysInvalid) -> bytes:
+def _key_of(value: str, fault: UsageError) -> bytes:
     plain = value.rstrip("=").replace("+", "-").replace("/", "_")
     try:
         key = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
@@ -90,26 +99,27 @@ class PayloadKeys:
         self._looked_at = time.monotonic()
 
     @classmethod
-    def of_text(cls, text: str, name: str = KEYS_VARIABLE) -> "PayloadKeys":
+    def of_text(cls, text: str) -> "PayloadKeys":
         """Return the keys of an environment variable."""
-        return cls(lambda: read_payload_keys(text, name))
+        return cls(lambda: read_payload_keys(text, KEYS_VARIABLE))
 
     @classmethod
-    def of_file(cls, path: Path, name: str = f"{KEYS_VARIABLE}_FILE") -> "PayloadKeys":
+    def of_file(cls, path: Path) -> "PayloadKeys":
         """Return the keys of a file, which is read now and whenever a key is missing.
 
         Raises:
-            PayloadKeysInvalid: the file cannot be read, or contains no keys.
+            UsageError: as PayloadKeysInvalid: the file cannot be read, or contains no keys.
         """
+        name = f"{KEYS_VARIABLE}_FILE"
 
         def read() -> Mapping[str, bytes]:
             try:
                 keys = read_payload_keys(path.read_text(encoding="ascii"), name)
             except (OSError, UnicodeDecodeError):
-                raise PayloadKeysInvalid(name, f"{path} cannot be read") from None
+                raise keys_invalid(name, f"{path} cannot be read") from None
             if not keys:
                 # An empty file would silently turn encryption off.
-                raise PayloadKeysInvalid(name, f"{path} holds no key")
+                raise keys_invalid(name, f"{path} holds no key")
             return keys
 
         return cls(read, may_change=True)
@@ -151,7 +161,7 @@ class PayloadKeys:
         self._looked_at = now
         try:
             self._ciphers = self._made(self._read())
-        except PayloadKeysInvalid as fault:
+        except UsageError as fault:
             _log.warning("the payload keys of before go on being used: %s", fault)
 
     @staticmethod

@@ -94,7 +94,7 @@ def check_ignored(codes: Iterable[str]) -> None:
     """
     for asked in codes:
         if (code := CODES.get(asked)) is None:
-            raise UsageError(f"there is no code {asked!r}; docs/lint.md lists the known codes")
+            raise UsageError(f"there is no code {asked!r}; docs/contract.md lists the codes")
         if code.lasting:
             raise UsageError(f"{asked} cannot be ignored: rollback would not work as declared")
 
@@ -306,12 +306,3 @@ def _sarif_location(source: SourceLine) -> JsonObject:
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
     region: JsonObject = {} if source.line is None else {"region": {"startLine": source.line}}
     return {"artifactLocation": {"uri": uri}, **region}
-
-
-def code_table() -> str:
-    """Return the Markdown table of docs/lint.md; an asterisk marks codes that stay reported."""
-    rows = [
-        f"| {name}{'*' if code.lasting else ''} | {code.severity} | {code.finds} |"
-        for name, code in CODES.items()
-    ]
-    return "\n".join(["| code | severity | finding |", "|---|---|---|", *rows])

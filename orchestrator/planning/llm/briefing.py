@@ -33,7 +33,6 @@ _OPENS_A_TAG: Final = re.compile("[<\u226e\ufe64\uff1c]")
 _BY_PROVIDERS: Final = frozenset({"rejected", "unknown"})
 _BODY_LIMITS: Final = (None, 8_000, 4_000, 2_000, 1_000, 500, 200, 80, 0)
 """Maximum characters of each body, tried in turn; None is unlimited."""
-_CORRECTION: Final = "Correct the call, or leave out an optional input that nobody stated."
 _SUMMARY: Final = 400
 """Characters of an older answer, of which the named fields at the top survive longest."""
 
@@ -154,8 +153,6 @@ def error_of(seen: Observation, limit: int | None = None) -> str:
     text = as_line(seen.error or "", limit)
     if seen.refused_by:
         return f"<person>{text}</person>"
-    if seen.outcome == "invalid":
-        return f"{text}. {_CORRECTION}"
     return of_provider(seen.tool, text) if seen.outcome in _BY_PROVIDERS else text
 
 

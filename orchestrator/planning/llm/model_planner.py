@@ -23,6 +23,7 @@ from orchestrator.core.errors import (
     UsageError,
 )
 from orchestrator.planning.llm.conversation import Conversations, Pieces
+from orchestrator.planning.llm.corrections import circling, correction_of, with_remedies
 from orchestrator.planning.llm.model_asking import CAUSES, Models
 from orchestrator.planning.llm.model_providers import model_problem
 from orchestrator.planning.llm.model_step import ModelStep, complaint, shown_tools, since
@@ -92,7 +93,8 @@ class LlmPlanner:
         messages = step.messages
         first = await self._try(model, messages, step)
         if first.planned is not None:
-            return await self._kept(await self._founded(first, step, model), step, model)
+            corrected = await self._corrected(first, step, context, model)
+            return await self._kept(corrected, step, model)
         if context.allowance is not None and context.allowance.is_spent_by(first.usage):
             raise AnswerUnusable(first.wrong, first.usage)
         messages += first.complaint()
@@ -108,25 +110,31 @@ class LlmPlanner:
         planned = await self._kept(second, step, model)
         return planned.model_copy(update={"usage": usage})
 
-    async def _founded(self, first: "_Tried", step: ModelStep, model: str) -> "_Tried":
-        """Return a decision whose ids have a known source, after one correction if they have none.
+    async def _corrected(
+        self, first: "_Tried", step: ModelStep, context: StepContext, model: str
+    ) -> "_Tried":
+        """Return the decision, after one correction if something speaks against it.
 
-        If the model insists, or its second answer is unusable, its first answer stands: the card
-        informs a person that no answer names the id.
+        If the model insists, or its second answer is unusable, its first answer stands, unless it
+        has insisted too often on an effect that stands.
         """
-        doubt = "" if first.planned is None else step.unfounded(first.planned.decision)
-        allowance = step.context.allowance
-        if not doubt or (allowance is not None and allowance.is_spent_by(first.usage)):
+        assert first.planned is not None
+        chosen, usage = first.planned, first.usage
+        wrong = correction_of(chosen.decision, context, step.catalog, step.tools)
+        if not wrong or (context.allowance is not None and context.allowance.is_spent_by(usage)):
             return first
-        messages = [*step.messages, *replace(first, wrong=doubt).complaint()]
+        if (end := circling(chosen.decision, context, step.catalog)) is not None:
+            ended = chosen.model_copy(update={"decision": end, "dropped": ()})
+            return replace(first, planned=ended)
+        messages = [*step.messages, *replace(first, wrong=wrong).complaint()]
         try:
             second = await self._try(model, messages, step)
         except (ModelUnavailable, ModelRefused):
             return first
-        chosen = first if second.planned is None else second
-        assert chosen.planned is not None
         usage = first.usage.plus(second.usage)
-        return replace(chosen, planned=chosen.planned.model_copy(update={"usage": usage}))
+        kept = first if second.planned is None else second
+        chosen = second.planned or chosen
+        return replace(kept, planned=chosen.model_copy(update={"usage": usage}))
 
     async def _step(
         self, context: StepContext, selection: Selection, catalog: Catalog, *, model: str
@@ -139,7 +147,7 @@ class LlmPlanner:
         deferred = self._deferred(context, block)
         if said is not None:
             tools = offered_names(shown_tools(block, context, catalog, said))
-            new = shown_to_models(since(context, said), catalog)
+            new = _shown(since(context, said), catalog)
             going_on = ModelStep(new, selection, catalog, tools, deferred, said)
             if not going_on.is_too_long:
                 return going_on
@@ -147,8 +155,9 @@ class LlmPlanner:
         grows = self._conversations.are_kept
 
         def begun() -> ModelStep:
-            shown = shown_to_models(context, catalog)
-            step = ModelStep(shown, selection, catalog, tools, deferred, leaves_room=grows)
+            step = ModelStep(
+                _shown(context, catalog), selection, catalog, tools, deferred, leaves_room=grows
+            )
             _ = step.request  # cached: it is made once
             return step
 
@@ -201,6 +210,11 @@ class LlmPlanner:
         if (problem := model_problem(name)) is not None:
             raise ModelUnusable(name, "; ".join(problem))
         self._models.check(name)
+
+
+def _shown(context: StepContext, catalog: Catalog) -> StepContext:
+    """Return the context of a step in the form that a model sees."""
+    return with_remedies(shown_to_models(context, catalog), catalog)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from a briefing that takes half of the room. This happens once in many steps, an
 prefix stays useful in providers' caches until then.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +24,6 @@ from pydantic_ai.tools import ToolDefinition
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.confirmation.named_things import ids_in, stands_in
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.briefing import DATA_RULE, briefing, news_lines, step_lines
@@ -35,11 +33,8 @@ from orchestrator.planning.llm.offered_tools import OfferedTools
 from orchestrator.planning.llm.prompt import ToolBlock, meta_schemas, tool_schema
 from orchestrator.planning.models import (
     FINISH,
-    CallTool,
-    Fact,
     Observation,
     StepContext,
-    StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.trimming import estimate_tokens
@@ -56,8 +51,6 @@ RULES: Final = (
 _OBSERVED_AS: Final = {DISCOVER: "tools.discover", ENDED: FINISH}
 """Meta tools by the names that observations use for them."""
 _NOTHING: Final = "Not done."
-_MOST_READS: Final = 5
-"""Maximum number of tools that a correction names."""
 _ANSWERED: Final = "The user has answered: it stands below, under what is given."
 
 
@@ -145,30 +138,6 @@ class ModelStep:
         ]
         said = " ".join(part.content for part in answer.parts if isinstance(part, TextPart))
         return self._offered.planned(calls, said, usage)
-
-    def unfounded(self, decision: StepDecision) -> str:
-        """Return why a consequence uses an id of unknown source; '' if none does.
-
-        Nothing is reported if a part of an earlier answer is not available for the check.
-        """
-        if not isinstance(decision, CallTool) or decision.tool not in self.catalog.tools:
-            return ""
-        tool = self.catalog.tools[decision.tool]
-        seen: list[Fact | Observation] = [*self.context.facts, *self.context.observations]
-        if not tool.is_side_effect or any(one.body_ref is not None for one in seen):
-            return ""
-        context = self.context
-        given = f"{context.mission_goal} {context.leg_goal} {json.dumps(context.inputs)}"
-        for one in ids_in(decision.arguments, tool.input_schema):
-            known = str(one.value) in given or any(stands_in(one, a.body) for a in seen)
-            if one.is_named and not known:
-                reads = [name for name, shown in self.tools.items() if not shown.is_side_effect]
-                finds = f" with one of {', '.join(reads[:_MOST_READS])}" if reads else ""
-                return (
-                    f"{one.argument} {one.value!r} is invented: neither the goal, what is given "
-                    f"nor an earlier answer has it; find it first{finds}"
-                )
-        return ""
 
     @property
     def _offered(self) -> OfferedTools:

@@ -123,7 +123,14 @@ class Clause:
 
     def of_kind(self, *kinds: str) -> list[Candidate]:
         """Return the candidates of these kinds, in text order."""
-        return [one for one in self.candidates if one.kind in kinds]
+        if (found := self._of_kinds.get(kinds)) is None:
+            found = [one for one in self.candidates if one.kind in kinds]
+            self._of_kinds[kinds] = found
+        return [*found]
+
+    @cached_property
+    def _of_kinds(self) -> dict[tuple[str, ...], list[Candidate]]:
+        return {}
 
     def bound_of(self, value: "Value | Candidate") -> "tuple[Literal['max', 'min'], int] | None":
         """Return "max" or "min" by the words before a value, and the start of those words."""

@@ -171,6 +171,7 @@ class _Reader:
         self.words = own_words(tool)
         self.last_words = [[*map(stem, leaf.parameter.words[-1:])] for leaf in draft.leaves]
         self.suits = Suits(tool, clause, draft.leaves)
+        self.takes_id = any(leaf.parameter.is_id for leaf in draft.missing)
         self.candidates = [self._bare(one) for one in clause.candidates]
 
     def _bare(self, candidate: Candidate) -> Candidate:
@@ -186,7 +187,7 @@ class _Reader:
                 return replace(candidate, kind="own_thing")
             words.pop(0)
         start = words[0].start
-        if any(leaf.parameter.is_id for leaf in self.draft.missing):
+        if self.takes_id:
             # "for Rex" says whose id is needed, and is no part of a text.
             cues = [c.cue_start for c in self.clause.of_kind("name") if c.cue == "for"]
             end = len(

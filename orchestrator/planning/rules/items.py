@@ -158,12 +158,6 @@ def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonV
                 yield from flat_fields(value, depth=depth + 1)
 
 
-def says_that_it_went_well(name: str, value: JsonValue) -> bool:
-    """Return True if a field is only about the call: `ok: true` next to the answer."""
-    words = tokens(name)
-    return value is True and bool(words) and lexicon.WENT_WELL.issuperset(words)
-
-
 def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterator[Item]:
     """Yield the items inside; `around` has the shared fields of the enclosing objects."""
     if isinstance(node, list) and depth < _MAX_DEPTH:
@@ -210,11 +204,7 @@ def _opened(thing: JsonObject) -> JsonObject:
 
 
 def _without_lists(fields: JsonObject) -> JsonObject:
-    return {
-        name: value
-        for name, value in fields.items()
-        if not isinstance(value, list) and not says_that_it_went_well(name, value)
-    }
+    return {name: value for name, value in fields.items() if not isinstance(value, list)}
 
 
 def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> Iterator[str]:

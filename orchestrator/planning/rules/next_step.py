@@ -13,7 +13,6 @@ from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.language import lexicon
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.models import (
     CallTool,
@@ -368,8 +367,8 @@ class Leg:
         """Return the account of the clause for the items that an input takes."""
         account = self.reading.account
         if self._shares_filters:
-            own = [run for run in self._shared_filters if _is_of_side(run, leaf)]
-            fitting = [run for run in own if any(matches(i, run) for i in items)]
+            filters = self._shared_filters
+            fitting = [run for run in filters if any(matches(i, run) for i in items)]
             account = replace(account, filters=tuple(fitting))
         if consumer.is_side_effect and not offers:
             account = replace(account, filters=(*account.filters, *_queries(producer, asked)))
@@ -541,14 +540,6 @@ def _queries(tool: Tool, asked: JsonObject) -> Iterator[Run]:
         text = asked.get(parameter.name)
         if parameter.kind is Kind.QUERY and isinstance(text, str):
             yield Run(text, (0, 0), tuple(content_stems(text)), "")
-
-
-def _is_of_side(run: Run, leaf: Leaf) -> bool:
-    """Return True if words may identify an input's item: "from Berlin" for an origin."""
-    words = set(leaf.parameter.words)
-    if words & lexicon.ORIGIN:
-        return run.cue not in ("to", "into")
-    return not (words & lexicon.DESTINATION and run.cue == "from")
 
 
 def _crossed(found: Sequence[Supplied], more: Sequence[Supplied]) -> list[Supplied]:

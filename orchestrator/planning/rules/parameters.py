@@ -67,7 +67,6 @@ MONEY: Final = frozenset({Kind.AMOUNT, Kind.MONEY})
 _MOST_LEAVES: Final = 80
 _MOST_STEPS: Final = 6
 _DIGIT: Final = re.compile(r"\d")
-_DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")
 
 
 @dataclass(frozen=True)
@@ -298,7 +297,7 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
     if "const" in schema or (isinstance(choices, list) and len(choices) == 1):
         return Kind.CONSTANT
     if isinstance(choices, list) and not lexicon.CURRENCY & set(words):
-        return Kind.DURATION if all(map(_is_duration, choices)) else Kind.CHOICE
+        return Kind.CHOICE
     match _type(schema):
         case "boolean":
             return Kind.FLAG
@@ -311,10 +310,6 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
             return _number_kind(words, whole=number == "integer")
         case _:
             return _text_kind(words, schema)
-
-
-def _is_duration(value: JsonValue) -> bool:
-    return isinstance(value, str) and _DURATION.fullmatch(value) is not None
 
 
 def _type(schema: JsonObject) -> str:

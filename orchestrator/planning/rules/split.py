@@ -15,7 +15,7 @@ from orchestrator.core.errors import GoalUnread, PlanError
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
-from orchestrator.language.goal_clauses import split_goal
+from orchestrator.language.goal_clauses import begins_request, split_goal
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.word_lists import WordLists
@@ -356,12 +356,21 @@ class _Goal:
                 doubts += _of_limits(part.reading)
         doubts += [Doubt(kind="ambiguous", about=text, why=_ONLY_WISHED) for text in self.wishes]
         doubts += [Doubt(kind="ambiguous", about=text, why=_IN_TEXT) for text in self.unsure]
+        doubts += [one for part in self.parts for one in _unclear(part.reading)]
         doubts += [_not_carried_out(text) for text in self.forbidden if changing]
-        doubts += [Doubt(kind="left_over", about=text, why=_NO_TOOL) for text in self.unmet]
+        doubts += map(self._unmet_doubt, self.unmet)
         return MissionPlan(
             legs=tuple(map(self._leg, self.parts)),
             uncovered=(*self.unmet, *self.forbidden),
             doubts=tuple(dict.fromkeys(doubts)),
+        )
+
+    def _unmet_doubt(self, text: str) -> Doubt:
+        """Return the doubt about a clause that no tool fits: asked about if it is a request."""
+        is_order = aim_of(read_clause(text, now=self.brief.now), self.catalog).is_order
+        is_request = is_order or begins_request(text)
+        return Doubt(
+            kind="not_carried_out" if is_request else "left_over", about=text, why=_NO_TOOL
         )
 
     def _leg(self, part: Part) -> LegPlan:
@@ -472,6 +481,21 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     if _changes_nothing(reading):
         doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
     return [*doubts, *_joined_moments(reading), *_impossible(reading, now)]
+
+
+def _unclear(reading: Reading) -> Iterable[Doubt]:
+    """Yield words without a use where neither a verb nor a question says that something is read."""
+    account, clause = reading.account, reading.clause
+    if reading.target.is_side_effect or not reading.aim.is_open:
+        return
+    runs = [*account.left_over]
+    values = [run for run in account.filters if run.is_value]
+    first = clause.words[clause.verb_index].start if clause.words else 0
+    if values and any(run.span[0] <= first < run.span[1] for run in account.filters):
+        runs += values
+    for run in runs:
+        why = f"nothing uses it; going on only does {reading.target.title!r}"
+        yield Doubt(kind="ambiguous", about=run.text, why=why)
 
 
 def _joined_moments(reading: Reading) -> Iterable[Doubt]:

@@ -170,7 +170,7 @@ class Suits:
                 return 8.0 if parameter.bound == bound else 0.0
             return 6.0 + named if bound is None else 0.0
         if candidate.kind == "number":
-            return 6.0 if named or (parameter.bound == bound == "max") else 0
+            return 6.0 if named or (bound is not None and parameter.bound == bound) else 0.0
         return 0.0
 
     def _takes_currency(self, candidate: Candidate) -> bool:

@@ -250,8 +250,10 @@ def _is_of_another(tool: Tool, clause: Clause) -> bool:
     """Return True if the clause's id belongs to a thing that the tool does not mention."""
     ids = [c for c in clause.of_kind("id") if clause.place_of(c.start) > clause.verb_index + 1]
     nouns = {c.noun for c in ids if c.cue not in CALLED} - LEADS - STOP_WORDS - {""}
+    if not nouns:
+        return False
     fed = {stem(word) for p in tool_parameters(tool) for word in p.words}
-    return bool(nouns) and nouns.isdisjoint(own_words(tool) | fed)
+    return nouns.isdisjoint(own_words(tool) | fed)
 
 
 def _does_all(tool: Tool, clause: Clause) -> bool:

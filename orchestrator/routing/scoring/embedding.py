@@ -3,8 +3,7 @@
 This module opens no connection and loads no model: an `Embedder` does, and the edge injects one.
 """
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -50,10 +49,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """A name that is unique to this embedder and version.
-
-        Vectors of cards are stored under this name and the card's text, beyond the process.
-        """
+        """A name that is unique to this embedder and version."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -96,18 +92,6 @@ class WordEmbedder(Embedder, Protocol):
         ...
 
 
-class VectorStore(Protocol):
-    """Vectors that outlive a process, by the digest of their text and embedder."""
-
-    def get(self, keys: Sequence[str]) -> Mapping[str, Vectors]:
-        """Return the stored vectors of these keys, each of shape (n_dimensions,)."""
-        ...
-
-    def put(self, vectors: Mapping[str, Vectors]) -> None:
-        """Store vectors by their keys."""
-        ...
-
-
 class CardSimilarity(Protocol):
     """Similarity of the cards of one catalog to texts."""
 
@@ -123,10 +107,8 @@ class CardSimilarity(Protocol):
 class EmbeddedCards:
     """The cards of a catalog as vectors, with a cache of recent texts' vectors."""
 
-    def __init__(
-        self, catalog: Catalog, embedder: Embedder, store: VectorStore | None = None
-    ) -> None:
-        """Embed the cards that are missing in the store.
+    def __init__(self, catalog: Catalog, embedder: Embedder) -> None:
+        """Embed the cards.
 
         Raises:
             EmbedderUnavailable: the embedder does not answer.
@@ -136,7 +118,7 @@ class EmbeddedCards:
             embedder = embedder.weighed_by(texts)
         self._embedder: Embedder = embedder
         self._texts: Recent[str, Vectors] = Recent(_TEXTS_KEPT)
-        self._cards = self._card_vectors(texts, store)
+        self._cards = self._card_vectors(texts)
         self._words = embedder if isinstance(embedder, WordEmbedder) else None
         self._pieces = [self._words.pieces(text) for text in texts] if self._words else []
 
@@ -179,19 +161,12 @@ class EmbeddedCards:
         cards = [self._pieces[row] for row in rows.tolist()]
         return self._words.alike([self._words.pieces(text) for text in texts], cards)
 
-    def _card_vectors(self, texts: Sequence[str], store: VectorStore | None) -> Vectors:
-        keys = [vector_key(self._embedder.name, text) for text in texts]
-        known = dict(store.get(keys)) if store is not None else {}
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        for start in range(0, len(missing), _BATCH):
-            batch = [*missing][start : start + _BATCH]
-            made = dict(zip(batch, self._embedded([missing[key] for key in batch]), strict=True))
-            known |= made
-            if store is not None:
-                store.put(made)
-        if len({vector.shape for vector in known.values()}) > 1:
+    def _card_vectors(self, texts: Sequence[str]) -> Vectors:
+        starts = range(0, len(texts), _BATCH)
+        made = [self._embedded(texts[start : start + _BATCH]) for start in starts]
+        if len({vectors.shape[1] for vectors in made}) > 1:
             raise EmbedderUnavailable("vectors of different lengths")
-        return np.stack([known[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+        return np.concatenate(made) if made else np.zeros((0, 0), np.float32)
 
     def _embedded(self, texts: Sequence[str]) -> Vectors:
         """Return vectors of length 1, so that a cosine is a product."""
@@ -209,11 +184,6 @@ def card_text(tool: Tool) -> str:
     return ". ".join(
         part for part in (name, tool.summary, tool.description, *tool.examples) if part
     )
-
-
-def vector_key(embedder: str, text: str) -> str:
-    """Return the key of a text's vector: hex SHA-256 of the embedder's name and the text."""
-    return hashlib.sha256(f"{embedder}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def closeness(cosines: Floats) -> Floats:

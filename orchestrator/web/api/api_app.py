@@ -1,7 +1,6 @@
 """The HTTP API as an application of its own, whose every failure is a problem."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Final
@@ -26,25 +25,18 @@ from orchestrator.web.api import (
 from orchestrator.web.api_operations import Gate, Operation, routes_of
 from orchestrator.web.openapi_document import document_of
 from orchestrator.web.problem_details import ProblemError, on_problem
-from orchestrator.web.request_limits import Clock
 from orchestrator.web.web_service import Service
 
-PREFIX: Final = "/api"
-OPERATIONS: Final[tuple[Operation, ...]] = (
-    *missions.OPERATIONS,
-    *cards.OPERATIONS,
-    *question_operations.OPERATIONS,
-    *rollback_operations.OPERATIONS,
-    *event_operations.OPERATIONS,
-    *sessions.OPERATIONS,
-    *tokens.OPERATIONS,
-    *tools.OPERATIONS,
+_PARTS: Final = (
+    *(missions, cards, question_operations, rollback_operations),
+    *(event_operations, sessions, tokens, tools),
 )
+OPERATIONS: Final[tuple[Operation, ...]] = tuple(one for part in _PARTS for one in part.api)
 
 
-def create_api(service: Service, *, clock: Clock = time.monotonic) -> Starlette:
-    """Return the API, to be mounted at `PREFIX`."""
-    routes = routes_of(OPERATIONS, service, Gate.of(service, clock), under=PREFIX)
+def create_api(service: Service) -> Starlette:
+    """Return the API, to be mounted at its prefix."""
+    routes = routes_of(OPERATIONS, service, Gate.of(service))
     return Starlette(
         routes=routes,
         exception_handlers={

@@ -1,6 +1,5 @@
 """Cards: list, show, decide on one or on several."""
 
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal
 
@@ -10,7 +9,6 @@ from orchestrator.confirmation.models import (
     MOST_TEXT,
     Amend,
     Approve,
-    ConfirmationCard,
     Decision,
     DecisionReceipt,
     Reject,
@@ -21,17 +19,16 @@ from orchestrator.confirmation.same_again import AgainRecord
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.web import actions, sight
-from orchestrator.web.api.list_pages import PageQuery, linked, page_of
-from orchestrator.web.api_operations import Answered, Call, Header, operation
+from orchestrator.web.api.list_pages import PageQuery, by_expiry, linked, page_of
+from orchestrator.web.api_operations import Answered, Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.sight import forbidden, requester_of, seen_mission
 from orchestrator.web.views import CardView, DecisionOutcome, card_view
 
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _DIGEST: Final = r"^[0-9a-f]{64}$"
 _MOST: Final = 100
 _READ: Final = "the digest of the card that was read; refused if another card is open; empty: any"
-_LINK: Final = Header("Link", 'the next page, as rel="next"')
+api: Final = Operations("cards")
 
 
 class _Given(Record):
@@ -137,8 +134,9 @@ class CardPage(Record):
     next: str | None = Field(default=None, description="the cursor of the next page")
 
 
-async def list_cards(call: Call[None, CardQuery]) -> Answered:
-    """Return open cards that the caller sees."""
+@api.get("/cards")
+async def list_cards(call: Call[None, CardQuery]) -> Answered[CardPage]:
+    """Return open cards that the caller sees, the first to expire first."""
     waiting = await sight.seen_waiting(call.service, call.person)
     cards = [
         card
@@ -146,30 +144,41 @@ async def list_cards(call: Call[None, CardQuery]) -> Answered:
         if call.query.mission_id in (None, card.mission_id)
         and (not call.query.decidable or call.person.may_decide(card))
     ]
-    page, following = page_of(cards, call.query, _urgency)
+    page, following = page_of(cards, call.query, by_expiry)
     views = tuple(card_view(card, call.person) for card in page)
     return Answered(CardPage(cards=views, next=following), headers=linked(call.request, following))
 
 
-def _urgency(card: ConfirmationCard) -> tuple[str, str]:
-    expires = (card.expires_at or _NEVER).astimezone(UTC)
-    return expires.isoformat(timespec="microseconds"), card.confirmation_id
-
-
+@api.get("/cards/{confirmation_id}")
 async def show_card(call: Call[None, None]) -> CardView:
     """Return one open card."""
     card_id = call.part("confirmation_id")
     return card_view(await sight.seen_card(call.service, call.person, card_id), call.person)
 
 
+@api.post(
+    "/cards/{confirmation_id}/decision",
+    Right.DECIDE,
+    description="An approval names the digest of the card that was read, and approves exactly "
+    "that call, once. A refused decision changes nothing.",
+    body=CardDecision,
+    problems=(HTTPStatus.CONFLICT,),
+)
 async def decide_card(call: Call[CardDecision, None]) -> DecisionReceipt:
-    """Decide on one card."""
+    """Approve, amend, respond to or reject a card."""
     decision = call.body.decision(call.part("confirmation_id"))
     return await actions.decide(call.service, call.person, decision, read=call.body.digest)
 
 
+@api.post(
+    "/decisions",
+    Right.DECIDE,
+    description="Each has an outcome of its own, in the order of the request; one that is "
+    "refused changes nothing for the others.",
+    timeout_s=600.0,
+)
 async def decide_cards(call: Call[Decisions, None]) -> DecisionOutcomes:
-    """Decide on several cards."""
+    """Decide on several cards, each by its own digest."""
     wanted = [
         (one.decision.decision(one.confirmation_id), one.decision.digest)
         for one in call.body.decisions
@@ -184,8 +193,11 @@ class Revocation(BaseModel):
     reason: str = Field(default="", max_length=2000, description="for the record")
 
 
+@api.post("/cards/{confirmation_id}/revocation", Right.READ)
 async def revoke_rule(call: Call[Revocation, None]) -> AgainRecord:
-    """Revoke a rule; who may decide on cards, or change the mission, may.
+    """End the rule that an approval made for later calls.
+
+    Who may decide on cards, or change the mission, may.
 
     Raises:
         MissionNotFound: there is no such mission, or the caller does not see it.
@@ -199,48 +211,3 @@ async def revoke_rule(call: Call[Revocation, None]) -> AgainRecord:
     if not (person.may(Right.DECIDE) or person.may_change(requester)):
         raise forbidden(person, "revoke its rules")
     return await call.service.client.revoke(rule_id, by=person.subject, reason=call.body.reason)
-
-
-_ONE: Final = "/api/v1/cards/{confirmation_id}"
-OPERATIONS: Final = (
-    operation(
-        "GET",
-        "/api/v1/cards",
-        "Open cards that the caller sees, the first to expire first",
-        Right.READ,
-        list_cards,
-        answer=CardPage,
-        answer_headers=(_LINK,),
-        problems=(HTTPStatus.BAD_REQUEST,),
-    ),
-    operation("GET", _ONE, "One open card, whole", Right.READ, show_card),
-    operation(
-        "POST",
-        f"{_ONE}/decision",
-        "Approve, amend, respond to or reject a card",
-        Right.DECIDE,
-        decide_card,
-        description="An approval names the digest of the card that was read, and approves exactly "
-        "that call, once. A refused decision changes nothing.",
-        body=CardDecision,
-        problems=(HTTPStatus.CONFLICT,),
-    ),
-    operation(
-        "POST",
-        "/api/v1/decisions",
-        "Decide on several cards, each by its own digest",
-        Right.DECIDE,
-        decide_cards,
-        description="Each has an outcome of its own, in the order of the request; one that is "
-        "refused changes nothing for the others.",
-        tag="cards",
-        timeout_s=600.0,
-    ),
-    operation(
-        "POST",
-        "/api/v1/cards/{confirmation_id}/revocation",
-        "End the rule that an approval made for later calls",
-        Right.READ,
-        revoke_rule,
-    ),
-)

@@ -14,9 +14,8 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import Record
 from orchestrator.messages.events import AnyEvent, read_cursor
 from orchestrator.web import sight
-from orchestrator.web.api_operations import JSON, Answer, Call, Header, operation
+from orchestrator.web.api_operations import JSON, Answer, Call, Header, Operations
 from orchestrator.web.open_streams import interleaved, opened_stream
-from orchestrator.web.people import Right
 from orchestrator.web.problem_details import problem_of
 from orchestrator.web.shared_feed import NOW
 
@@ -31,6 +30,7 @@ _ABOUT: Final = (
     "continued by `Last-Event-ID`. With `Accept: application/json` the events so far are returned "
     "as a list, continued by `after`."
 )
+api: Final = Operations("events")
 
 
 class EventQuery(BaseModel):
@@ -59,6 +59,15 @@ class EventList(Record):
     )
 
 
+@api.get(
+    "/missions/{mission_id}/events",
+    name="followMission",
+    description=_ABOUT,
+    answer=EventList,
+    media_type=STREAM,
+    headers=(_LAST,),
+    problems=(HTTPStatus.BAD_REQUEST,),
+)
 async def mission_events(call: Call[None, EventQuery]) -> Answer:
     """Return the events of a mission, until it and its rollback are over."""
     after = _after(call)
@@ -76,6 +85,15 @@ async def mission_events(call: Call[None, EventQuery]) -> Answer:
     )
 
 
+@api.get(
+    "/events",
+    name="followAll",
+    description=_ABOUT,
+    answer=EventList,
+    media_type=STREAM,
+    headers=(_LAST,),
+    problems=(HTTPStatus.BAD_REQUEST,),
+)
 async def all_events(call: Call[None, EventQuery]) -> Answer:
     """Return cards, decisions and questions of all missions that the caller sees."""
     is_live = _wants_stream(call)
@@ -166,34 +184,3 @@ async def _until_over(
         async for event in sent:
             yield event
     yield ServerSentEvent(data="{}", event="end")
-
-
-OPERATIONS: Final = (
-    operation(
-        "GET",
-        "/api/v1/missions/{mission_id}/events",
-        "The events of a mission, until it and its rollback are over",
-        Right.READ,
-        mission_events,
-        name="followMission",
-        description=_ABOUT,
-        answer=EventList,
-        media_type=STREAM,
-        tag="events",
-        headers=(_LAST,),
-        problems=(HTTPStatus.BAD_REQUEST,),
-    ),
-    operation(
-        "GET",
-        "/api/v1/events",
-        "Cards, decisions and questions of all missions that the caller sees",
-        Right.READ,
-        all_events,
-        name="followAll",
-        description=_ABOUT,
-        answer=EventList,
-        media_type=STREAM,
-        headers=(_LAST,),
-        problems=(HTTPStatus.BAD_REQUEST,),
-    ),
-)

@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -11,6 +12,9 @@ from pydantic import BaseModel, Field
 from starlette.datastructures import URL
 from starlette.requests import Request
 
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages.leg import Question
+from orchestrator.messages.open_waits import urgency
 from orchestrator.web.problem_details import ProblemError
 
 T = TypeVar("T")
@@ -39,6 +43,12 @@ def page_of(
     rest = [one for one in entries if after is None or key(one) > after]
     page = rest[: query.limit]
     return tuple(page), _written(key(page[-1])) if len(rest) > len(page) else None
+
+
+def by_expiry(asked: ConfirmationCard | Question) -> tuple[str, str]:
+    """Return the key of lists that begin with the first to expire."""
+    expires, named = urgency(asked)
+    return expires.astimezone(UTC).isoformat(timespec="microseconds"), named
 
 
 def _written(key: tuple[str, str]) -> str:

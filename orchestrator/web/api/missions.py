@@ -22,15 +22,14 @@ from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
 from orchestrator.web.actions import as_requested
 from orchestrator.web.api.list_pages import linked
-from orchestrator.web.api_operations import KEY, Answered, Call, Header, derived_id, operation
+from orchestrator.web.api_operations import KEY, KEYED, Answered, Call, Operations, derived_id
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.views import MissionView
 
 _PLAN_S: Final = 600.0
 _TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}/[A-Za-z0-9][A-Za-z0-9.+-]{0,80}")
-_LOCATION: Final = Header("Location", "the path of the mission")
-_LINK: Final = Header("Link", 'the next page, as rel="next"')
+api: Final = Operations("missions")
 
 
 class StartedMission(Record):
@@ -87,8 +86,9 @@ class FollowUps(Record):
     follow_ups: tuple[FollowUp, ...]
 
 
-async def list_missions(call: Call[None, MissionQuery]) -> Answered:
-    """Return a page of the missions that the caller sees."""
+@api.get("/missions")
+async def list_missions(call: Call[None, MissionQuery]) -> Answered[MissionPage]:
+    """Return missions that the caller sees, running ones first, then those that ended last."""
     page = await sight.seen_missions(
         call.service,
         call.person,
@@ -99,7 +99,8 @@ async def list_missions(call: Call[None, MissionQuery]) -> Answered:
     return Answered(page, headers=linked(call.request, page.next))
 
 
-async def start_mission(call: Call[MissionRequest, None]) -> Answered:
+@api.post("/missions", Right.START, status=HTTPStatus.CREATED, **KEYED)
+async def start_mission(call: Call[MissionRequest, None]) -> Answered[StartedMission]:
     """Start a mission of the caller."""
     request = call.body
     derived = derived_id(call, "mission")
@@ -115,26 +116,30 @@ async def start_mission(call: Call[MissionRequest, None]) -> Answered:
     return _started(handle.mission_id, handle.queued, handle.undeclared_inputs)
 
 
-def _started(mission_id: str, queued: str, undeclared: tuple[str, ...]) -> Answered:
+def _started(mission_id: str, queued: str, undeclared: tuple[str, ...]) -> Answered[StartedMission]:
     content = StartedMission(mission_id=mission_id, queued=queued, undeclared_inputs=undeclared)
     return Answered(content, headers={"Location": f"/api/v1/missions/{mission_id}"})
 
 
+@api.post("/plans", Right.START, timeout_s=_PLAN_S)
 async def plan_mission(call: Call[MissionRequest, None]) -> PlanPreview:
     """Return the plan for a request; nothing is started."""
     return await call.service.client.plan(actions.as_requested(call.person, call.body))
 
 
+@api.get("/missions/{mission_id}")
 async def show_mission(call: Call[None, None]) -> MissionView:
-    """Return a mission as it is now."""
+    """Return a mission with its plan, legs, ledger and result, and what it waits for."""
     return await sight.seen_view(call.service, call.person, call.part("mission_id"))
 
 
+@api.post("/missions/{mission_id}/cancel", Right.START, problems=(HTTPStatus.BAD_REQUEST,))
 async def cancel_mission(call: Call[None, None]) -> None:
     """Stop a mission, and have its effects cancelled."""
     await actions.cancel(call.service, call.person, call.part("mission_id"))
 
 
+@api.get("/missions/{mission_id}/ledger")
 async def show_ledger(call: Call[None, None]) -> Ledger:
     """Return the obligations of a mission, in the order of their calls."""
     view = await sight.seen_view(call.service, call.person, call.part("mission_id"))
@@ -143,18 +148,26 @@ async def show_ledger(call: Call[None, None]) -> Ledger:
     return view.result.ledger
 
 
+@api.get("/missions/{mission_id}/record", problems=(HTTPStatus.BAD_REQUEST,))
 async def show_record(call: Call[None, None]) -> JsonObject:
     """Return the audit record of a mission that is over."""
     return await sight.seen_record(call.service, call.person, call.part("mission_id"))
 
 
+@api.get("/missions/{mission_id}/follow-ups")
 async def list_follow_ups(call: Call[None, None]) -> FollowUps:
-    """Return the follow-up actions of a mission."""
+    """Return the calls that the effects and answers of a mission make possible next."""
     view = await sight.seen_view(call.service, call.person, call.part("mission_id"))
     return FollowUps(follow_ups=view.follow_ups)
 
 
-async def start_follow_up(call: Call[FollowUpTerms, None]) -> Answered:
+@api.post(
+    "/missions/{mission_id}/follow-ups/{follow_up_id}",
+    Right.START,
+    status=HTTPStatus.CREATED,
+    **KEYED,
+)
+async def start_follow_up(call: Call[FollowUpTerms, None]) -> Answered[StartedMission]:
     """Start a mission that makes only the one call of a follow-up action."""
     named = call.part("follow_up_id")
     request = MissionRequest(
@@ -167,8 +180,13 @@ async def start_follow_up(call: Call[FollowUpTerms, None]) -> Answered:
     return _started(handle.mission_id, handle.queued, handle.undeclared_inputs)
 
 
+@api.get(
+    "/missions/{mission_id}/files/{file_id}",
+    name="downloadFile",
+    media_type="application/octet-stream",
+)
 async def show_file(call: Call[None, None]) -> Response:
-    """Return the bytes of a file that a mission received."""
+    """Return the bytes of a file that a mission received, as an attachment."""
     mission_id, handle = call.part("mission_id"), call.part("file_id")
     await sight.seen_mission(call.service, call.person, mission_id)
     try:
@@ -196,8 +214,11 @@ class RehearsedPlan(Rehearsal):
     outcome: str = Field(description="such as `4 made, 3 cancelled, 1 cannot be cancelled`")
 
 
+@api.post("/plans/rehearsals", Right.START)
 async def rehearse_plan(call: Call[MissionRequest, None]) -> RehearsedPlan:
-    """Rehearse a request; it ends early when the caller hangs up.
+    """Run a request and its rollback on a private sandbox with made data.
+
+    It ends early when the caller hangs up.
 
     Raises:
         ServiceUnavailable: another rehearsal runs in this process.
@@ -221,105 +242,3 @@ async def _disconnected(call: Call[MissionRequest, None]) -> None:
     """Return when the caller hangs up; the body was read before."""
     while (await call.request.receive())["type"] != "http.disconnect":
         pass
-
-
-_ONE: Final = "/api/v1/missions/{mission_id}"
-OPERATIONS: Final = (
-    operation(
-        "GET",
-        "/api/v1/missions",
-        "Missions that the caller sees, running ones first, then those that ended last",
-        Right.READ,
-        list_missions,
-        answer=MissionPage,
-        answer_headers=(_LINK,),
-        problems=(HTTPStatus.BAD_REQUEST,),
-    ),
-    operation(
-        "POST",
-        "/api/v1/missions",
-        "Start a mission",
-        Right.START,
-        start_mission,
-        answer=StartedMission,
-        status=HTTPStatus.CREATED,
-        headers=(KEY,),
-        answer_headers=(_LOCATION,),
-        problems=(HTTPStatus.CONFLICT,),
-    ),
-    operation(
-        "POST",
-        "/api/v1/plans",
-        "The plan for a goal, without starting a mission",
-        Right.START,
-        plan_mission,
-        tag="missions",
-        timeout_s=_PLAN_S,
-    ),
-    operation(
-        "GET",
-        _ONE,
-        "A mission with its plan, legs, ledger and result, and what it waits for",
-        Right.READ,
-        show_mission,
-    ),
-    operation(
-        "POST",
-        f"{_ONE}/cancel",
-        "Stop a mission; all its effects are cancelled",
-        Right.START,
-        cancel_mission,
-        problems=(HTTPStatus.BAD_REQUEST,),
-    ),
-    operation(
-        "GET",
-        f"{_ONE}/ledger",
-        "The obligations of a mission, with their states and providers' references",
-        Right.READ,
-        show_ledger,
-    ),
-    operation(
-        "GET",
-        f"{_ONE}/record",
-        "The audit record of a mission that is over",
-        Right.READ,
-        show_record,
-        answer=JsonObject,
-        problems=(HTTPStatus.BAD_REQUEST,),
-    ),
-    operation(
-        "GET",
-        f"{_ONE}/follow-ups",
-        "Calls that the mission's effects and answers make possible next",
-        Right.READ,
-        list_follow_ups,
-    ),
-    operation(
-        "POST",
-        f"{_ONE}/follow-ups/{{follow_up_id}}",
-        "Start a mission that makes only the call of a follow-up action",
-        Right.START,
-        start_follow_up,
-        answer=StartedMission,
-        status=HTTPStatus.CREATED,
-        headers=(KEY,),
-        answer_headers=(_LOCATION,),
-        problems=(HTTPStatus.CONFLICT,),
-    ),
-    operation(
-        "GET",
-        f"{_ONE}/files/{{file_id}}",
-        "The bytes of a file that a mission received, as an attachment",
-        Right.READ,
-        show_file,
-        name="downloadFile",
-        media_type="application/octet-stream",
-    ),
-    operation(
-        "POST",
-        "/api/v1/plans/rehearsals",
-        "A request and its rollback, run on a private sandbox with made data",
-        Right.START,
-        rehearse_plan,
-    ),
-)

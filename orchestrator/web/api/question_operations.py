@@ -1,6 +1,5 @@
 """Questions, holds and pauses: list, show, answer, repair, resume."""
 
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final, Literal, Self
 
@@ -11,14 +10,13 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.failure_details import ModelPause
 from orchestrator.messages.leg import Question
 from orchestrator.web import actions, sight
-from orchestrator.web.api.list_pages import PageQuery, linked, page_of
-from orchestrator.web.api_operations import Answered, Call, Header, operation
+from orchestrator.web.api.list_pages import PageQuery, by_expiry, linked, page_of
+from orchestrator.web.api_operations import Answered, Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.views import Repair, Waits
 
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _LONGEST: Final = 4_000
-_LINK: Final = Header("Link", 'the next page, as rel="next"')
+api: Final = Operations("questions")
 
 
 class Answer(Record):
@@ -57,39 +55,49 @@ class Resume(Record):
         return self
 
 
-async def list_questions(call: Call[None, PageQuery]) -> Answered:
-    """Return open questions, holds and pauses that the caller sees."""
+@api.get("/questions")
+async def list_questions(call: Call[None, PageQuery]) -> Answered[Waits]:
+    """Return open questions, holds and pauses of models, the first to expire first."""
     waiting = await sight.seen_waiting(call.service, call.person)
-    page, following = page_of(waiting.questions, call.query, _urgency)
+    page, following = page_of(waiting.questions, call.query, by_expiry)
     pauses = waiting.pauses if call.query.cursor is None else ()
     content = Waits(questions=page, pauses=pauses, next=following)
     return Answered(content, headers=linked(call.request, following))
 
 
-def _urgency(question: Question) -> tuple[str, str]:
-    expires = (question.expires_at or _NEVER).astimezone(UTC)
-    return expires.isoformat(timespec="microseconds"), question.question_id
-
-
+@api.get("/questions/{question_id}")
 async def show_question(call: Call[None, None]) -> Question:
-    """Return one open question."""
+    """Return one open question or hold."""
     return await sight.seen_question(call.service, call.person, call.part("question_id"))
 
 
+@api.post(
+    "/questions/{question_id}/answer",
+    Right.START,
+    description="What cannot be read is refused with 422, and the question stays open.",
+    problems=(HTTPStatus.CONFLICT,),
+)
 async def answer_question(call: Call[Answer, None]) -> Understood:
     """Answer a question, and return how it was understood."""
     given = call.body.text or call.body.values
     return await actions.answer(call.service, call.person, call.part("question_id"), given)
 
 
+@api.post(
+    "/questions/{question_id}/repair",
+    Right.START,
+    description="A repair approves nothing: a call that is made again has its own card.",
+    problems=(HTTPStatus.CONFLICT,),
+)
 async def repair_hold(call: Call[Repair, None]) -> Understood:
-    """Decide on a hold."""
+    """Decide on a mission that failed and asks before its rollback."""
     values = call.body.values
     return await actions.answer(call.service, call.person, call.part("question_id"), values)
 
 
+@api.post("/pauses/{pause_id}/resume", Right.START, problems=(HTTPStatus.CONFLICT,))
 async def resume_pause(call: Call[Resume, None]) -> ModelPause:
-    """Decide how a leg goes on that waits for its model; return the pause that was."""
+    """Decide how a leg goes on that waits for its model, and return its pause."""
     return await actions.resume(
         call.service,
         call.person,
@@ -97,46 +105,3 @@ async def resume_pause(call: Call[Resume, None]) -> ModelPause:
         model=call.body.model,
         give_up=call.body.action == "give_up",
     )
-
-
-_ONE: Final = "/api/v1/questions/{question_id}"
-OPERATIONS: Final = (
-    operation(
-        "GET",
-        "/api/v1/questions",
-        "Open questions, holds and pauses of models, the first to expire first",
-        Right.READ,
-        list_questions,
-        answer=Waits,
-        answer_headers=(_LINK,),
-        problems=(HTTPStatus.BAD_REQUEST,),
-    ),
-    operation("GET", _ONE, "One open question or hold", Right.READ, show_question),
-    operation(
-        "POST",
-        f"{_ONE}/answer",
-        "Answer a question",
-        Right.START,
-        answer_question,
-        description="What cannot be read is refused with 422, and the question stays open.",
-        problems=(HTTPStatus.CONFLICT,),
-    ),
-    operation(
-        "POST",
-        f"{_ONE}/repair",
-        "Decide on a mission that failed and asks before its rollback",
-        Right.START,
-        repair_hold,
-        description="A repair approves nothing: a call that is made again has its own card.",
-        problems=(HTTPStatus.CONFLICT,),
-    ),
-    operation(
-        "POST",
-        "/api/v1/pauses/{pause_id}/resume",
-        "Go on with a leg that waits for its model, or give it up",
-        Right.START,
-        resume_pause,
-        tag="questions",
-        problems=(HTTPStatus.CONFLICT,),
-    ),
-)

@@ -13,12 +13,12 @@ from orchestrator.messages.rollback import ParkedRollback, RollbackReport
 from orchestrator.saga.obligation import Resolution
 from orchestrator.web import actions, sight
 from orchestrator.web.api.list_pages import PageQuery, linked, page_of
-from orchestrator.web.api_operations import Answered, Call, Header, operation
+from orchestrator.web.api_operations import Answered, Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
 
 _WAITS_S: Final = 25.0
-_LINK: Final = Header("Link", 'the next page, as rel="next"')
+api: Final = Operations("rollbacks")
 
 
 class RollbackReason(Record):
@@ -44,11 +44,13 @@ class ParkedPage(Record):
     next: str | None = Field(default=None, description="the cursor of the next page")
 
 
+@api.get("/missions/{mission_id}/rollback-preview", problems=(HTTPStatus.BAD_REQUEST,))
 async def preview_rollback(call: Call[None, None]) -> RollbackPreview:
-    """Return what a rollback of a mission would cancel."""
+    """Return what a rollback of a mission would cancel; nothing is started."""
     return await sight.seen_preview(call.service, call.person, call.part("mission_id"))
 
 
+@api.get("/missions/{mission_id}/rollback")
 async def show_rollback(call: Call[None, None]) -> RollbackReport:
     """Return the state of a mission's rollback."""
     mission_id = call.part("mission_id")
@@ -60,8 +62,14 @@ async def show_rollback(call: Call[None, None]) -> RollbackReport:
         raise ProblemError(HTTPStatus.NOT_FOUND, detail, code="RollbackUnknown") from None
 
 
-async def roll_back_mission(call: Call[RollbackReason, None]) -> Answered:
-    """Roll back a mission; return the report, which is final unless the rollback still works."""
+@api.post(
+    "/missions/{mission_id}/rollback",
+    Right.START,
+    description="Sent again, it joins the rollback that runs.",
+    also=((HTTPStatus.ACCEPTED, "the rollback has begun, and goes on"),),
+)
+async def roll_back_mission(call: Call[RollbackReason, None]) -> Answered[RollbackReport]:
+    """Roll back a mission that is over."""
     mission_id = call.part("mission_id")
     try:
         async with asyncio.timeout(_WAITS_S):
@@ -75,7 +83,8 @@ async def roll_back_mission(call: Call[RollbackReason, None]) -> Answered:
         return Answered(report, HTTPStatus.ACCEPTED)
 
 
-async def list_parked(call: Call[None, PageQuery]) -> Answered:
+@api.get("/parked")
+async def list_parked(call: Call[None, PageQuery]) -> Answered[ParkedPage]:
     """Return the rollbacks with parked obligations that the caller sees."""
     found = await sight.parked(call.service, call.person)
     page, following = page_of(sorted(found, key=_key), call.query, _key)
@@ -89,6 +98,12 @@ def _key(rollback: ParkedRollback) -> tuple[str, str]:
     return "" if since is None else since.isoformat(timespec="microseconds"), rollback.mission_id
 
 
+@api.post(
+    "/obligations/{obligation_id}/resolve",
+    Right.OPERATE,
+    name="resolveObligation",
+    problems=(HTTPStatus.CONFLICT,),
+)
 async def resolve_parked(call: Call[ResolveParked, None]) -> RollbackReport:
     """Resolve a parked obligation."""
     return await actions.resolve(
@@ -98,57 +113,3 @@ async def resolve_parked(call: Call[ResolveParked, None]) -> RollbackReport:
         call.body.resolution,
         note=call.body.note,
     )
-
-
-_ONE: Final = "/api/v1/missions/{mission_id}"
-OPERATIONS: Final = (
-    operation(
-        "GET",
-        f"{_ONE}/rollback",
-        "The state of a mission's rollback",
-        Right.READ,
-        show_rollback,
-        tag="rollbacks",
-    ),
-    operation(
-        "POST",
-        f"{_ONE}/rollback",
-        "Roll back a mission that is over",
-        Right.START,
-        roll_back_mission,
-        description="Sent again, it joins the rollback that runs.",
-        answer=RollbackReport,
-        also=((HTTPStatus.ACCEPTED, "the rollback has begun, and goes on"),),
-        tag="rollbacks",
-    ),
-    operation(
-        "GET",
-        f"{_ONE}/rollback-preview",
-        "What a rollback of a mission would cancel; nothing is started",
-        Right.READ,
-        preview_rollback,
-        tag="rollbacks",
-        problems=(HTTPStatus.BAD_REQUEST,),
-    ),
-    operation(
-        "GET",
-        "/api/v1/parked",
-        "Rollbacks with obligations that wait for an operator",
-        Right.READ,
-        list_parked,
-        answer=ParkedPage,
-        tag="rollbacks",
-        answer_headers=(_LINK,),
-        problems=(HTTPStatus.BAD_REQUEST,),
-    ),
-    operation(
-        "POST",
-        "/api/v1/obligations/{obligation_id}/resolve",
-        "Resolve a parked obligation",
-        Right.OPERATE,
-        resolve_parked,
-        name="resolveObligation",
-        tag="rollbacks",
-        problems=(HTTPStatus.CONFLICT,),
-    ),
-)

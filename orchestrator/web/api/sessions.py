@@ -23,7 +23,7 @@ from orchestrator.messages.session import (
     SessionCall,
     SessionResult,
 )
-from orchestrator.web.api_operations import KEY, Answered, Call, Header, derived_id, operation
+from orchestrator.web.api_operations import KEY, KEYED, Answered, Call, Operations, derived_id
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import forbidden
@@ -31,8 +31,9 @@ from orchestrator.web.views import SessionView
 from orchestrator.web.web_service import Service
 
 _LONGEST_WAIT_S: Final = 50
+_ENDS: Final = ((HTTPStatus.ACCEPTED, "it ends, and is not over yet"),)
 _UNKNOWN: Final = "there is no such session"
-_LOCATION: Final = Header("Location", "the path of what was made")
+api: Final = Operations("sessions")
 
 
 class OpenSession(Record):
@@ -101,8 +102,9 @@ class SessionEnding(Record):
     )
 
 
-async def start_session(call: Call[OpenSession, None]) -> Answered:
-    """Start a session of the caller."""
+@api.post("/sessions", Right.START, status=HTTPStatus.CREATED, **KEYED)
+async def start_session(call: Call[OpenSession, None]) -> Answered[SessionView]:
+    """Start a session of guarded calls."""
     terms = call.body
     derived = derived_id(call, "session")
     if derived is not None and terms.session_id is not None:
@@ -123,13 +125,15 @@ async def start_session(call: Call[OpenSession, None]) -> Answered:
     return Answered(view, headers={"Location": f"/api/v1/sessions/{handle.session_id}"})
 
 
+@api.get("/sessions/{session_id}")
 async def show_session(call: Call[None, None]) -> SessionView:
     """Return a session as it is now."""
     return await seen_session(call.service, call.person, call.part("session_id"))
 
 
-async def begin_call(call: Call[BeginCall, None]) -> Answered:
-    """Begin a call."""
+@api.post("/sessions/{session_id}/calls", Right.START, status=HTTPStatus.ACCEPTED, **KEYED)
+async def begin_call(call: Call[BeginCall, None]) -> Answered[CallBegun]:
+    """Begin a call, which may wait for a card."""
     handle = await _changeable(call, "begin calls in it")
     key = call.body.key or derived_id(call, "call", also=handle.session_id)
     call_id = await handle.begin(
@@ -139,6 +143,7 @@ async def begin_call(call: Call[BeginCall, None]) -> Answered:
     return Answered(CallBegun(call_id=call_id), headers={"Location": there})
 
 
+@api.get("/sessions/{session_id}/calls/{call_id}", timeout_s=_LONGEST_WAIT_S + 30.0)
 async def show_call(call: Call[None, WaitQuery]) -> SessionCall:
     """Return a call, when it has an outcome or the time to wait is over."""
     session_id, call_id = call.part("session_id"), call.part("call_id")
@@ -147,13 +152,27 @@ async def show_call(call: Call[None, WaitQuery]) -> SessionCall:
     return await handle.settled(call_id, within=timedelta(seconds=call.query.wait_s))
 
 
-async def complete_session(call: Call[None, WaitQuery]) -> Answered:
+@api.post(
+    "/sessions/{session_id}/complete",
+    Right.START,
+    also=_ENDS,
+    problems=(HTTPStatus.CONFLICT,),
+    timeout_s=_LONGEST_WAIT_S + 60.0,
+)
+async def complete_session(call: Call[None, WaitQuery]) -> Answered[SessionEnding]:
     """End a session: what it made stands."""
     handle = await _changeable(call, "complete it")
     return await _ended(handle, EndSession(how="complete"), call.query.wait_s)
 
 
-async def roll_back_session(call: Call[RollBackSession, WaitQuery]) -> Answered:
+@api.post(
+    "/sessions/{session_id}/rollback",
+    Right.START,
+    also=_ENDS,
+    problems=(HTTPStatus.CONFLICT,),
+    timeout_s=_LONGEST_WAIT_S + 60.0,
+)
+async def roll_back_session(call: Call[RollBackSession, WaitQuery]) -> Answered[SessionEnding]:
     """Cancel all that a session made."""
     handle = await _changeable(call, "roll it back")
     end = EndSession(how="rollback", reason=call.body.reason)
@@ -198,7 +217,7 @@ async def seen_session(service: Service, person: Person, session_id: str) -> Ses
     return view.model_copy(update={"status": (await handle.result()).status})
 
 
-async def _ended(handle: SessionHandle, end: EndSession, wait_s: float) -> Answered:
+async def _ended(handle: SessionHandle, end: EndSession, wait_s: float) -> Answered[SessionEnding]:
     """Ask a session to end, and wait for it.
 
     Raises:
@@ -218,64 +237,3 @@ async def _ended(handle: SessionHandle, end: EndSession, wait_s: float) -> Answe
         detail = f"session {handle.session_id}: {why}"
         raise ProblemError(HTTPStatus.CONFLICT, detail, code="SessionOver")
     return Answered(SessionEnding(session_id=handle.session_id, result=result))
-
-
-_ONE: Final = "/api/v1/sessions/{session_id}"
-_ENDS: Final = ((HTTPStatus.ACCEPTED, "it ends, and is not over yet"),)
-OPERATIONS: Final = (
-    operation(
-        "POST",
-        "/api/v1/sessions",
-        "Start a session of guarded calls",
-        Right.START,
-        start_session,
-        answer=SessionView,
-        status=HTTPStatus.CREATED,
-        headers=(KEY,),
-        answer_headers=(_LOCATION,),
-        problems=(HTTPStatus.CONFLICT,),
-    ),
-    operation("GET", _ONE, "A session as it is now", Right.READ, show_session),
-    operation(
-        "POST",
-        f"{_ONE}/calls",
-        "Begin a call, which may wait for a card",
-        Right.START,
-        begin_call,
-        answer=CallBegun,
-        status=HTTPStatus.ACCEPTED,
-        headers=(KEY,),
-        answer_headers=(_LOCATION,),
-        problems=(HTTPStatus.CONFLICT,),
-    ),
-    operation(
-        "GET",
-        f"{_ONE}/calls/{{call_id}}",
-        "A call with its outcome, which is waited for",
-        Right.READ,
-        show_call,
-        timeout_s=_LONGEST_WAIT_S + 30.0,
-    ),
-    operation(
-        "POST",
-        f"{_ONE}/complete",
-        "End a session: what it made stands",
-        Right.START,
-        complete_session,
-        answer=SessionEnding,
-        also=_ENDS,
-        problems=(HTTPStatus.CONFLICT,),
-        timeout_s=_LONGEST_WAIT_S + 60.0,
-    ),
-    operation(
-        "POST",
-        f"{_ONE}/rollback",
-        "Cancel all that a session made",
-        Right.START,
-        roll_back_session,
-        answer=SessionEnding,
-        also=_ENDS,
-        problems=(HTTPStatus.CONFLICT,),
-        timeout_s=_LONGEST_WAIT_S + 60.0,
-    ),
-)

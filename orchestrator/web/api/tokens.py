@@ -12,7 +12,7 @@ from orchestrator.adapters.storage.sql_sign_in import ApiToken
 from orchestrator.adapters.storage.store import Store
 from orchestrator.confirmation.policy import approver_problem
 from orchestrator.core.errors import UsageError
-from orchestrator.web.api_operations import Call, operation
+from orchestrator.web.api_operations import Call, Operations
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import forbidden
@@ -21,6 +21,7 @@ from orchestrator.web.views import Me, rights_of
 
 LONGEST: Final = timedelta(days=366)
 """The longest time that a token may be valid."""
+api: Final = Operations("tokens")
 
 
 class NewToken(BaseModel):
@@ -75,8 +76,9 @@ def create(
     return CreatedToken(**token.model_dump(), token=text)
 
 
+@api.post("/tokens", Right.ADMINISTER, status=HTTPStatus.CREATED)
 async def create_token(call: Call[NewToken, None]) -> CreatedToken:
-    """Create a token with no more rights than its creator has."""
+    """Create an API token, whose text is shown this once."""
     person, wanted = call.person, call.body
     _check_creator(person, wanted)
     return await asyncio.to_thread(
@@ -101,18 +103,21 @@ def _check_creator(person: Person, wanted: NewToken) -> None:
         raise forbidden(person, "create a token that decides as somebody else")
 
 
+@api.get("/tokens", Right.ADMINISTER)
 async def list_tokens(call: Call[None, None]) -> list[ApiToken]:
-    """Return all tokens, without their texts."""
+    """Return the API tokens, newest first, with expired and revoked ones."""
     return await asyncio.to_thread(_store(call).api_tokens.list)
 
 
+@api.delete("/tokens/{token_id}", Right.ADMINISTER)
 async def revoke_token(call: Call[None, None]) -> None:
-    """Revoke a token from now on."""
+    """Revoke an API token."""
     token_id = call.part("token_id")
     if not await asyncio.to_thread(_store(call).api_tokens.revoke, token_id, now=utc_now()):
         raise ProblemError(HTTPStatus.NOT_FOUND, "there is no such token", code="TokenUnknown")
 
 
+@api.post("/ended-sessions", Right.ADMINISTER)
 async def end_sessions(call: Call[EndedSessions, None]) -> None:
     """End every session that a person has now, on all devices."""
     now = utc_now()
@@ -133,8 +138,9 @@ def _store(call: Call[NewToken, None] | Call[None, None] | Call[EndedSessions, N
     return store
 
 
+@api.get("/me", tag="people")
 async def show_me(call: Call[None, None]) -> Me:
-    """Return the caller."""
+    """Return the caller, with their rights."""
     person = call.person
     return Me(
         subject=person.subject,
@@ -146,37 +152,3 @@ async def show_me(call: Call[None, None]) -> Me:
         sees_all=person.sees_all,
         proved_by=person.proved_by,
     )
-
-
-OPERATIONS: Final = (
-    operation(
-        "GET",
-        "/api/v1/tokens",
-        "The API tokens, newest first, with expired and revoked ones",
-        Right.ADMINISTER,
-        list_tokens,
-        answer=list[ApiToken],
-    ),
-    operation(
-        "POST",
-        "/api/v1/tokens",
-        "A new API token, whose text is shown this once",
-        Right.ADMINISTER,
-        create_token,
-        status=HTTPStatus.CREATED,
-    ),
-    operation(
-        "DELETE", "/api/v1/tokens/{token_id}", "Revoke an API token", Right.ADMINISTER, revoke_token
-    ),
-    operation(
-        "POST",
-        "/api/v1/ended-sessions",
-        "End all sessions of a person",
-        Right.ADMINISTER,
-        end_sessions,
-        tag="tokens",
-    ),
-    operation(
-        "GET", "/api/v1/me", "Who the caller is, with rights", Right.READ, show_me, tag="people"
-    ),
-)

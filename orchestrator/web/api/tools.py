@@ -14,8 +14,9 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import Record
 from orchestrator.runtime.defaults import list_mcp_servers
 from orchestrator.settings import Settings
-from orchestrator.web.api_operations import Call, operation
-from orchestrator.web.people import Right
+from orchestrator.web.api_operations import Call, Operations
+
+api: Final = Operations("tools")
 
 
 class ToolSummary(Record):
@@ -38,6 +39,7 @@ class ToolList(Record):
     tools: tuple[ToolSummary, ...]
 
 
+@api.get("/tools")
 async def list_tools(call: Call[None, None]) -> ToolList:
     """Return every tool of the catalog."""
     catalog = await catalog_of(call.service.settings)
@@ -58,6 +60,7 @@ def _summary(tool: Tool) -> ToolSummary:
     )
 
 
+@api.get("/tools/{tool_name}")
 async def show_tool(call: Call[None, None]) -> Tool:
     """Return one tool with its inputs, effect, card and compensation."""
     return (await catalog_of(call.service.settings)).tool(call.part("tool_name"))
@@ -91,15 +94,3 @@ def _read(settings: Settings) -> Catalog:
 def _compiled(sources: _Sources) -> Catalog:
     settings = sources.settings
     return Catalog.load(*settings.specs, overlays=settings.overlays, mcp=list_mcp_servers(settings))
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/v1/tools", "The tools of the catalog", Right.READ, list_tools),
-    operation(
-        "GET",
-        "/api/v1/tools/{tool_name}",
-        "One tool: inputs, effect, card, compensation",
-        Right.READ,
-        show_tool,
-    ),
-)

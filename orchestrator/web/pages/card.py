@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Final, get_args
-from urllib.parse import quote
 
 from pydantic import ValidationError
 from starlette.responses import Response
@@ -42,6 +41,7 @@ from orchestrator.web.pages.page import Visit, page, refused_with, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import notice_of
+from orchestrator.web.sign_in.notice_page import sign_in_address
 from orchestrator.web.web_service import Service
 
 _NOT_AMENDED: Final = frozenset({OVERCHARGE, PLAN})
@@ -205,7 +205,7 @@ def _sign_in_again(visit: Visit, refused: Exception) -> str:
     """Return the address of a fresh sign-in, if the policy requires one; else an empty text."""
     if not isinstance(refused, errors.SignInTooOld):
         return ""
-    return f"/sign-in?next={quote(visit.request.url.path)}&max_age={refused.max_age_s:.0f}"
+    return sign_in_address(visit.request.url.path, max_age_s=refused.max_age_s)
 
 
 def _decision_of(visit: Visit, card: ConfirmationCard) -> Decision:

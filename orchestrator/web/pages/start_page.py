@@ -23,7 +23,7 @@ from orchestrator.messages.plan_preview import (
     order_text,
     tool_text,
 )
-from orchestrator.planning.models import WorkflowSource, title_of
+from orchestrator.planning.models import WorkflowSource
 from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
 from orchestrator.web.pages.page import Visit, page, refused_with, to
@@ -107,14 +107,12 @@ def request_of(typed: dict[str, str], *, is_follow_up: bool = False) -> MissionR
     Raises:
         ProblemError: a field cannot be read.
     """
-    source = _workflow(typed)
-    named = "" if source is None else title_of(source)
-    goal = typed["goal"] or named or ("follow-up" if is_follow_up else "")
+    goal = typed["goal"] or ("follow-up" if is_follow_up else "")
     try:
         request = MissionRequest.model_validate(
             {
                 "goal": goal,
-                "workflow": source,
+                "workflow": _workflow(typed),
                 "inputs": _inputs(typed["inputs"]),
                 "budget": _budget(typed["amount"], typed["currency"]),
                 "requester": typed["requester"],

@@ -1,13 +1,19 @@
-"""The one page that says why a request was refused or a sign-in failed; programs get a problem."""
+"""The page that says why a request was refused or a sign-in failed, and the way to sign in."""
 
+import re
 from html import escape
 from typing import Final
+from urllib.parse import quote
 
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, Response
 
 from orchestrator.web.problem_details import ProblemError, response_of
 
+SIGN_IN: Final = "/sign-in"
+_LONGEST_NEXT: Final = 1_000
+_LOCAL_PATH: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+"""One slash, then printable ASCII without backslashes, which browsers read as slashes."""
 TOKEN_FIELD: Final = "csrf_token"
 """The hidden field of forms."""
 _PAGE: Final = """\
@@ -41,6 +47,21 @@ _FORM: Final = (
     '<form method="post" action="{link}"><input type="hidden" name="{field}" value="{token}">'
     "<button>{label}</button></form>"
 )
+
+
+def local_path(text: str) -> str:
+    """Return a path of this service to go on to; `/` in place of anything else."""
+    is_local = len(text) <= _LONGEST_NEXT and _LOCAL_PATH.fullmatch(text)
+    return text if is_local else "/"
+
+
+def sign_in_address(next_path: str, *, max_age_s: float | None = None) -> str:
+    """Return the address that signs a person in, and then goes on to a path.
+
+    With `max_age_s` people sign in again whose sign-in is older, as a policy requires of approvers.
+    """
+    fresh = "" if max_age_s is None else f"&max_age={max_age_s:.0f}"
+    return f"{SIGN_IN}?next={quote(local_path(next_path), safe='/')}{fresh}"
 
 
 def notice_page(

@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -18,32 +17,20 @@ from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sign_in.csrf import csrf_token
 from orchestrator.web.sign_in.identity import Clock, SignOutStore, session_of, utc_now
 from orchestrator.web.sign_in.issuer import CALLBACK, SIGNED_OUT, Issuer, refused
-from orchestrator.web.sign_in.notice_page import form_page, notice_page, refusal_response
+from orchestrator.web.sign_in.notice_page import (
+    SIGN_IN,
+    form_page,
+    local_path,
+    notice_page,
+    refusal_response,
+    sign_in_address,
+)
 from orchestrator.web.sign_in.session_cookies import Session, Sessions, SignInUnderWay
 
-SIGN_IN: Final = "/sign-in"
 SIGN_OUT: Final = "/sign-out"
-_LONGEST_NEXT: Final = 1_000
 _LONGEST_NAME: Final = 100
-_LOCAL_PATH: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")
-"""One slash, then printable ASCII without backslashes, which browsers read as slashes."""
 _ERROR: Final = re.compile(r"[a-z_]{1,40}")
 _NO_STORE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-
-
-def local_path(text: str) -> str:
-    """Return a path of this service to go on to; `/` in place of anything else."""
-    is_local = len(text) <= _LONGEST_NEXT and _LOCAL_PATH.fullmatch(text)
-    return text if is_local else "/"
-
-
-def sign_in_address(next_path: str, *, max_age_s: float | None = None) -> str:
-    """Return the address that signs a person in, and then goes on to a path.
-
-    With `max_age_s` people sign in again whose sign-in is older, as a policy requires of approvers.
-    """
-    fresh = "" if max_age_s is None else f"&max_age={max_age_s:.0f}"
-    return f"{SIGN_IN}?next={quote(local_path(next_path), safe='/')}{fresh}"
 
 
 class SignInPages:

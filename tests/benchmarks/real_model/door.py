@@ -117,6 +117,9 @@ def app(llama: str) -> Starlette:
 
     async def chat(request: Request) -> JSONResponse:
         body = await request.json()
+        if body.get("stream"):  # planners then ask for whole answers
+            refused = {"error": {"message": "stream is not supported", "param": "stream"}}
+            return JSONResponse(refused, status_code=httpx.codes.BAD_REQUEST)
         began = time.perf_counter()
         response = await client.post(f"{llama}/v1/chat/completions", json=_wanted(body))
         found = response.json()

@@ -20,8 +20,8 @@ from orchestrator.core.errors import (
     ArgumentsInvalid,
     EgressRefused,
     SecretMissing,
-    TokenRefused,
     TransportFailed,
+    UsageError,
 )
 from orchestrator.core.secret_names import SecretRef
 from orchestrator.saga.outcome import ToolOutcome
@@ -373,9 +373,10 @@ async def test_a_refusal_of_the_endpoint_is_told(
     """What it answered and which secrets to look at; the tool was not called, nothing is shown."""
     authority.refusal = answer
 
-    with pytest.raises(TokenRefused) as refused:
+    with pytest.raises(UsageError) as refused:
         await call()
 
+    assert refused.value.code == "TokenRefused"
     assert said in str(refused.value)
     assert "check the secrets crm__oauth__client_id and crm__oauth__client_secret" in str(
         refused.value

@@ -10,9 +10,9 @@ import uvicorn
 from starlette.applications import Starlette
 
 from orchestrator.adapters.embedding.built_in import similarity_in_process
-from orchestrator.proxy.proxy_app import Exchange, Proxy, Upstream
+from orchestrator.proxy.proxy_app import Exchange, Proxy, Upstream, create_proxy
 from orchestrator.proxy.pruning_transport import make_pruner
-from orchestrator.proxy.server import address_of, listen, running_proxy
+from orchestrator.proxy.server import address_of, listen, running_app
 from orchestrator.pruning.pruner import Pruner
 from tests.integration.proxy.model_server import ModelServer
 
@@ -66,5 +66,5 @@ async def proxy(
     passing = Proxy(
         Upstream.at(f"{model.address}/v1"), pruner, seen=exchanges.append, limit_s=30, timeout_s=5
     )
-    async with running_proxy(passing) as url:
+    async with running_app(create_proxy(passing)) as url:
         yield url

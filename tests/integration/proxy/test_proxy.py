@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.proxy.proxy_app import Exchange, Proxy, Upstream
-from orchestrator.proxy.server import running_proxy
+from orchestrator.proxy.proxy_app import Exchange, Proxy, Upstream, create_proxy
+from orchestrator.proxy.server import running_app
 from orchestrator.pruning.conversation_memory import ConversationMemory
 from orchestrator.pruning.pruner import Pruner
 from orchestrator.pruning.tool_list import ToolLists
@@ -276,7 +276,7 @@ async def test_the_first_request_of_a_list_is_pruned_too(model: ModelServer) -> 
 
     pruner = Pruner(ToolLists(slowly), ConversationMemory(b"secret"))
     passing = Proxy(Upstream.at(f"{model.address}/v1"), pruner, limit_s=0.05)
-    async with running_proxy(passing) as proxy, httpx.AsyncClient() as client:
+    async with running_app(create_proxy(passing)) as proxy, httpx.AsyncClient() as client:
         answer = await client.post(
             f"{proxy}/v1/chat/completions", content=chat("weather in London")
         )
@@ -292,7 +292,7 @@ async def test_a_provider_that_is_not_there_is_told_in_its_own_form(
     import openai
 
     proxy = Proxy(Upstream.at("http://127.0.0.1:9/v1"), pruner, limit_s=30)
-    async with running_proxy(proxy) as url:
+    async with running_app(create_proxy(proxy)) as url:
         with pytest.raises(openai.InternalServerError, match="cannot be reached") as failed:
             await openai_client(url).chat.completions.create(
                 model="m", messages=LONDON, tools=TOOLS["chat"]
@@ -314,7 +314,7 @@ async def test_a_provider_that_stays_silent_is_told(
 
     model.pause_s = 30
     proxy = Proxy(Upstream.at(f"{model.address}/v1"), pruner, limit_s=30, timeout_s=0.3)
-    async with running_proxy(proxy) as url:
+    async with running_app(create_proxy(proxy)) as url:
         with pytest.raises(openai.InternalServerError, match=r"did not answer within 0\.3 s"):
             await openai_client(url).chat.completions.create(model="m", messages=LONDON)
 
@@ -345,7 +345,7 @@ async def test_a_key_of_the_proxy_is_sent_to_the_provider_alone(
     import openai
 
     upstream = Upstream.at(f"{model.address}/v1", key="sk-upstream")
-    async with running_proxy(Proxy(upstream, pruner, token="mine", limit_s=30)) as url:
+    async with running_app(create_proxy(Proxy(upstream, pruner, token="mine", limit_s=30))) as url:
         with pytest.raises(openai.AuthenticationError, match="the proxy's token"):
             await openai_client(url).models.list()
         with pytest.raises(anthropic.AuthenticationError, match="the proxy's token"):

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from orchestrator.adapters.storage.store import Store
-from orchestrator.proxy.proxy_app import ExchangeRecorder, Proxy, Upstream
-from orchestrator.proxy.server import running_proxy
+from orchestrator.proxy.proxy_app import ExchangeRecorder, Proxy, Upstream, create_proxy
+from orchestrator.proxy.server import running_app
 from orchestrator.pruning.pruner import Pruner
 from orchestrator.routing.learning.trace import usage_of
 from tests.integration.proxy.model_server import ModelServer
@@ -33,7 +33,7 @@ async def recorded(model: ModelServer, pruner: Pruner, tmp_path: Path) -> AsyncI
         seen=recorder,
         usage=lambda: usage_of(traces.records()),
     )
-    async with running_proxy(proxy) as url, httpx.AsyncClient(base_url=url) as client:
+    async with running_app(create_proxy(proxy)) as url, httpx.AsyncClient(base_url=url) as client:
         for mode in ("prune", "prune", "shadow"):
             headers = {"x-orqen-mode": mode}
             await client.post(

@@ -126,6 +126,7 @@ OTHER = rule().first.model_copy(update={"arguments": arguments("Other")})
         pytest.param(later(rule(), at=OPENED + timedelta(hours=3)), permits(), id="too late"),
         pytest.param(later(rule(), approvals_needed=2), permits(), id="two approvers"),
         pytest.param(later(rule(), approvers=(ANA,)), permits(), id="approvers of its workflow"),
+        pytest.param(later(rule(), repeats="m.l.1"), permits(), id="repeats an effect"),
         pytest.param(
             later(rule()),
             permits(confirmation=ConfirmationPolicy(two_approvers=(TwoApprovers(),))),

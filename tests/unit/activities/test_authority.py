@@ -586,6 +586,7 @@ def test_a_grant_of_those_who_may_give_it_passes(call: ToolCall, workers: Missio
         (granted(BOB, approvers=("ann@*",)), FINANCE, "may not decide on this"),
         (granted(ANN, BOB, approvers=("ann@*",)), ANYBODY, "may not decide on this"),
         (granted(approver="policy:x", amounts=(eur(1),), approvers=("ann@*",)), STANDING, "names"),
+        (granted(approver="policy:x", amounts=(eur(1),), repeats="m.l.1"), STANDING, "it repeats"),
         (granted(LATE), ANYBODY, "later than 1 day"),
         (granted(LATE, by("bob", OPENED)), ANYBODY, "later than 1 day"),
     ],

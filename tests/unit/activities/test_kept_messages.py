@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from orchestrator.activities.kept_messages import KeptMessages
-from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
+from orchestrator.core.errors import ObservationMissing, StateMissing
 from orchestrator.messages.step import KeptMessage
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.models import AgentProfile, Fact, Observation, StepContext
@@ -152,7 +152,7 @@ async def test_what_is_missing_says_where_it_was_looked_for() -> None:
     with pytest.raises(ObservationMissing):
         await kept.context(message(context(), terms="t0", new_terms=None))
     store.lost, store.is_full = False, True
-    with pytest.raises(ObservationsUnkept, match="No space left"):
+    with pytest.raises(StateMissing, match="No space left"):
         await kept.context(message(context(), terms="t1"))
 
 

@@ -15,7 +15,7 @@ from orchestrator.adapters.approval_keys import (
     write_signing_key,
 )
 from orchestrator.confirmation.signatures import SigningKey
-from orchestrator.core.errors import ApprovalKeysUnavailable, DocumentUnreadable, UsageError
+from orchestrator.core.errors import DocumentUnreadable, ServiceUnavailable, UsageError
 
 URL = "https://id.example.com/keys"
 
@@ -82,7 +82,7 @@ async def test_a_file_without_keys_approves_nothing(tmp_path: Path, content: str
 
     with pytest.raises(UsageError, match="ORCHESTRATOR_APPROVAL_KEYS"):
         keys.check()
-    with pytest.raises(ApprovalKeysUnavailable):
+    with pytest.raises(ServiceUnavailable):
         await keys.current()
 
 
@@ -117,7 +117,7 @@ async def test_what_a_url_gave_last_counts_for_a_bounded_time(
     site.clock.now += STALE_S - 1
     kept = await site.keys.current()
     site.clock.now += 1
-    with pytest.raises(ApprovalKeysUnavailable, match=URL):
+    with pytest.raises(ServiceUnavailable, match=URL):
         await site.keys.current()
     site.answer = lambda: httpx.Response(200, text=key_set())
     site.clock.now += 10
@@ -130,7 +130,7 @@ async def test_a_url_that_never_answered_approves_nothing(site: Site) -> None:
     """And is not asked with every call."""
     site.fails()
     for _ in range(3):
-        with pytest.raises(ApprovalKeysUnavailable, match="503"):
+        with pytest.raises(ServiceUnavailable, match="503"):
             await site.keys.current()
 
     assert site.asked == 1

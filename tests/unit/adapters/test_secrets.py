@@ -119,14 +119,6 @@ def test_one_underscore_is_enough_between_two_words() -> None:
             secrets.get_for(name, host)
 
 
-def test_no_document_reads_the_embedders_secret() -> None:
-    """A document may be called `embedder`, and its scheme `token`."""
-    secrets = EnvironmentSecrets({"ORCHESTRATOR_SECRET_EMBEDDER_TOKEN": "k"})
-
-    with pytest.raises(SecretMissing):
-        secrets.get(secret_for_scheme("embedder", "token").name)
-
-
 _NAME = st.text(st.sampled_from("ab_-.x%2\u00e9"), min_size=1, max_size=5)
 
 

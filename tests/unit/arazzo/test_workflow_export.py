@@ -100,6 +100,18 @@ def test_values_are_lifted_and_chained(bundled: Catalog) -> None:
     assert {"name": "max_price", "in": "query", "value": 300} in search["parameters"]
 
 
+def test_an_export_names_the_terms_that_it_lost(bundled: Catalog) -> None:
+    """Of a written workflow: who may approve, and what cancels, are not in the calls."""
+    step: JsonObject = {"x-orchet-approvers": ["ann"], "x-orchet-compensation": {"x-orchet-y": 1}}
+    written: JsonObject = {"workflows": [{"steps": [step, step]}]}
+
+    document: Any = export_document(CALLS, bundled, goal="go", inputs={}, written=written)
+    of_a_goal: Any = exported(bundled)
+
+    assert "Nor are x-orchet-approvers, x-orchet-compensation" in document["info"]["description"]
+    assert "x-orchet" not in of_a_goal["info"]["description"]
+
+
 def test_the_answer_of_another_day_changes_what_is_booked(bundled: Catalog) -> None:
     other = CALLS[0].model_copy(update={"body": {"offers": [{}, {"offer_id": "off_new"}]}})
 

@@ -93,7 +93,7 @@ def test_what_is_neither_json_nor_yaml_is_refused(
     with pytest.raises(DocumentUnreadable, match=reason) as refused:
         read_object(file)
 
-    assert refused.value.path == str(file)
+    assert refused.value.subject.startswith(str(file))
     assert "\n" not in str(refused.value)
 
 
@@ -310,8 +310,8 @@ def test_anchors_of_other_files_are_found(tmp_path: Path) -> None:
     assert catalog.tool("a").properties["inner"]["type"] == "boolean"
 
 
-def test_what_a_dynamic_reference_means_is_told_across_files(tmp_path: Path) -> None:
-    """Each file is a document of its own, which says what the template in another one holds."""
+def test_a_dynamic_reference_is_followed_across_files(tmp_path: Path) -> None:
+    """As a plain reference to the anchor."""
     catalog = _loaded(
         tmp_path,
         main=(
@@ -320,19 +320,16 @@ def test_what_a_dynamic_reference_means_is_told_across_files(tmp_path: Path) -> 
             "  /a:\n"
             f"    get: {{operationId: a, {TOOL}, parameters: [\n"
             "      {name: any, in: query, schema: {$ref: 'schemas/page.yaml'}},\n"
-            "      {name: far, in: query, schema: {$dynamicRef: 'schemas/item.yaml#item'}},\n"
-            "      {name: pets, in: query, schema: {$ref: 'schemas/pets.yaml'}}]}\n"
+            "      {name: far, in: query, schema: {$dynamicRef: 'schemas/item.yaml#item'}}]}\n"
         ),
         schemas__page="type: array\nitems: {$dynamicRef: 'item.yaml#item'}\n",
         schemas__item="$dynamicAnchor: item\ntype: [string, integer]\n",
-        schemas__pets="$ref: page.yaml\n$defs: {pet: {$dynamicAnchor: item, type: string}}\n",
     )
 
     assert catalog.skipped == ()
     properties = catalog.tool("a").properties
     assert properties["any"]["items"] == {"type": ["string", "integer"]}
     assert properties["far"]["type"] == ["string", "integer"]
-    assert properties["pets"]["items"] == {"type": "string"}
 
 
 OVERLAY = "overlay: 1.0.0\ninfo: {title: t, version: '1'}\nextends: DOC\nactions:\n"

@@ -121,4 +121,7 @@ def test_bytes_that_are_no_text_are_refused_in_a_line() -> None:
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == "orchestrator: an argument is not written in UTF-8\n"
+    assert (
+        ran.stderr
+        == "orchestrator: an argument is not UTF-8: set a UTF-8 locale, such as LANG=C.UTF-8\n"
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.core.errors import PlanRefused
+from orchestrator.core.errors import PlanError
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.plan_preview import PlannedLeg, PlanPreview
 from tests.commands import Ran
@@ -34,7 +34,7 @@ class Client:
     async def plan(self, request: MissionRequest) -> PlanPreview:
         """The preview."""
         if self.refusal:
-            raise PlanRefused(self.refusal)
+            raise PlanError(self.refusal, code="PlanRefused")
         return PREVIEW
 
     async def start(self, request: MissionRequest) -> MissionHandle:

@@ -12,6 +12,17 @@ from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
 
+_DOWN = """
+from orchestrator.core.errors import EmbedderUnavailable
+
+class Down:
+    name = "down"
+
+    def __init__(self, settings): pass
+
+    def embed(self, texts):
+        raise EmbedderUnavailable("ConnectError")
+"""
 REQUESTS = ("find flights to Rome", "weather in Oslo", "cancel my hotel booking", "list my files")
 
 
@@ -60,9 +71,11 @@ def test_an_embedder_that_is_down_is_told_and_nothing_is_lost(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """By flag or by setting; the other features decide."""
+    (tmp_path / "vectors_down.py").write_text(_DOWN)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path))
-    ran = run("route", "weather in London", "--embedder", "http://127.0.0.1:9/v1#m")
-    monkeypatch.setenv("ORCHESTRATOR_EMBEDDER", "http://127.0.0.1:9/v1#m")
+    ran = run("route", "weather in London", "--embedder", "vectors_down:Down")
+    monkeypatch.setenv("ORCHESTRATOR_EMBEDDER", "vectors_down:Down")
     by_setting = run("route", "weather in London", "--json").json
 
     assert ran.exit_code == 0

@@ -13,6 +13,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from orchestrator.client.connection import Connection
+from orchestrator.client.obstacles import no_worker
 from orchestrator.client.start import Starter
 from orchestrator.core import errors
 from orchestrator.messages.mission import MissionRequest
@@ -38,7 +39,7 @@ class Server(Connection):
     async def await_poller(self) -> None:
         """Whether one comes."""
         if not self.polled:
-            raise errors.NoWorker(self.task_queue)
+            raise no_worker(self.task_queue)
 
     async def fetch_history_events(self, **_: object) -> AsyncIterator[HistoryEvent]:
         """A first task that a worker has done, where one does."""

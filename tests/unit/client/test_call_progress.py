@@ -14,8 +14,10 @@ from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.client.call_progress import call_progress
 from orchestrator.client.connection import Connection
 from orchestrator.client.history_replay import Replays
+from orchestrator.client.run_histories import RunHistories
 from orchestrator.core.budget import Usage
 from orchestrator.messages.failure_details import UsageSoFar
+from tests.unit.client.test_mission_state import Pages
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 CONVERTER = pydantic_data_converter
@@ -29,7 +31,7 @@ def pending(activity_id: str, *, attempt: int = 1, age_s: float = -3600, **more:
 
 
 def scheduled(activity_id: str, summary: str) -> HistoryEvent:
-    event = HistoryEvent()
+    event = HistoryEvent(event_id=int(activity_id))
     event.activity_task_scheduled_event_attributes.activity_id = activity_id
     (payload,) = CONVERTER.payload_converter.to_payloads([summary])
     event.user_metadata.summary.CopyFrom(payload)
@@ -48,21 +50,20 @@ def run(workflow_id: str, activities: list[Any], status: str = "running") -> Any
 
 
 def connection(events: list[HistoryEvent], rollback: Any = None) -> Connection:
-    async def fetch() -> Any:
-        for event in events:
-            yield event
-
     async def describe() -> Any:
         return rollback
 
     def handle(workflow_id: str, **_: object) -> Any:
-        return SimpleNamespace(describe=describe, fetch_history_events=fetch)
+        return SimpleNamespace(
+            describe=describe, fetch_history_events=lambda **_: Pages(events, 1000)
+        )
 
     temporal = SimpleNamespace(get_workflow_handle=handle, data_converter=CONVERTER)
     made = SimpleNamespace(
         temporal=temporal,
         explaining=lambda *_: nullcontext(),
         replays=Replays(cast("Any", temporal)),
+        histories=RunHistories(cast("Any", temporal)),
     )
     return cast("Connection", made)
 

@@ -15,6 +15,7 @@ from orchestrator.client.connection import (
     Connection,
     check_request,
 )
+from orchestrator.client.mission_rollback import roll_back
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput
@@ -53,6 +54,8 @@ def nested(levels: int) -> JsonValue:
         (nested(200), "nested too deep"),
         ("\ud800", "cannot be written"),
         (10**400, "the number is too large"),
+        ({"4111\0": 1}, "holds the character U\\+0000"),
+        ("4111\\\0", "holds the character U\\+0000"),
     ],
 )
 async def test_what_a_workflow_could_not_read_is_not_sent(value: JsonValue, why: str) -> None:
@@ -61,6 +64,24 @@ async def test_what_a_workflow_could_not_read_is_not_sent(value: JsonValue, why:
         await check_request(CLIENT, MissionRequest(goal="go", inputs={"note": value}))
 
     assert "4111" not in str(refused.value)
+
+
+async def test_text_about_the_character_is_not_the_character() -> None:
+    """Nor is any other control character refused: databases store them."""
+    await check_request(
+        CLIENT, MissionRequest(goal="print \\u0000 in C", inputs={"note": "a\x01\t"})
+    )
+
+
+async def test_answers_and_reasons_are_checked_as_requests_are() -> None:
+    """The client here could not send anything."""
+    connection = Connection(CLIENT, "missions")
+    answer = AnswerInput(question_id="q", values={"note": "\0"})
+
+    with pytest.raises(UsageError, match=r"what is sent about q holds the character U\+0000"):
+        await connection.update("m.1-x", names.ANSWER_UPDATE, answer, str, about="q")
+    with pytest.raises(UsageError, match=r"the reason holds the character U\+0000"):
+        await roll_back(connection, "m", reason="\0")
 
 
 async def test_an_update_that_is_too_large_is_not_sent() -> None:

@@ -17,6 +17,7 @@ from orchestrator.client.mission_list import (
     status_of,
     waits_for,
 )
+from orchestrator.client.obstacles import no_worker
 from orchestrator.core.errors import NoWorker, UsageError
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionStatus
@@ -93,7 +94,9 @@ def test_what_a_mission_waits_for() -> None:
     waits = Waiting(cards=(card, card), questions=(question,), stalled=("a catalog is missing",))
     over = execution(Is.FAILED, LEFT_TO_ROLLBACK, queue="old")
     parked = execution(Is.RUNNING, "parked")
-    unpolled: dict[Place, NoWorker] = {(queue, None): NoWorker(queue) for queue in ("taxis", "old")}
+    unpolled: dict[Place, NoWorker] = {
+        (queue, None): no_worker(queue) for queue in ("taxis", "old")
+    }
 
     def kinds(mission: WorkflowExecution, waits: Waiting, family: Family) -> list[tuple[str, str]]:
         return [(w.kind, w.what) for w in waits_for(mission, waits, family)]

@@ -13,7 +13,7 @@ from temporalio.api.workflow.v1 import VersioningOverride, WorkflowExecutionVers
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
 from temporalio.client import Client
 
-from orchestrator.client.obstacles import Version, absence, pinned_version
+from orchestrator.client.obstacles import Version, absence, no_worker, pinned_version
 from orchestrator.core.errors import NoWorker
 
 PINNED = VersioningBehavior.VERSIONING_BEHAVIOR_PINNED
@@ -108,7 +108,8 @@ async def test_nobody_takes_it(
     absence = await missing(*pollers, routed=routed, pinned=pinned)
 
     assert absence is not None
-    assert (absence.task_queue, absence.build, absence.waits_in) == ("q", build, waits_in)
+    expected = no_worker("q", build, waits_in=waits_in)
+    assert (str(absence), vars(absence)) == (str(expected), vars(expected))
 
 
 @pytest.mark.parametrize(

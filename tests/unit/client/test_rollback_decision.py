@@ -12,6 +12,7 @@ from orchestrator.client.connection import Connection
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
+from tests.unit.client.test_message_size import CLIENT
 
 Status = WorkflowExecutionStatus
 
@@ -46,7 +47,7 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Any:
     async def is_running(_: str, **_more: object) -> bool:
         return False
 
-    server.temporal, server.mission = object(), mission
+    server.temporal, server.mission = CLIENT, mission
     server.is_running = is_running
     server.explaining = lambda _: nullcontext()
     return server

@@ -10,7 +10,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from orchestrator.client.connection import Connection
 from orchestrator.client.start import Starter
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
-from orchestrator.core.errors import NoWorker, PolicyWidened
+from orchestrator.core.errors import NoWorker, UsageError
 from orchestrator.messages.mission import MissionInput, MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.settings import Settings
@@ -87,7 +87,7 @@ async def test_a_wider_policy_than_the_settings_is_not_sent(wire: Wire, tmp_path
     """The settings are those of the worker too, where both are of one installation."""
     strict = starter(wire, tmp_path, "confirmation: {approvers: [{approvers: [cfo]}]}")
 
-    with pytest.raises(PolicyWidened, match="standing approval all"):
+    with pytest.raises(UsageError, match="standing approval all"):
         await strict.start(MissionRequest(goal="g", policy=FREE))
     assert wire.sent == []
 

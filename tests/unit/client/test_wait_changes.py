@@ -8,16 +8,18 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from temporalio.api.common.v1 import Memo, Payload
-from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import REQUESTER
 from orchestrator.client.connection import Connection
+from orchestrator.client.run_histories import RunHistories
 from orchestrator.client.wait_changes import history_changes, wait_changes
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegWaiting
 from tests.unit.cards import open_card
+from tests.unit.client.test_run_histories import Server
+from tests.unit.client.test_run_histories import run as description
 
 MEMO = f"{names.WAITS_MEMO}:1"
 
@@ -70,54 +72,39 @@ async def test_only_what_differs_between_two_looks_is_a_change() -> None:
     assert requesters == {"a@example.com", "c@example.com", "d@example.com"}
 
 
-class Polls:
-    """The long polls of one history: a page now, and one each time that it grows."""
-
-    def __init__(self, *pages: list[datetime]) -> None:
-        self._pages = [[_event(at) for at in page] for page in pages]
-        self.current_page: list[HistoryEvent] = []
-        self.next_page_token: bytes | None = b"more"
-
-    async def fetch_next_page(self) -> None:
-        await asyncio.sleep(0.01)
-        if not self._pages:
-            raise RPCError("the server is away", RPCStatusCode.UNAVAILABLE, b"")
-        self.current_page = self._pages.pop(0)
-
-
-def _event(at: datetime) -> HistoryEvent:
-    event = HistoryEvent()
-    event.event_time.FromDatetime(at)
-    return event
-
-
 async def test_a_history_that_grows_is_a_change() -> None:
     """Not by what a page has shown already; it ends with an error when the server is away."""
     now = datetime.now(UTC)
-    polls = Polls([now - timedelta(minutes=1)], [], [now], [])
-    handles = {"trip": SimpleNamespace(), "trip.rollback": SimpleNamespace()}
+    server = Server(3)
+    server.at = now - timedelta(minutes=1)
 
-    async def describe() -> Any:
-        return SimpleNamespace(run_id="run")
+    class Handle:
+        """Of the mission, or of its rollback, which has not begun."""
 
-    async def unknown() -> Any:
-        raise RPCError("no such workflow", RPCStatusCode.NOT_FOUND, b"")
+        def __init__(self, workflow_id: str) -> None:
+            self.workflow_id = workflow_id
+            self.fetch_history_events = server.get_workflow_handle().fetch_history_events
 
-    handles["trip"].describe, handles["trip.rollback"].describe = describe, unknown
-    handles["trip"].fetch_history_events = lambda **_: polls
+        async def describe(self) -> Any:
+            if self.workflow_id != "trip":
+                raise RPCError("no such workflow", RPCStatusCode.NOT_FOUND, b"")
+            return SimpleNamespace(run_id="run", **vars(description(server.length)))
 
-    def handle(workflow_id: str, **_: object) -> Any:
-        return handles[workflow_id]
-
-    temporal = SimpleNamespace(get_workflow_handle=handle)
+    temporal = cast("Any", SimpleNamespace(get_workflow_handle=lambda one, **_: Handle(one)))
     connection = cast(
-        "Connection", SimpleNamespace(temporal=temporal, explaining=lambda _: nullcontext())
+        "Connection",
+        SimpleNamespace(
+            temporal=temporal, explaining=lambda _: nullcontext(), histories=RunHistories(temporal)
+        ),
     )
     seen = 0
+    asyncio.get_running_loop().call_later(0.05, server.add, 1)
     async with asyncio.timeout(5):
         try:
             async for _ in history_changes(connection, "trip", since=now - timedelta(seconds=5)):
                 seen += 1
+                server.errors = [RPCStatusCode.UNAVAILABLE]
+                server.add(1)
         except RPCError as away:
             assert away.status is RPCStatusCode.UNAVAILABLE
 

@@ -3,10 +3,12 @@
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from orchestrator.catalog.card_types import CARD_TYPES, CardType
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.contract import document_keywords
 from orchestrator.core import errors
 from orchestrator.json_schema.document import DocumentNode
@@ -31,13 +33,18 @@ def test_the_policy_that_it_shows_is_one(tmp_path: Path) -> None:
     assert len(policy.confirmation.approvers) == len(policy.confirmation.reminders) == 2
 
 
-def test_the_card_types_that_it_declares_fit_the_published_schema() -> None:
-    """A name alone, and one with a layout."""
+def test_a_document_declares_card_types(shop: dict[str, Any]) -> None:
+    """A name alone, and a layout: a tool that names it is confirmed on a card with the layout."""
     (shown,) = [block for block in _YAML if "x-orchet-card-types" in block]
-    root = yaml.safe_load(shown)
+    shop |= yaml.safe_load(shown)
+    shop["paths"]["/orders"]["post"]["x-orchet-requires-confirmation"] = "gift-wrap"
 
-    assert not list(document_keywords().breaches(DocumentNode.of("gifts", root)))
-    assert len(root["x-orchet-card-types"]) == 2
+    tool = Catalog.from_documents({"shop": shop}).tool("shop_place_order")
+
+    assert not list(document_keywords().breaches(DocumentNode.of("shop", shop)))
+    assert len(shop["x-orchet-card-types"]) == 2
+    assert tool.card_layout is not None
+    assert (tool.card_type, tool.card_layout.title) == ("gift-wrap", "Gift wrapping")
 
 
 def test_it_lists_the_parts_of_each_card_type() -> None:

@@ -1,6 +1,5 @@
 """Schemas made self-contained: references, recursion, and OpenAPI 3.0 as JSON Schema 2020-12."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -401,60 +400,18 @@ PAGE: dict[str, Any] = {
 }
 
 
-def _page_of(name: str, item: dict[str, Any]) -> dict[str, Any]:
-    own = {"of": {"$dynamicAnchor": "item", **item}}
-    return {"$id": name, "$ref": "page", "$defs": own}
-
-
-def test_a_dynamic_reference_means_what_the_way_to_it_says(one_operation: Make) -> None:
-    """One template gets its content from two schemas; by itself it accepts anything."""
-    schemas = {
-        "Page": PAGE,
-        "Pets": _page_of("pets", {"$ref": "/pet"}),
-        "Pet": {"$id": "/pet", "type": "string"},
-        "Days": _page_of("days", {"type": "integer"}),
-    }
-    properties = {n: {"$ref": f"#/components/schemas/{n}"} for n in ("Pets", "Days", "Page")}
+def test_a_reference_that_depends_on_the_way_to_it_accepts_anything(one_operation: Make) -> None:
+    """One template gets its content from two schemas; the provider checks what it holds."""
+    own = {"of": {"$dynamicAnchor": "item", "type": "string"}}
+    schemas = {"Page": PAGE, "Pets": {"$id": "pets", "$ref": "page", "$defs": own}}
+    properties = {n: {"$ref": f"#/components/schemas/{n}"} for n in ("Pets", "Page")}
 
     schema = answer_of(
         one_operation, {"type": "object", "properties": properties}, schemas, openapi="3.1.0"
     )
 
     held = {n: p["properties"]["items"]["items"] for n, p in schema["properties"].items()}  # type: ignore[index,union-attr,call-overload]
-    assert held == {"Pets": {"type": "string"}, "Days": {"type": "integer"}, "Page": {}}
-
-
-def test_a_recursive_template_is_itself_again_all_the_way_down(one_operation: Make) -> None:
-    """The tree of JSON Schema's own example: a strict tree is strict in its children too."""
-    tree = {
-        "$id": "tree",
-        "$dynamicAnchor": "node",
-        "type": "object",
-        "properties": {
-            "data": {},
-            "children": {"type": "array", "items": {"$dynamicRef": "#node"}},
-        },
-    }
-    strict = {
-        "$id": "strict-tree",
-        "$dynamicAnchor": "node",
-        "$ref": "tree",
-        "unevaluatedProperties": False,
-    }
-    both = {n: {"$ref": f"#/components/schemas/{n}"} for n in ("Tree", "Strict")}
-
-    schema = answer_of(
-        one_operation,
-        {"type": "object", "properties": both},
-        {"Tree": tree, "Strict": strict},
-        openapi="3.1.0",
-    )
-
-    validator = Draft202012Validator(schema)
-    wrong = {"children": [{"children": [{"daat": 1}]}]}
-    assert validator.is_valid({"Tree": wrong})
-    assert not validator.is_valid({"Strict": wrong})
-    assert validator.is_valid({"Strict": {"children": [{"children": [{"data": 1}]}]}})
+    assert held == {"Pets": {}, "Page": {}}
 
 
 def test_a_name_that_one_schema_has_means_that_one(one_operation: Make) -> None:
@@ -478,27 +435,15 @@ def test_a_name_that_one_schema_has_means_that_one(one_operation: Make) -> None:
     assert list(schema["$defs"]) == ["Node"]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("anchors", "reason"),
-    [
-        (("item", "item"), "may be .*both have the .dynamicAnchor 'item'.*give the schemas"),
-        (("other",), "'#item' leads nowhere"),
-    ],
-)
-def test_an_ambiguous_dynamic_reference_costs_its_operation(
-    one_operation: Make, anchors: tuple[str, ...], reason: str
-) -> None:
-    """Two anchors of one name, or none, are reported with the place and a remedy."""
-    schemas: dict[str, Any] = {f"S{i}": {"$dynamicAnchor": a} for i, a in enumerate(anchors)}
+def test_a_dynamic_reference_that_leads_nowhere_costs_its_operation(one_operation: Make) -> None:
+    """It is reported with its place."""
     content = {"application/json": {"schema": {"items": {"$dynamicRef": "#item"}}}}
     document = one_operation(
-        responses={"200": {"description": "Done.", "content": content}},
-        components={"schemas": schemas},
-        openapi="3.1.0",
+        responses={"200": {"description": "Done.", "content": content}}, openapi="3.1.0"
     )
 
     compiled = compile_documents({"things": document})
 
     (skipped,) = compiled.skipped
     assert skipped.pointer.endswith("/schema/items")
-    assert re.search(reason, f"{skipped.reason}; {skipped.remedy}")
+    assert "'#item' leads nowhere" in skipped.reason

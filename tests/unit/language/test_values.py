@@ -184,6 +184,7 @@ def test_a_number_says_what_it_counts(text: str, value: int, unit: str, hint: st
     ("text", "value"),
     [
         ("Cancel order 4711", "4711"),
+        ("pay invoice 2026-101 now", "2026-101"),
         ("archive contact 12, please", "12"),
         ("order number 88", "88"),
         ("ticket #4711", "4711"),

@@ -13,6 +13,8 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator.core.budget import Money, Spend
 from orchestrator.core.errors import UsageError
+from orchestrator.core.plan_origin import MadeBy, PlanOrigin
+from orchestrator.core.record import JsonObject
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import (
     LARGEST_LEGS,
@@ -29,7 +31,7 @@ from orchestrator.messages.mission import (
 from orchestrator.messages.receipts import cancelled_of, receipts_of, reference_of
 from orchestrator.messages.rollback import RollbackReport, RollbackStatus
 from orchestrator.messages.step import StepRecord
-from orchestrator.planning.models import Fact
+from orchestrator.planning.models import Fact, WorkflowSource
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, ObligationState, RollbackOrder
 from tests.fakes import fake_obligation
@@ -145,6 +147,18 @@ def test_what_is_no_goal_is_refused_in_one_sentence(goal: str, why: str) -> None
         MissionRequest(goal=goal)
 
 
+def test_a_written_workflow_needs_no_goal() -> None:
+    """Its own summary is the title; a goal that is given stays, and one of the two is needed."""
+    document: JsonObject = {"workflows": [{"workflowId": "trip", "summary": "A trip"}]}
+    written = WorkflowSource(document=document)
+
+    assert MissionRequest(workflow=written).goal == "A trip"
+    assert MissionRequest.model_validate({"workflow": {"document": document}}).goal == "A trip"
+    assert MissionRequest(goal="Ann's trip", workflow=written).goal == "Ann's trip"
+    with pytest.raises(UsageError, match="say what is to be done"):
+        MissionRequest()
+
+
 STEP = StepRecord(
     step=1,
     tools_forwarded=("book",) * 40,
@@ -233,6 +247,30 @@ def test_a_mission_stands_as_its_rollback_left_it(
 ) -> None:
     """What is over cannot change its own status: its rollback's says more."""
     assert status_with(own, rollback) is status
+
+
+@pytest.mark.parametrize(
+    ("planner", "states", "unchecked"),
+    [
+        ("one leg", [], True),
+        ("one leg", [S.COMMITTED], False),
+        ("model", [], False),
+    ],
+)
+def test_a_goal_without_orders_that_only_read_says_so(
+    planner: MadeBy, states: list[ObligationState], unchecked: bool
+) -> None:
+    """Orders that a plan states are checked; where a split gave none, the result says so."""
+    result = MissionResult(
+        mission_id="m",
+        goal="g",
+        status=M.SUCCEEDED,
+        plan_made_by=PlanOrigin(planner=planner),
+        ledger=ledger(*states),
+    )
+
+    assert bool(result.unchecked) is unchecked
+    assert not result.model_copy(update={"status": M.FAILED}).unchecked
 
 
 def test_a_cancelled_mission_stays_cancelled_once_nothing_is_parked() -> None:

@@ -15,7 +15,7 @@ from orchestrator.confirmation.policy import (
     TwoApprovers,
 )
 from orchestrator.core.budget import Money, limit_of
-from orchestrator.core.errors import DocumentUnreadable, PolicyWidened, UsageError
+from orchestrator.core.errors import DocumentUnreadable, UsageError
 from orchestrator.messages.mission import MissionInput
 from orchestrator.messages.mission_policy import (
     BeginInput,
@@ -119,7 +119,7 @@ def test_a_tighter_policy_is_let_through(own: MissionPolicy, workers: MissionPol
 )
 def test_a_wider_policy_is_refused(own: MissionPolicy, workers: MissionPolicy, says: str) -> None:
     """In one sentence that says by what it is wider."""
-    with pytest.raises(PolicyWidened, match=says) as refused:
+    with pytest.raises(UsageError, match=says) as refused:
         check_not_widened(own, workers)
 
     assert str(refused.value).startswith("a mission's own policy may only tighten the worker's")
@@ -292,7 +292,7 @@ def test_a_wider_rule_is_refused(rule: dict[str, str], says: str, workers: Spend
     """With its key, and what the worker has."""
     own = MissionPolicy(spending=SpendingPolicy.model_validate(rule))
 
-    with pytest.raises(PolicyWidened) as refused:
+    with pytest.raises(UsageError) as refused:
         check_not_widened(own, MissionPolicy(spending=workers))
 
     assert says in str(refused.value)

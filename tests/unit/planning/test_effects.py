@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.effects import (
+    essence_of,
     essential_arguments,
     is_covered,
     longest_list,
@@ -34,69 +35,84 @@ ONE = Order(tools=("pay_invoice",), clause="pay it")
 PAID: JsonObject = {"invoice_id": "i1", "payee": "Ana Ruiz", "amount": 90, "note": "as agreed"}
 
 
-def paid(**changes: Any) -> Effect:
-    return Effect(call_id="m.l.1", leg_id="l", tool="pay_invoice", arguments={**PAID, **changes})
+STANDS = Effect(call_id="m.l.1", leg_id="l", tool="pay_invoice")
 
 
-def why(*orders: Order, effects: tuple[Effect, ...] = (), most_each: int = 9, **sent: Any) -> str:
-    return why_unordered(PAY, {**PAID, **sent}, orders, effects, most_each=most_each)
+def why(*orders: Order, effects: tuple[Effect, ...] = (), most_each: int = 9) -> str:
+    return why_unordered(PAY, orders, effects, most_each=most_each)
 
 
 @pytest.mark.parametrize(
-    ("orders", "effects", "sent", "said"),
+    ("orders", "effects", "said"),
     [
-        ([ONE], [], {}, ""),
-        ([], [], {}, "orders no consequence"),
-        ([Order(tools=("other",), clause="something else")], [], {}, "it orders something else"),
-        ([ONE], [paid(invoice_id="i2")], {}, "more than the plan orders: 1, and 1 stand"),
-        ([ONE, ONE], [paid()], {}, "repeats"),
-        ([ONE, ONE], [paid(note="Many thanks for all of it")], {}, "repeats"),
-        ([ONE, ONE], [paid(speed="normal")], {}, "repeats"),
-        ([ONE, ONE], [paid(invoice_id="i2")], {}, ""),
-        ([ONE, ONE], [paid()], {"payee": "Ben Li"}, ""),
-        ([ONE, ONE], [paid()], {"amount": 91}, ""),
-        ([ONE, ONE], [paid()], {"day": "2026-12-05"}, ""),
+        ([ONE], [], ""),
+        ([], [], "orders no consequence"),
+        ([Order(tools=("other",), clause="something else")], [], "it orders something else"),
+        ([ONE], [STANDS], "more than the plan orders: 1, and 1 stand"),
+        ([ONE, ONE], [STANDS], ""),
     ],
 )
 def test_why_no_order_covers_an_effect(
-    orders: list[Order], effects: list[Effect], sent: dict[str, Any], said: str
+    orders: list[Order], effects: list[Effect], said: str
 ) -> None:
-    """Free texts and what goes unsaid tell no two effects apart; ids, names and values do."""
-    found = why(*orders, effects=tuple(effects), **sent)
+    """It is none of them, or they have their effects."""
+    found = why(*orders, effects=tuple(effects))
 
     assert said in found
     assert bool(said) is bool(found)
 
 
+@pytest.mark.parametrize(
+    ("changes", "repeats"),
+    [
+        ({}, True),
+        ({"note": "Many thanks for all of it"}, True),
+        ({"speed": "normal"}, True),
+        ({"invoice_id": "i2"}, False),
+        ({"payee": "Ben Li"}, False),
+        ({"amount": 91}, False),
+        ({"day": "2026-12-05"}, False),
+    ],
+)
+def test_free_texts_and_defaults_tell_no_two_effects_apart(
+    changes: dict[str, Any], repeats: bool
+) -> None:
+    """Ids, names and values do, and so does the tool."""
+    refund = PAY.model_copy(update={"name": "refund"})
+
+    assert (essence_of(PAY, {**PAID, **changes}) == essence_of(PAY, PAID)) is repeats
+    assert essence_of(refund, PAID) != essence_of(PAY, PAID)
+
+
 def test_what_does_not_stand_takes_no_room() -> None:
     """A call that was refused, or cancelled since, is no effect."""
-    refused = paid().model_copy(update={"why_not": "it is void"})
+    refused = STANDS.model_copy(update={"why_not": "it is void"})
 
     assert why(ONE, effects=(refused,)) == ""
 
 
-def test_an_effect_of_another_leg_is_not_repeated() -> None:
-    """Its own leg orders one, and has none of its own."""
-    other = (paid(),)
+@pytest.mark.parametrize(("why_not", "said"), [("", "stands"), ("it is intended", "was sent")])
+def test_an_effect_that_is_repeated_is_named(why_not: str, said: str) -> None:
+    """Though its own leg orders one, and has none of its own."""
+    other = STANDS.model_copy(update={"why_not": why_not})
+    found = why_unordered(PAY, [ONE], [], most_each=9, repeats=other)
 
-    assert "repeats" in why_unordered(PAY, PAID, [ONE], [], most_each=9, elsewhere=other)
-    assert not why_unordered(
-        PAY, {**PAID, "invoice_id": "i2"}, [ONE], [], most_each=9, elsewhere=other
-    )
+    assert "repeats" in found
+    assert said in found
 
 
 def test_each_has_as_many_effects_as_things_were_read() -> None:
     """The list is what bounds them."""
     each = Order(tools=("pay_invoice",), each="every open one")
 
-    assert why(each, effects=(paid(invoice_id="i2"),), most_each=2) == ""
-    assert "each of the 1" in why(each, effects=(paid(invoice_id="i2"),), most_each=1)
+    assert why(each, effects=(STANDS,), most_each=2) == ""
+    assert "each of the 1" in why(each, effects=(STANDS,), most_each=1)
 
 
 def test_a_standing_approval_covers_what_is_left_of_covered_orders() -> None:
     """Another effect of theirs takes that room."""
     assert is_covered("pay_invoice", [ONE], [], most_each=1)
-    assert not is_covered("pay_invoice", [ONE], [paid()], most_each=1)
+    assert not is_covered("pay_invoice", [ONE], [STANDS], most_each=1)
     assert not is_covered("pay_invoice", [], [], most_each=1)
 
 
@@ -105,8 +121,8 @@ def test_what_is_left_to_do_is_handed_over_with_its_count() -> None:
     three = ONE.model_copy(update={"count": 3})
     each = Order(tools=("other",), each="all")
 
-    assert left_to_do([three, each], [paid()]) == (ONE.model_copy(update={"count": 2}), each)
-    assert left_to_do([ONE], [paid()]) == ()
+    assert left_to_do([three, each], [STANDS]) == (ONE.model_copy(update={"count": 2}), each)
+    assert left_to_do([ONE], [STANDS]) == ()
 
 
 @pytest.mark.parametrize(

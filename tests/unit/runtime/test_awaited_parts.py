@@ -48,7 +48,7 @@ async def test_what_waiting_does_not_mend_ends_it() -> None:
     """A wrong password, for one."""
 
     async def attempt() -> None:
-        raise StoreRefused("postgresql://me@db/missions", "password authentication failed")
+        raise StoreRefused("password authentication failed")
 
     with pytest.raises(StoreRefused):
         await AwaitedParts(WorkerState(), asyncio.Event()).retry_until_available(attempt)

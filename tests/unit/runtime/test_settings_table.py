@@ -38,7 +38,6 @@ def test_what_is_set_is_shown_and_a_secret_only_as_set(monkeypatch: pytest.Monke
         ("APPROVAL_KEYS", "https://keys.example/a?token=hunter2", "https://keys.example/a?…"),
         ("APPROVAL_KEYS", "https://u:hunter2@[::1", "https://…"),
         ("APPROVAL_KEYS", "/etc/jwks.json", "/etc/jwks.json"),
-        ("EMBEDDER", "https://u:hunter2@host/v1?k=hunter2#small", "https://host/v1?…#small"),
         ("SERVER_VARIABLES", '{"crm": {"tenant": "hunter2"}}', '{"crm": {"tenant": "set"}}'),
         ("STORE", "postgresql://m:hunter2@db/m", "set"),
         ("PAYLOAD_KEYS", "k1:hunter2", "set"),

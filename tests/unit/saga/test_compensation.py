@@ -699,7 +699,7 @@ def test_a_cancel_that_was_only_asked_for_is_none(
 
     assert getattr(settled, "state", None) == state
     if answers == [ASKED, REFUSED]:
-        assert "only asked for, not cancelled: confirm (asked c1)" in getattr(settled, "note", "")
+        assert "only requested, not cancelled: confirm (asked c1)" in getattr(settled, "note", "")
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,12 @@ class Temporal:
         return True
 
 
-def client(temporal: Temporal, settings: Settings, **given: Any) -> httpx.AsyncClient:
+def client(temporal: Temporal, settings: Settings, metrics_text: Any = None) -> httpx.AsyncClient:
     connected = SimpleNamespace(temporal=SimpleNamespace(service_client=temporal))
-    service: Any = SimpleNamespace(client=SimpleNamespace(connection=connected), settings=settings)
-    app = Starlette(routes=health_routes(service, **given))
+    service: Any = SimpleNamespace(
+        client=SimpleNamespace(connection=connected), settings=settings, metrics_text=metrics_text
+    )
+    app = Starlette(routes=health_routes(service))
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://inbox")
 
 
@@ -50,7 +52,7 @@ async def test_it_is_ready_when_temporal_and_the_store_answer(tmp_path: Path) ->
     async with client(Temporal(), Settings(state_dir=tmp_path)) as http:
         live, ready, metrics = [await http.get(p) for p in ("/healthz", "/readyz", "/metrics")]
 
-    assert (live.status_code, live.text) == (200, "ok\n")
+    assert (live.status_code, live.json()) == (200, {"status": "alive"})
     assert (ready.status_code, ready.json()) == (200, {"ready": True, "why_not": None})
     assert metrics.status_code == 404
 

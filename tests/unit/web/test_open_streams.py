@@ -56,7 +56,7 @@ def service(answers: list[Person | Exception | None]) -> Service:
     [
         None,
         ProblemError(HTTPStatus.UNAUTHORIZED, "revoked"),
-        StoreUnavailable(place="db", reason="it is away"),
+        StoreUnavailable("db", reason="it is away"),
         ANA.model_copy(update={"roles": (Role.VIEWER,)}),
     ],
     ids=["signed out", "revoked", "nobody can say", "other rights"],

@@ -20,7 +20,7 @@ from orchestrator.web.problem_details import invalid_body, problem_of
         (errors.SignatureRefused("c", "x"), 403, "SignatureRefused"),
         (errors.QuestionError("q", "x", code="AnswerInvalid"), 422, "AnswerInvalid"),
         (errors.SessionError("s", "x", code="SessionOver"), 409, "SessionOver"),
-        (errors.PolicyWidened("x"), 403, "PolicyWidened"),
+        (errors.UsageError("x", code="PolicyWidened"), 403, "PolicyWidened"),
         (errors.UsageError("x"), 400, "UsageError"),
         (errors.ServerUnreachable("127.0.0.1:1"), 503, "ServerUnreachable"),
     ],

@@ -19,7 +19,7 @@ from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect
-from orchestrator.core.errors import ArgumentsInvalid, ObservationsUnkept
+from orchestrator.core.errors import ArgumentsInvalid, StateMissing
 from orchestrator.core.received_files import handle_of_bytes
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
@@ -159,7 +159,7 @@ async def test_a_file_that_cannot_be_kept_now_is_asked_for_again(opened: Opened)
     async with opened() as shop:
         shop.store.is_full = True
 
-        with pytest.raises(ObservationsUnkept):
+        with pytest.raises(StateMissing):
             await shop.download()
         shop.store.is_full = False
         assert (await shop.download()).body["file"] == HANDLE

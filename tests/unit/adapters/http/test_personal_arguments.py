@@ -8,7 +8,7 @@ from orchestrator.adapters.http.personal_arguments import (
     reveal_arguments,
 )
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import ArgumentsInvalid, PiiGone, PiiMissing
+from orchestrator.core.errors import ArgumentsInvalid, PiiMissing
 from orchestrator.core.pii import Handle
 from orchestrator.core.record import JsonObject
 from tests.fakes import MemoryPii, fake_tool
@@ -47,7 +47,7 @@ def test_what_cannot_be_sent_says_why() -> None:
     foreign = vault.brought("other", {"name": "Bob"})["name"]
     with pytest.raises(PiiMissing, match="orchestrator pii NAME"):
         read_values("book", [Handle("name")], vault, mission_id="m")
-    with pytest.raises(PiiGone, match="no longer holds"):
+    with pytest.raises(PiiMissing, match="no longer holds"):
         read_values("book", [Handle("name", "0" * 32)], vault, mission_id="m")
     for mission_id in ("m", ""):
         with pytest.raises(ArgumentsInvalid, match="another mission"):

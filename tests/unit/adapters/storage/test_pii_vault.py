@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey, new_key
 from orchestrator.adapters.storage.store import Store
-from orchestrator.core.errors import PiiMissing, StateMissing, StoreUnusable, UsageError
+from orchestrator.core.errors import PiiMissing, StateMissing, StoreRefused, UsageError
 from orchestrator.testing.postgres import PostgresServer
 from tests.fakes import MemoryPii
 
@@ -277,7 +277,7 @@ def test_a_worker_is_kept_from_a_vault_that_its_key_does_not_open(tmp_path: Path
     Store(tmp_path).vault.put("name", "Ada")
     store = Store(tmp_path, key=VaultKey("ORCHESTRATOR_PII_KEY", new_key()))
 
-    with pytest.raises(StoreUnusable):
+    with pytest.raises(StoreRefused):
         store.check()
     with pytest.raises(StateMissing):
         store.vault.get("name")

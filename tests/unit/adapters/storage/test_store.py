@@ -28,7 +28,6 @@ from orchestrator.core.errors import (
     StateMissing,
     StoreRefused,
     StoreUnavailable,
-    StoreUnusable,
 )
 from orchestrator.testing.postgres import PostgresServer
 from tests.unit.adapters.storage.used_grants import use_grant
@@ -89,7 +88,7 @@ def test_tables_of_a_newer_release_are_used_where_that_allows_it(database: Store
         _set(known, "UPDATE store_facts SET value = '0500' WHERE name = 'readable_by'")
 
     later = StoreDatabase(database.url, prepare=migrate)
-    with closing(later), pytest.raises(StoreUnusable, match=r"0999.*install that release"):
+    with closing(later), pytest.raises(StoreRefused, match=r"0999.*install that release"):
         later.open()
 
 

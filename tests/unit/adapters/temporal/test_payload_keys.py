@@ -9,7 +9,7 @@ from orchestrator.adapters.temporal.payload_keys import (
     new_payload_key,
     read_payload_keys,
 )
-from orchestrator.core.errors import PayloadKeysInvalid, PayloadLocked
+from orchestrator.core.errors import PayloadLocked, UsageError
 
 pytestmark = pytest.mark.unit
 OLD, NEW = new_payload_key(), new_payload_key()
@@ -41,7 +41,7 @@ def test_without_keys_nothing_is_encrypted() -> None:
     ids=range(7),  # keys are random, and names of tests the same in each process
 )
 def test_what_is_no_key_is_told_without_quoting_it(written: str, said: str) -> None:
-    with pytest.raises(PayloadKeysInvalid, match=said) as fault:
+    with pytest.raises(UsageError, match=said) as fault:
         read_payload_keys(written, "HERE")
     assert NEW not in str(fault.value) and NEW[:20] not in str(fault.value)
 
@@ -81,5 +81,5 @@ def test_a_file_that_is_spoilt_later_changes_nothing(
 def test_a_file_without_keys_is_refused_at_once(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "keys").write_text(content)
-    with pytest.raises(PayloadKeysInvalid):
+    with pytest.raises(UsageError):
         PayloadKeys.of_file(tmp_path / "keys")

@@ -68,7 +68,7 @@ class Kept:
         try:
             return self.pieces[mission_id, key]
         except KeyError:
-            raise ObservationMissing(mission_id, "memory") from None
+            raise ObservationMissing(mission_id) from None
 
 
 class Full(Kept):
@@ -169,6 +169,20 @@ async def test_a_step_is_told_behind_what_was_said(talk: Talk) -> None:
     assert _text(talk.sent[1]) == ""
     requests = [one for one in talk.sent[1] if isinstance(one, ModelRequest)]
     assert len({one.instructions for one in requests}) == 1
+
+
+async def test_an_id_of_an_earlier_step_is_not_called_invented(talk: Talk) -> None:
+    """The whole leg counts, not only the observations since the last exchange."""
+    pays = {"invoice_id": "inv_7", "payment_method_id": "pii:payment_method_id"}
+    listed: JsonValue = {"invoices": [{"invoice_id": "inv_7"}]}
+    first = await talk.step(CONTEXT, CURRENT)
+    second = _then(CONTEXT, first, _seen(1, listed, tool="payment_list_invoices"))
+    read = await talk.step(second, CURRENT)
+    third = _then(second, read, _seen(2, {"condition": "sunny"}))
+    selection = fake_selection("payment_pay_invoice", catalog_size=93)
+    await talk.step(third, ToolCallPart("payment_pay_invoice", pays), selection=selection)
+
+    assert len(talk.sent) == 3
 
 
 @pytest.mark.parametrize("same_worker", [True, False])

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
+from orchestrator.messages.plan_preview import asks_first
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -169,6 +170,7 @@ _PATHS: JsonObject = {
     **_operation("refill", "Order a refill", "/refills", patient_id=_TEXT, medicine=_TEXT),
     **_operation("makeAlarm", "Create an alarm", "/alarms", time=_TIME),
     **_operation("makeRoom", "Create a room", "/rooms", name=_TEXT, seats={"default": 4}),
+    **_operation("exportBills", "Export the bills", "/exports", min_total=_NUMBER),
 }
 
 
@@ -192,6 +194,7 @@ _PATHS: JsonObject = {
         ("Set an alarm for 6:30", "makeAlarm", {"time": "06:30:00Z"}),
         ("Create a room called Attic", "makeRoom", {"name": "Attic", "seats": 4}),
         ('Rename task t_12 to "Final"', "update", {"task_id": "t_12", "name": "Final"}),
+        ("Export the bills over 100", "exportBills", {"min_total": 100}),
     ],
 )
 def test_an_order_over_any_document_is_filled_by_schema(
@@ -425,6 +428,22 @@ async def test_side_by_side_clauses_do_not_wait(mission: Mission) -> None:
     assert [leg.depends_on for leg in run.plan.legs] == [(), ()]
     names = [run.names(leg.leg_id)[0] for leg in run.plan.legs]
     assert names[1] == "calendar_list_reminders"
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "hotel in Oslo from 6 to 7 December, book it",
+        "weather in Oslo, Bergen and Stavanger tomorrow",
+        "block two hours for taxes tomorrow at 13:00",
+    ],
+)
+async def test_a_read_that_nothing_asks_for_is_asked_about(mission: Mission, goal: str) -> None:
+    """Neither a verb nor a question says that the rest of the goal may be left out."""
+    plan = (await mission.run(goal)).plan
+
+    assert not plan.has_orders
+    assert asks_first(plan)
 
 
 async def test_what_a_read_does_not_apply_is_said(mission: Mission) -> None:

@@ -1,6 +1,6 @@
 """Vectors as one more feature: what they add, and that nothing depends on them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from inspect import cleandoc
 from itertools import chain, repeat
 from typing import Any
@@ -19,9 +19,7 @@ from orchestrator.routing.scoring.embedding import (
     EmbeddedCards,
     Embedder,
     Vectors,
-    card_text,
     closeness,
-    vector_key,
 )
 from orchestrator.routing.sparse_index import Floats
 
@@ -46,16 +44,6 @@ class Meanings:
             words = set(text.lower().replace(".", " ").split())
             rows.append([*(float(len(words & m)) for m in MEANINGS), 0.1])
         return np.array(rows, dtype=np.float32)
-
-
-class Kept(dict[str, Vectors]):
-    """A store in memory."""
-
-    def get(self, keys: Sequence[str]) -> Mapping[str, Vectors]:  # type: ignore[override]
-        return {key: self[key] for key in keys if key in self}
-
-    def put(self, vectors: Mapping[str, Vectors]) -> None:
-        self.update(vectors)
 
 
 class Broken:
@@ -168,23 +156,6 @@ def test_what_is_no_vector_for_each_card_is_refused(vectors: Vectors) -> None:
         EmbeddedCards(two, Wrong())
 
 
-def test_cards_are_embedded_once_for_their_text_and_embedder(shipped: Catalog) -> None:
-    """A second catalog asks only for its new card, another embedder for all of them."""
-    store, first = Kept(), Meanings()
-    EmbeddedCards(shipped, first, store)
-    assert sum(map(len, first.asked)) == len(shipped)
-
-    tools = dict(shipped.tools)
-    tools["new"] = tools.pop("weather_get_current").model_copy(update={"name": "new"})
-    again, other = Meanings(), Meanings("other")
-    EmbeddedCards(Catalog({}, tools), again, store)
-    EmbeddedCards(shipped, other, store)
-
-    assert again.asked == [[card_text(tools["new"])]]
-    assert sum(map(len, other.asked)) == len(shipped)
-    assert len(store) == 2 * len(shipped) + 1
-
-
 def test_a_text_is_embedded_once() -> None:
     """The steps of a leg route the same words again and again."""
     embedder = Meanings()
@@ -242,13 +213,6 @@ def test_the_documented_embedder_is_one(shipped: Catalog) -> None:
     near = EmbeddedCards(shipped, scope["HashedLetters"]())
 
     assert Router(shipped, similarity=near).route("a flight to Rome").embedder == "used"
-
-
-def test_the_key_tells_embedders_and_texts_apart() -> None:
-    """Also where their names run into each other, and for lone surrogates."""
-    keys = {vector_key("a", "bc"), vector_key("ab", "c"), vector_key("a", "\ud800")}
-
-    assert len(keys) == 3
 
 
 @given(st.lists(st.floats(-1, 1), max_size=30))

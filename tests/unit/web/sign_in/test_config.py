@@ -82,7 +82,7 @@ def test_a_mistake_is_one_sentence(
     with pytest.raises(DocumentUnreadable) as refused:
         read(tmp_path, GOOD.replace(old, new, 1))
 
-    assert refused.value.path.endswith("serve.yaml")
+    assert "serve.yaml cannot be read" in str(refused.value)
     assert refused.value.reason.startswith(f"{pointer}: ")
     assert remedy in refused.value.reason
     assert "\n" not in str(refused.value)
