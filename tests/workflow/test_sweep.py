@@ -240,9 +240,13 @@ async def test_what_was_no_rollback_of_the_mission_holds_nothing_up(
     world.strand((booked.mission_id,))
 
     swept = await sweep(stage)
-    # Only the sweep can have started it, though an attempt that was repeated reports no start.
     report = await booked.rollback_handle.result()
+    begun = await booked.rollback_handle.describe()
 
     assert (swept.looked_at, swept.unreadable) == (1, ())
+    # The reason that a sweep gives, in a run of its own: an attempt of the sweep that is repeated
+    # finds the rollback there, and reports no start.
+    assert begun.run_id != strange.first_execution_run_id
+    assert report.order.reason == "the mission was terminated"
     assert (report.mission_id, report.order.approver) == (booked.mission_id, None)
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
