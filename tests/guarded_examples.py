@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +19,7 @@ from temporalio.api.operatorservice.v1 import (
     DeleteNexusEndpointRequest,
 )
 
+from orchestrator.core.errors import CardUnknown, ConfirmationError, ServiceUnavailable
 from orchestrator.testing import eventually
 
 if TYPE_CHECKING:
@@ -110,23 +111,39 @@ async def all_approved(client: MissionClient, saga: str) -> AsyncIterator[list[C
     """Approve every card of the sagas of that name meanwhile; the list has them.
 
     It rests as long as a look took: on a busy machine the workers have to get on with their work.
+    What is unavailable for a while is asked again; any other error ends the block.
     """
     asked: list[ConfirmationCard] = []
     seen: set[str] = set()
     clock = asyncio.get_running_loop().time
 
+    async def decide(card: ConfirmationCard) -> None:
+        """Approve a card, unless that was done before or the card was renewed meanwhile."""
+        if card.confirmation_id in seen:
+            return
+        try:
+            await client.approve(card.confirmation_id, card.digest, approver=APPROVER)
+        except CardUnknown:  # an approval without an answer had arrived
+            pass
+        except ConfirmationError as refused:
+            if refused.code == "DigestMismatch":
+                return
+            raise
+        seen.add(card.confirmation_id)
+        asked.append(card)
+
     async def approve() -> None:
         while True:
             began = clock()
-            for card in await client.confirmations():
-                if card.confirmation_id.startswith(f"{saga}-") and card.confirmation_id not in seen:
-                    seen.add(card.confirmation_id)
-                    asked.append(card)
-                    await client.approve(card.confirmation_id, card.digest, approver=APPROVER)
+            with suppress(ServiceUnavailable):
+                for card in await client.confirmations():
+                    if card.confirmation_id.startswith(f"{saga}-"):
+                        await decide(card)
             await asyncio.sleep(max(0.1, clock() - began))
 
-    approving = asyncio.create_task(approve())
-    try:
-        yield asked
-    finally:
-        approving.cancel()
+    async with asyncio.TaskGroup() as group:
+        approving = group.create_task(approve())
+        try:
+            yield asked
+        finally:
+            approving.cancel()

@@ -7,6 +7,7 @@ from memos, from close events, and by replaying histories in this process.
 import asyncio
 import json
 import math
+import random
 import re
 import time
 import uuid
@@ -79,6 +80,8 @@ _SAGAS = 10_000
 _CLOSED = "it is closed, or never was"
 _SENDINGS = 5
 """Attempts to send an update while the server drops the task that should deliver it."""
+_FULL_S = 120.0
+"""How long an update waits for its place: the server takes ten of one workflow at once."""
 _TASK_DROPPED = "unexpected workflow task failure"
 """The server's message for a dropped task: another event reached the workflow while the task
 ran."""
@@ -177,11 +180,25 @@ class Connection:
         return found
 
     async def update(
-        self, workflow_id: str, name: str, message: Record, kind: type[T], *, about: str
+        self,
+        workflow_id: str,
+        name: str,
+        message: Record,
+        kind: type[T],
+        *,
+        about: str,
+        update_id: str | None = None,
     ) -> T:
         """Send an update and wait for its result; a refusal is raised as our own error.
 
-        `about` is the id that the caller named, which errors name too.
+        Args:
+            workflow_id: the workflow that handles it.
+            name: the name of the update.
+            message: its argument.
+            kind: the type of its result.
+            about: the id that the caller named, which errors name too.
+            update_id: the id under which the caller sends it again if nobody answers; the server
+                takes an id once. None: a new one.
 
         Raises:
             NoWorker: as NothingSent: no worker is there to handle the update.
@@ -193,11 +210,11 @@ class Connection:
         if not self._has_worker(workflow_id):
             await self._check_taken(workflow_id, about)
         handle = self.temporal.get_workflow_handle(workflow_id)
-        update_id = str(uuid.uuid4())
+        identity = update_id or str(uuid.uuid4())
 
         async def send() -> T:
             answer: T = await handle.execute_update(
-                name, message, id=update_id, result_type=kind, rpc_timeout=_ANSWER
+                name, message, id=identity, result_type=kind, rpc_timeout=_ANSWER
             )
             self.note_worker(workflow_id)
             return answer
@@ -309,19 +326,25 @@ def _is_cut_off(error: RPCError) -> bool:
 
 
 async def _sent_until_taken(send: Callable[[], Awaitable[T]]) -> T:
-    """Retry an update under one id while the server drops the task that should deliver it.
+    """Retry an update under one id while the server has no place for it or drops its task.
 
-    A dropped task leaves nothing behind, and the same id names the same update.
+    Neither leaves anything behind, and the same id names the same update.
     """
-    for sending in range(1, _SENDINGS):
+    deadline = asyncio.get_running_loop().time() + _FULL_S
+    drops = 0
+    while True:
         try:
             return await send()
         except RPCError as error:
-            dropped = error.status is RPCStatusCode.FAILED_PRECONDITION
-            if not dropped or _TASK_DROPPED not in error.message:
+            is_full = error.status is RPCStatusCode.RESOURCE_EXHAUSTED and not _is_about_size(error)
+            is_dropped = (
+                error.status is RPCStatusCode.FAILED_PRECONDITION and _TASK_DROPPED in error.message
+            )
+            drops += is_dropped
+            is_due = asyncio.get_running_loop().time() < deadline
+            if not ((is_full and is_due) or (is_dropped and drops < _SENDINGS)):
                 raise
-        await asyncio.sleep(0.1 * sending)
-    return await send()
+        await asyncio.sleep(random.uniform(0.2, 1) if is_full else 0.1 * drops)
 
 
 async def until_answered(ask: Callable[[], Awaitable[T]], *, notify: Notify | None = None) -> T:

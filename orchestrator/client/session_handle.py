@@ -6,9 +6,9 @@ await session.complete()  # or session.rollback()
 """
 
 import asyncio
-import random
 import re
 import secrets
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -27,7 +27,6 @@ from temporalio.common import (
     WorkflowIDReusePolicy,
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import REQUESTER, searchable
 from orchestrator.client.connection import Connection, check_size, until_answered
@@ -55,8 +54,6 @@ _RESTS_S: Final = (0.05, 1.0)
 """Shortest and longest pause between two looks for an outcome."""
 _AT_ONCE: Final = 5
 """Updates that a client has under way: the server takes ten of a workflow, from all processes."""
-_FULL_S: Final = 120.0
-"""How long an update waits for its place among those ten."""
 _TAKEN_UP: Final = timedelta(seconds=15)
 """How long a worker may take to start a session."""
 _BETWEEN_RUNS: Final = (0.1, 0.3, 1.0)
@@ -274,20 +271,17 @@ class SessionHandle:
     async def _send(self, name: str, message: Record, kind: type[T]) -> T:
         """Send an update; workers and servers that are replaced meanwhile are waited for."""
         await check_size(self._connection.temporal, message, what="the message")
-
-        deadline = asyncio.get_running_loop().time() + _FULL_S
+        update_id = str(uuid.uuid4())
 
         async def send() -> T:
-            while True:
-                try:
-                    return await self._connection.update(
-                        self.session_id, name, message, kind, about=self.session_id
-                    )
-                except RPCError as error:
-                    is_full = error.status is RPCStatusCode.RESOURCE_EXHAUSTED
-                    if not is_full or asyncio.get_running_loop().time() > deadline:
-                        raise
-                await asyncio.sleep(random.uniform(0.2, 1))
+            return await self._connection.update(
+                self.session_id,
+                name,
+                message,
+                kind,
+                about=self.session_id,
+                update_id=update_id,
+            )
 
         for pause in (*_BETWEEN_RUNS, None):
             async with self._slots:

@@ -9,7 +9,13 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.client.connection import Connection, connect_temporal, until_answered
-from orchestrator.core.errors import MissionNotFound, NoAnswer, NoWorker, ServerUnreachable
+from orchestrator.core.errors import (
+    MissionNotFound,
+    NoAnswer,
+    NoWorker,
+    ServerUnreachable,
+    UsageError,
+)
 from orchestrator.core.record import Record
 from tests.refusals import raises_code
 
@@ -62,6 +68,18 @@ async def test_an_update_whose_task_the_server_drops_is_sent_again(
     paused = RPCError("workflow is paused", RPCStatusCode.FAILED_PRECONDITION, b"")
     with pytest.raises(NoAnswer):
         await sent(paused, monkeypatch=monkeypatch)
+
+
+async def test_an_update_waits_for_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server takes ten updates of a workflow at once, and refuses more by this status."""
+    monkeypatch.setattr("orchestrator.client.connection.asyncio.sleep", AsyncMock())
+    full = RPCError("limit on in-flight updates", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
+    ids = await sent(*[full] * 9, monkeypatch=monkeypatch)
+    assert len(ids) == 10
+    assert len(set(ids)) == 1
+    large = RPCError("message larger than max", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
+    with pytest.raises(UsageError):
+        await sent(large, monkeypatch=monkeypatch)
 
 
 class Reachable:
