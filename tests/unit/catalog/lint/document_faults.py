@@ -8,6 +8,8 @@ AT_POST, AT_GET = "/paths/~1orders/post", "/paths/~1orders/get"
 AT_CANCEL = "/paths/~1cancel/post"
 PREFIX = "x-orchet-compensation-"
 ANSWER = "/responses/200/content/application~1json/schema"
+SENT = f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties"
+LOOKS: dict[str, Any] = {"^(?!x-)": {}}
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -209,34 +211,20 @@ def nothing_cancels(asks: object) -> Change:
 
 
 FAULTS: list[tuple[str, Change, str]] = [
+    # Faults that differ in kind from the bad example of their code in lint_examples.yaml.
     ("ORC001", lambda s: s.update(openapi="3.3.0"), ""),
+    (
+        "ORC001",
+        in_body(CANCEL, properties={"order_id": {"type": "texts"}}),
+        f"{SENT}/order_id/type",
+    ),
     ("ORC004", beside_the_tools, "/components/schemas/Unused/type"),
-    ("ORC010", put(GET, operationId="find it"), f"{AT_GET}/operationId"),
-    ("ORC014", put(GET, summary="Finds by articleReference."), f"{AT_GET}/summary"),
     ("ORC024", in_answer(GET, {"description": "Something."}), f"{AT_GET}/responses"),
     ("ORC024", in_xml(GET), f"{AT_GET}/responses"),
     (
-        "ORC001",
-        in_body(CANCEL, properties={"order_id": {"type": "texts", "description": "x"}}),
-        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/type",
-    ),
-    (
-        "ORC025",
-        in_body(CANCEL, properties={"order_id": {"pattern": "(", "type": "string"}}),
-        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
-    ),
-    (
-        "ORC026",
-        lambda s: (
-            s.update(components={"schemas": {"A": {"anyOf": [{"$ref": "#/components/schemas/A"}]}}})
-            or in_body(CANCEL, properties={"a": {"$ref": "#/components/schemas/A"}})(s)
-        ),
-        "/components/schemas/A",
-    ),
-    (
         "ORC027",
-        in_answer(GET, {"properties": {"a": {"patternProperties": {"^(?!x-)": {}}}}}),
-        f"{AT_GET}{ANSWER}/properties/a/patternProperties/^(?!x-)",
+        in_answer(GET, {"patternProperties": LOOKS}),
+        f"{AT_GET}{ANSWER}/patternProperties/^(?!x-)",
     ),
     ("ORC030", lambda s: s.update({"x-orchet-tool": True}), "/x-orchet-tool"),
     (
@@ -247,10 +235,6 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC034", secured({"type": "mutualTLS"}), f"{AT_GET}/security/0/key"),
     ("ORC034", secured({"type": "http", "scheme": "digest"}), f"{AT_GET}/security/0/key"),
     ("ORC035", lambda s: s.pop("servers"), ""),
-    ("ORC036", put(POST, x_orchet_compensation_timeout="soon"), f"{AT_POST}/{PREFIX}timeout"),
-    ("ORC036", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
-    ("ORC036", put(GET, x_orchet_read_only="yes"), f"{AT_GET}/x-orchet-read-only"),
-    ("ORC036", put(POST, x_orchet_irreversible=1), f"{AT_POST}/x-orchet-irreversible"),
     ("ORC037", put(POST, x_orchet_irreversible=True), f"{AT_POST}/x-orchet-irreversible"),
     ("ORC037", put(CANCEL, x_orchet_read_only=True), f"{AT_CANCEL}/x-orchet-read-only"),
     (
@@ -261,20 +245,7 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC037", deleted_as_read, "/paths/~1orders/delete/x-orchet-read-only"),
     ("ORC040", put(GET, x_orchet_read_only=False), AT_GET),
     ("ORC031", put(GET, x_orchet_read_only=False), AT_GET),
-    ("ORC041", put(CANCEL, x_orchet_tool=False), f"{AT_POST}/x-orchet-cancels"),
-    ("ORC041", probe_with("shop_find"), f"{AT_POST}/{PREFIX}probe/operationId"),
-    (
-        "ORC042",
-        put(CANCEL, x_orchet_cancel_for="shop_find_order"),
-        f"{AT_CANCEL}/x-orchet-cancel-for",
-    ),
-    (
-        "ORC043",
-        put(CANCEL, x_orchet_requires_confirmation="structured-order"),
-        f"{AT_CANCEL}/x-orchet-requires-confirmation",
-    ),
-    ("ORC044", put(POST, **{PREFIX.replace("-", "_") + "args": {}}), f"{AT_POST}/{PREFIX}args"),
-    ("ORC045", args(colour="red"), f"{AT_POST}/{PREFIX}args"),
+    ("ORC044", put(POST, x_orchet_compensation_args={}), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
     ("ORC055", cancels_without_names, f"{AT_POST}/x-orchet-cancels"),
     ("ORC055", by_constants, f"{AT_POST}/{PREFIX}args"),
@@ -289,14 +260,9 @@ FAULTS: list[tuple[str, Change, str]] = [
         put(GET, x_orchet_success_when=["$statusCode != 202"]),
         f"{AT_GET}/x-orchet-success-when",
     ),
-    (
-        "ORC059",
-        gone_when('$response.body#/state == "over"'),
-        f"{AT_POST}/{PREFIX}probe/gone-when",
-    ),
-    ("ORC036", put(GET, x_orchet_success_when="ok"), f"{AT_GET}/x-orchet-success-when"),
-    ("ORC036", put(GET, x_orchet_success_when=[]), f"{AT_GET}/x-orchet-success-when"),
+    ("ORC059", gone_when('$response.body#/state == "over"'), f"{AT_POST}/{PREFIX}probe/gone-when"),
     ("ORC036", gone_when("$response.header.A"), f"{AT_POST}/{PREFIX}probe/gone-when"),
+    ("ORC036", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
     ("ORC060", in_answer_of_post(priced({"type": "integer"})), AT_POST),
     ("ORC060", in_answer_of_post(priced({"type": "string", "format": "uuid"}, "PTS")), AT_POST),
     ("ORC061", put(POST, x_orchet_price="$request.body#/amount"), f"{AT_POST}/x-orchet-price"),
@@ -306,7 +272,6 @@ FAULTS: list[tuple[str, Change, str]] = [
         f"{AT_POST}/x-orchet-price",
     ),
     ("ORC036", put(POST, x_orchet_price="fare"), f"{AT_POST}/x-orchet-price"),
-    ("ORC036", put(POST, x_orchet_price=True), f"{AT_POST}/x-orchet-price"),
     ("ORC005", lambda s: s.update(owner="Ann"), ""),
     ("ORC067", takes("Authorization", "Who calls.", "header"), f"{AT_GET}/parameters/1"),
     (
