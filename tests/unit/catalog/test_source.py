@@ -25,44 +25,18 @@ from orchestrator.settings import Settings
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("a: 2026-12-03", "2026-12-03"),
-        ("a: 2026-12-03T09:30:00Z", "2026-12-03T09:30:00Z"),
-        ("a: NO", "NO"),
-        ("a: on", "on"),
-        ("a: 10:30", "10:30"),
-        ("a: 1_000", "1_000"),
-        ("a: .inf", ".inf"),
-        ("a: 007", 7),
-        ("a: 0x1f", 31),
-        ("a: -3", -3),
-        ("a: 1e3", 1000.0),
-        ("a: 'true'", "true"),
-        ("a: True", True),
-        ("a: ~", None),
-        ("a:", None),
+        ("a: 2026-12-03", {"a": "2026-12-03"}),
+        ("a: 2026-12-03T09:30:00Z", {"a": "2026-12-03T09:30:00Z"}),
+        ("[NO, on, 10:30, 1_000, .inf]", ["NO", "on", "10:30", "1_000", ".inf"]),
+        ("[007, 0x1f, -3, 1e3, 'true', True, ~]", [7, 31, -3, 1000.0, "true", True, None]),
+        ("a:", {"a": None}),
+        ("200: a\ntrue: b\n2026-12-03: c", {"200": "a", "true": "b", "2026-12-03": "c"}),
+        ("a: &a {x: 1, y: 1}\nb: {<<: *a, y: 2}", {"a": {"x": 1, "y": 1}, "b": {"x": 1, "y": 2}}),
     ],
 )
-def test_scalars_mean_what_json_can_say(text: str, value: Any) -> None:
-    """YAML 1.2's core schema: no dates, no sexagesimals, no country that is false."""
-    assert load_yaml(text) == {"a": value}
-
-
-def test_keys_are_strings_as_written() -> None:
-    """A status code is a word."""
-    assert load_yaml("200: a\ntrue: b\n2026-12-03: c") == {
-        "200": "a",
-        "true": "b",
-        "2026-12-03": "c",
-    }
-
-
-def test_anchors_and_merges_are_understood() -> None:
-    """Hand-written documents use them to avoid repetition."""
-    assert load_yaml("a: &a {x: 1, y: 1}\nb: {<<: *a, y: 2}\nc: *a") == {
-        "a": {"x": 1, "y": 1},
-        "b": {"x": 1, "y": 2},
-        "c": {"x": 1, "y": 1},
-    }
+def test_yaml_means_what_json_can_say(text: str, value: Any) -> None:
+    """YAML 1.2's core schema: no dates, no country that is false; keys are texts as written."""
+    assert load_yaml(text) == value
 
 
 @pytest.mark.parametrize(
@@ -119,14 +93,13 @@ def test_a_reference_to_a_file_that_is_not_there_costs_what_needs_it(
 
 def test_files_that_refer_to_each_other_are_taken_in_once(tmp_path: Path) -> None:
     """References back to the document become local, and a circle of files ends."""
-    (tmp_path / "a.yaml").write_text(
-        "openapi: 3.1.0\nx: {$ref: 'inner/b.yaml#/B'}\nA: {type: string}"
-    )
     (tmp_path / "inner").mkdir()
-    (tmp_path / "inner" / "b.yaml").write_text(
-        "B: {p: {$ref: '../a.yaml#/A'}, q: {$ref: '../c.yaml#/C'}}"
-    )
-    (tmp_path / "c.yaml").write_text("C: {$ref: 'inner/b.yaml#/B'}")
+    for name, text in {
+        "a.yaml": "openapi: 3.1.0\nx: {$ref: 'inner/b.yaml#/B'}\nA: {type: string}",
+        "inner/b.yaml": "B: {p: {$ref: '../a.yaml#/A'}, q: {$ref: '../c.yaml#/C'}}",
+        "c.yaml": "C: {$ref: 'inner/b.yaml#/B'}",
+    }.items():
+        (tmp_path / name).write_text(text)
 
     (document,) = read_sources([tmp_path / "a.yaml"]).documents.values()
 
@@ -355,17 +328,7 @@ def test_the_others_are_read_and_each_is_told(folder: Path) -> None:
     assert [one.document for one in catalog.unread] == ["cut", "gone", "old"]
     cut, gone, old = (str(warning.message) for warning in told)
     assert cut.startswith(f"{folder}/cut.yaml is left out: ")
-    assert "line 3" in cut
-    assert cut.endswith("; correct it, or move it out of the folder")
-    assert "No such file" in gone
-    assert "Swagger 2.0" in old
-    assert "swagger2openapi" in old
-
-
-def test_a_file_that_is_named_is_refused(folder: Path) -> None:
-    """A named file must be readable."""
-    with pytest.raises(DocumentUnreadable, match=r"cut\.yaml"):
-        read_sources([folder / "shop.json", folder / "cut.yaml"])
+    assert "line 3" in cut and "No such file" in gone and "swagger2openapi" in old
 
 
 def test_nothing_left_is_refused_with_the_reasons(folder: Path) -> None:
