@@ -58,6 +58,7 @@ def assert_all_tools(selection: Selection, catalog: Catalog) -> None:
     """Every tool is there, and the headers say so."""
     size = str(len(catalog.tools))
     assert selection.band == "fail_open"
+    assert (selection.fits, selection.fitness) == (True, None)
     assert selection.tools == tuple(catalog.tools)
     assert selection.headers["x-orqen-routing"] == "fail_open"
     assert selection.headers["x-orqen-tools-output"] == size

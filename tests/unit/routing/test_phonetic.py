@@ -57,36 +57,17 @@ def phonetic() -> PhoneticIndex:
     )
 
 
-def test_queries_with_slips_find_their_tool_first(index: DiscoveryIndex) -> None:
-    """Of thirty queries with slips, so many find the tool that was meant first."""
-    found = [name for query, name in SLIPS if index.search(query, limit=1)[0].name == name]
+def test_queries_with_slips_find_their_tool(index: DiscoveryIndex) -> None:
+    """All among the three that discovery returns by default, and most of them first."""
+    found = {query: [m.name for m in index.search(query)] for query, _ in SLIPS}
 
-    assert len(found) >= FIRST
-
-
-def test_queries_with_slips_find_their_tool_among_the_first_three(index: DiscoveryIndex) -> None:
-    """What discovery returns by default holds the tool that was meant."""
-    missed = [q for q, name in SLIPS if name not in {m.name for m in index.search(q)}]
-
-    assert missed == []
-
-
-def test_a_massage_to_the_team_is_a_message(index: DiscoveryIndex) -> None:
-    """The homophone is matched in the first tier already."""
-    match = index.search("send a massage to the team")[0]
-
-    assert (match.name, match.tier) == ("message_send", "deterministic")
+    assert [query for query, name in SLIPS if name not in found[query]] == []
+    assert len([query for query, name in SLIPS if found[query][0] == name]) >= FIRST
+    assert index.search(SLIPS[0][0])[0].tier == "deterministic"
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"),
-    [
-        ("flihgt", "flight"),
-        ("flite", "flight"),
-        ("flites", "flight"),
-        ("massage", "messag"),
-        ("right", "write"),
-    ],
+    ("word", "meant"), [("flihgt", "flight"), ("flites", "flight"), ("massage", "messag")]
 )
 def test_an_unknown_word_stands_for_those_it_is_like(
     phonetic: PhoneticIndex, word: str, meant: str
@@ -99,18 +80,12 @@ def test_an_unknown_word_stands_for_those_it_is_like(
 
 
 def test_a_known_word_stands_for_itself_and_hints_at_others(phonetic: PhoneticIndex) -> None:
-    """A word of a description may be meant: what it sounds like counts half, in ranking only."""
-    (word,) = phonetic.match(["meal"])
+    """A word of a description counts half for what it sounds like; one of a name for nothing."""
+    meal, mail = phonetic.match(["meal", "mail"])
 
-    assert word.stems == ("meal",)
-    assert dict(word.weights()) == {"meal": 1.0, "mail": 0.5}
-
-
-def test_a_word_of_a_name_is_never_taken_for_another(phonetic: PhoneticIndex) -> None:
-    """Who says mail means mail."""
-    (word,) = phonetic.match(["mail"])
-
-    assert word.alternatives == ()
+    assert meal.stems == ("meal",)
+    assert dict(meal.weights()) == {"meal": 1.0, "mail": 0.5}
+    assert mail.alternatives == ()
 
 
 @pytest.mark.parametrize("word", ["mad", "fl", "zebra"])
@@ -123,8 +98,4 @@ def test_a_word_written_as_two_is_put_together(phonetic: PhoneticIndex) -> None:
     """`fore cast` is `forecast`, as long as the parts are not words of the catalog."""
     assert [word.text for word in phonetic.match(["fore", "cast"])] == ["forecast"]
     assert [word.text for word in phonetic.match(["write", "mail"])] == ["write", "mail"]
-
-
-def test_stop_words_and_repeats_are_left_out(phonetic: PhoneticIndex) -> None:
-    """They say nothing."""
     assert [word.text for word in phonetic.match(["the", "mail", "mails", "of"])] == ["mails"]

@@ -43,15 +43,11 @@ def sought(text: str, values: Collection[str] = ()) -> Sought:
 
 
 def test_words_that_meet_are_told_from_words_apart(look: CloserLook) -> None:
-    """Both tools hold both words; only one holds them together, whatever their order."""
+    """Of two tools with both words one holds them together; a field never meets the next."""
     found = read(look, "the exchange rate please")
 
     assert found["near"][0] > 0 == found["near"][1]
     assert read(look, "rate my exchange")["near"][0] > 0
-
-
-def test_a_field_never_meets_the_next(look: CloserLook) -> None:
-    """The last word of a name and the first of an input's are no pair."""
     assert read(look, "ride driver")["near"].tolist() == [0, 0, 0]
 
 
@@ -75,12 +71,8 @@ def test_the_rows_asked_for_are_answered(look: CloserLook) -> None:
 def test_texts_read_together_say_what_each_says_alone(look: CloserLook) -> None:
     """The words of one text are not taken for those of another."""
     rows = np.array([0, 1, 2])
-    texts = [
-        sought("exchange rate of a harbour", {"harbour"}),
-        sought("rate the exchange"),
-        sought(""),
-        sought("taxi driver please"),
-    ]
+    plain = map(sought, ("rate the exchange", "", "taxi driver please"))
+    texts = [sought("exchange rate of a harbour", {"harbour"}), *plain]
 
     together = look.features(texts, rows)
 
@@ -90,7 +82,8 @@ def test_texts_read_together_say_what_each_says_alone(look: CloserLook) -> None:
 
 
 def test_cancelling_is_for_those_who_ask(shipped: Catalog) -> None:
-    """A cancel tool agrees with cancelling and with nothing else."""
+    """Restoring cancels a deletion, and who says restore means it."""
+    restore = make_card(shipped.tool("file_restore_file"))
     cancel = make_card(shipped.tool("flight_cancel_booking"))
     book = make_card(shipped.tool("flight_book_offer"))
     asked, ordered = read_clause("cancel my flight"), read_clause("book a flight")
@@ -98,10 +91,4 @@ def test_cancelling_is_for_those_who_ask(shipped: Catalog) -> None:
     assert effect_agreement(asked, cancel) == 1
     assert effect_agreement(ordered, cancel) == -1
     assert effect_agreement(ordered, book) == 1
-
-
-def test_the_tools_own_verb_agrees(shipped: Catalog) -> None:
-    """Restoring undoes a deletion: who says restore means it."""
-    restore = make_card(shipped.tool("file_restore_file"))
-
     assert effect_agreement(read_clause("restore the file"), restore) == 1

@@ -120,22 +120,10 @@ def _plain(name: str) -> Tool:
 
 
 def test_what_the_tools_do_scores_above_what_they_do_not(router: Router) -> None:
-    """Requests that share words with tools, and that no tool can do."""
-    fit = [
-        "find a hotel in Rome for two nights",
-        "what is the weather in Oslo",
-        "pay the invoice INV-204",
-    ]
-    unfit = [
-        "write a poem about the weather",
-        "how many hotels are there in the world",
-        "who invented the invoice",
-    ]
+    """Requests that share words with tools, and that no tool can do; of no tools it is 0."""
+    fit = ["find a hotel in Rome for two nights", "what is the weather in Oslo", "pay INV-204"]
+    unfit = ["write a poem about the weather", "how many hotels are there in the world"]
 
     assert min(map(router.best_score, fit)) > max(map(router.best_score, unfit))
-
-
-def test_no_word_that_a_tool_has_is_no_chance(router: Router) -> None:
-    """Neither among all tools nor among none."""
     assert router.best_score("zzyzx qwrtp") < 0.15
     assert router.best_score("what is the weather in Oslo", among=()) == 0
