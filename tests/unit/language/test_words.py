@@ -70,27 +70,16 @@ def test_verbs_have_their_class(verb: str, following: str, action: Action) -> No
 
 
 def test_inflected_verbs_are_known_by_their_stem() -> None:
-    """The "retrieves" of a summary is the verb retrieve."""
+    """The "retrieves" of a summary is the verb retrieve; verbs like nouns are in the lexicon."""
     assert action_of_stem(stem("retrieves")) is Action.READ
     assert not is_verb("retrieves")
-
-
-def test_noun_like_verbs_are_verbs() -> None:
-    """Every word that needs a second look is in the lexicon in the first place."""
     assert [verb for verb in NOUN_LIKE_VERBS if not is_verb(verb)] == []
-
-
-def test_reading_is_no_side_effect() -> None:
-    """Finding and reading never count as leaving a trace."""
     assert SIDE_EFFECT_ACTIONS.isdisjoint({Action.READ, Action.SEARCH, Action.UNKNOWN})
 
 
 @pytest.mark.parametrize(
     ("name", "summary", "verb"),
-    [
-        ("post_members", "Add member", "add"),
-        ("post_members", "Members", "post"),
-    ],
+    [("post_members", "Add member", "add"), ("post_members", "Members", "post")],
 )
 def test_a_name_made_of_method_and_path_says_no_verb_where_the_summary_does(
     name: str, summary: str, verb: str
