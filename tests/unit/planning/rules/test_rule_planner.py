@@ -32,17 +32,6 @@ ORDERS = [
         "dining_reserve_table",
     ),
     (
-        "Book a flight from Berlin to Oslo on 2026-12-03, returning 2026-12-06",
-        "flight_search_offers",
-        {
-            "origin": "Berlin",
-            "destination": "Oslo",
-            "departure_date": "2026-12-03",
-            "return_date": "2026-12-06",
-        },
-        "flight_book_offer",
-    ),
-    (
         "Rent a compact car in Nice from 7 December to 9 December for at most 90 EUR",
         "car_search_offers",
         {
@@ -85,11 +74,6 @@ async def test_an_order_gets_its_search_by_schema(
             'Upload a file called "todo.txt" with the text "buy stamps"',
             "file_upload_file",
             {"file_name": "todo.txt", "content_text": "buy stamps"},
-        ),
-        (
-            "Email kim@example.com that the parcel has arrived",
-            "message_send_email",
-            {"recipient_email": "kim@example.com", "text": "the parcel has arrived"},
         ),
         (
             "Email kim@example.com saying that the parcel has arrived",
@@ -144,6 +128,18 @@ def _operation(name: str, summary: str, path: str, /, **inputs: JsonObject) -> J
             }
         }
     }
+
+
+def _things(paths: JsonObject) -> Catalog:
+    info: JsonObject = {"title": "T", "version": "1"}
+    return Catalog.from_documents({"things": {"openapi": "3.1.0", "info": info, "paths": paths}})
+
+
+async def _run(paths: JsonObject, goal: str, body: JsonObject | None = None, **more: Any) -> Run:
+    """What a mission over these paths does, whose provider answers every call with the body."""
+    catalog = _things(paths)
+    provider = Provider(script=lambda tool, arguments: {"id": "t-1"} if body is None else body)
+    return await Mission(catalog, Router(catalog), provider=provider, **more).run(goal)
 
 
 _NUMBER: JsonObject = {"type": "number"}
@@ -209,9 +205,7 @@ def test_an_order_over_any_document_is_filled_by_schema(
 
 
 def _read(goal: str, tool: str) -> Reading:
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": _PATHS}
-    catalog = Catalog.from_documents({"things": document})
+    catalog = _things(_PATHS)
     return Reader(catalog, {}, NOW).read(goal, catalog.tool(tool))
 
 
@@ -275,7 +269,6 @@ async def test_nothing_that_is_added_to_an_order_is_dropped(
     [
         "Can I cancel my flight to Oslo?",
         "Is flight LH2034 on time on 5 December?",
-        "What does a hotel in Rome cost from 5 December to 7 December?",
         "I would like to know what a hotel in Rome costs from 5 December to 7 December",
         "Show me flights from Berlin to Oslo on 5 December",
     ],
@@ -309,29 +302,22 @@ async def test_what_nothing_does_is_refused_before_anything_is_done(
         await mission.run(goal)
 
 
-async def test_an_order_after_an_unquoted_text_is_asked_about(mission: Mission) -> None:
-    """It may belong to the text."""
-    plan = (await mission.run(f"Email kim@example.com that I am late and {_TABLE.lower()}")).plan
+@pytest.mark.parametrize(
+    "goal",
+    [
+        # Nobody guesses whether the hotel, the flight or the car is meant.
+        "Cancel all my bookings",
+        "Cancel my booking",
+        # It may be another order rather than the end of the text.
+        "Remind me tomorrow at 8am to call the bank and at 9am to pay the rent",
+        f"Email kim@example.com that I am late and {_TABLE.lower()}",
+    ],
+)
+async def test_an_order_of_several_readings_is_asked_about(mission: Mission, goal: str) -> None:
+    """Whose tool or whose text it is, is not said."""
+    plan = (await mission.run(goal)).plan
 
     assert "ambiguous" in {doubt.kind for doubt in plan.doubts}
-
-
-@pytest.mark.parametrize("goal", ["Cancel all my bookings", "Cancel my booking"])
-async def test_an_order_that_several_services_could_carry_out_is_asked_about(
-    mission: Mission, goal: str
-) -> None:
-    """Nobody guesses whether the hotel, the flight or the car is meant."""
-    plan = (await mission.run(goal)).plan
-
-    assert [doubt.kind for doubt in plan.doubts] == ["ambiguous"]
-
-
-async def test_a_second_moment_after_an_unquoted_text_is_asked_about(mission: Mission) -> None:
-    """It may be another order rather than the end of the text."""
-    goal = "Remind me tomorrow at 8am to call the bank and at 9am to pay the rent"
-    plan = (await mission.run(goal)).plan
-
-    assert [doubt.kind for doubt in plan.doubts] == ["ambiguous"]
 
 
 async def test_another_language_is_refused(mission: Mission) -> None:
@@ -469,15 +455,7 @@ def _cottages(**paging: JsonObject) -> Catalog:
         "responses": {"200": {"description": "offers", "content": _ANY}},
     }
     book = _operation("cottages_book", "Book a cottage", "/orders", offer_id=_TEXT)
-    return Catalog.from_documents(
-        {
-            "cottages": {
-                "openapi": "3.1.0",
-                "info": {"title": "T", "version": "1"},
-                "paths": {"/offers": {"get": find}, **book},
-            }
-        }
-    )
+    return _things({"/offers": {"get": find}, **book})
 
 
 _OFFER: JsonObject = {
@@ -597,11 +575,8 @@ async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
         "description": "In minor units, unlike ISO 4217 for ISK.",
     }
     paths = _operation("pay", "Make a payment", "/payments", value=unit, currency=_TEXT)
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
 
-    run = await Mission(catalog, Router(catalog)).run("Make a payment of 2790 ISK")
+    run = await _run(paths, "Make a payment of 2790 ISK")
 
     (asked,) = run.decisions[run.plan.legs[0].leg_id]
     assert isinstance(asked, AskUser)
@@ -612,27 +587,19 @@ async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
 @pytest.mark.parametrize(
     ("goal", "tool"),
     [
-        ("Create a VPC in Oslo", "vpcs_create"),
         ("Create a New VPC in Oslo", "vpcs_create"),
         ("Create the Network Peering in Oslo", "peerings_create"),
-        ("Create an API key in Oslo", "createKey"),
         ("Create an API Key in Oslo", "createKey"),
     ],
 )
 async def test_nouns_of_a_tool_in_capitals_are_no_names(goal: str, tool: str) -> None:
-    """An article and the tool's own noun name no one thing, however the noun is written."""
+    """However a noun is written; a name next to it is used, or left over as a doubt."""
     run = await _of_networks(goal)
 
     assert not run.plan.doubts
     assert [call.tool for call in run.calls(run.plan.legs[0].leg_id)] == [tool]
-
-
-@pytest.mark.parametrize("goal", ["Create a Berlin VPC in Oslo", "Create VPC Nord in Oslo"])
-async def test_names_next_to_a_noun_are_still_accounted_for(goal: str) -> None:
-    """What names a thing is used, or left over as a doubt."""
-    run = await _of_networks(goal)
-
-    assert [doubt.kind for doubt in run.plan.doubts] == ["left_over"]
+    for named in ("Create a Berlin VPC in Oslo", "Create VPC Nord in Oslo"):
+        assert [doubt.kind for doubt in (await _of_networks(named)).plan.doubts] == ["left_over"]
 
 
 @pytest.mark.parametrize(
@@ -656,15 +623,9 @@ async def test_a_result_states_amounts_in_units_of_their_currency(
     operation["responses"] = {
         "200": {"description": "Made.", "content": {"application/json": {"schema": answer}}}
     }
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
     held: JsonObject = {"held_money": {"amount": amount, "currency": "USD"}}
-    provider = Provider(script=lambda tool, arguments: held)
 
-    run = await Mission(catalog, Router(catalog), provider=provider).run(
-        'Make a payment with the memo "Lunch"'
-    )
+    run = await _run(paths, 'Make a payment with the memo "Lunch"', held)
 
     end = run.decisions[run.plan.legs[0].leg_id][-1]
     assert isinstance(end, Finish)
@@ -682,14 +643,8 @@ async def test_an_input_begins_no_optional_object_by_a_namesake() -> None:
     operation = cast("dict[str, dict[str, JsonObject]]", paths["/payments"])["post"]
     body: Any = operation["requestBody"]
     body["content"]["application/json"]["schema"]["required"] = ["source_id"]
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
-    provider = Provider(script=lambda tool, arguments: {"id": "p-1"})
-    inputs: JsonObject = {"source_id": "card-1"}
-    mission = Mission(catalog, Router(catalog), provider=provider, inputs=inputs)
 
-    run = await mission.run("Make a payment")
+    run = await _run(paths, "Make a payment", inputs={"source_id": "card-1"})
 
     (call,) = run.calls(run.plan.legs[0].leg_id)
     assert call.arguments == {"source_id": "card-1"}
@@ -701,11 +656,7 @@ async def _of_networks(goal: str) -> Run:
         **_operation("peerings_create", "Create a New Network Peering", "/peerings", city=_TEXT),
         **_operation("createKey", "Create an API Key", "/keys", city=_TEXT),
     }
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
-    provider = Provider(script=lambda tool, arguments: {"id": "n-1"})
-    return await Mission(catalog, Router(catalog), provider=provider).run(goal)
+    return await _run(paths, goal)
 
 
 @pytest.mark.parametrize(
@@ -718,15 +669,10 @@ async def test_what_is_turned_on_is_not_turned_off(goal: str, tool: str) -> None
         **_operation("lightLamp", "Turn on a lamp", "/lights", lamp_id=_TEXT),
         **_operation("darkenLamp", "Turn off a lamp", "/darkness", lamp_id=_TEXT),
     }
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
-    provider = Provider(script=lambda tool, arguments: {"id": "l_12"})
-    mission = Mission(catalog, Router(catalog), provider=provider)
 
-    run = await mission.run(goal)
+    run = await _run(paths, goal)
     with raises_code("NothingFits"):
-        await mission.run("Switch the lamp l_12")
+        await _run(paths, "Switch the lamp l_12")
 
     assert not run.plan.doubts
     assert [call.tool for call in run.calls(run.plan.legs[0].leg_id)] == [tool]
@@ -740,21 +686,10 @@ async def test_another_version_of_a_tool_takes_its_place(deprecated: bool) -> No
         **_operation("orderPickup2", "Order a pickup", "/v2/pickups", address=_TEXT),
     }
     cast("dict[str, dict[str, JsonValue]]", paths["/v1/pickups"])["post"]["deprecated"] = deprecated
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
-    answers = {
-        "orderPickup": Observation(
-            step=1, tool="orderPickup", outcome="rejected", error="HTTP 410 Gone"
-        ),
-        "orderPickup2": Observation(
-            step=2,
-            tool="orderPickup2",
-            arguments={"address": "Pier 4"},
-            outcome="succeeded",
-            side_effect=True,
-        ),
-    }
+    catalog = _things(paths)
+    gone = Observation(step=1, tool="orderPickup", outcome="rejected", error="HTTP 410 Gone")
+    taken = Observation(step=2, tool="orderPickup2", outcome="succeeded", side_effect=True)
+    answers = {"orderPickup": gone, "orderPickup2": taken}
     mission = Mission(catalog, Router(catalog), outcomes=lambda tool, a, n: answers[tool.name])
 
     run = await mission.run('Order a pickup with the address "Pier 4"')
@@ -767,34 +702,16 @@ async def test_another_version_of_a_tool_takes_its_place(deprecated: bool) -> No
 
 async def test_an_id_beside_a_chosen_offer_is_the_id_that_was_said() -> None:
     """One id is said and the other is found: each is looked for in the list of its own things."""
-    members: JsonObject = {
-        "operationId": "listMembers",
-        "summary": "List the members",
-        "x-orchet-tool": True,
-        "responses": {"200": {"description": "all", "content": _listing("member_id")}},
-    }
-    courses: JsonObject = {
-        "operationId": "listCourses",
-        "summary": "List courses of a day",
-        "x-orchet-tool": True,
-        "parameters": [
-            {
-                "name": "date",
-                "in": "query",
-                "required": True,
-                "schema": {"type": "string", "format": "date"},
-            }
-        ],
-        "responses": {"200": {"description": "all", "content": _listing("course_id")}},
-    }
+    day: JsonObject = {"type": "string", "format": "date"}
+    wanted: JsonObject = {"name": "date", "in": "query", "required": True, "schema": day}
     paths: JsonObject = {
-        "/members": {"get": members},
-        "/courses": {"get": courses},
+        "/members": {"get": _lists("listMembers", "List the members", "member_id")},
+        "/courses": {
+            "get": _lists("listCourses", "List courses of a day", "course_id", parameters=[wanted])
+        },
         **_operation("book", "Book a course", "/bookings", course_id=_TEXT, member_id=_TEXT),
     }
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
+    catalog = _things(paths)
     answers: dict[str, JsonObject] = {
         "listMembers": {"items": [{"member_id": "41"}, {"member_id": "4711"}]},
         "listCourses": {"items": [{"course_id": "c-4711"}, {"course_id": "c-2"}]},
@@ -812,8 +729,10 @@ async def test_an_id_beside_a_chosen_offer_is_the_id_that_was_said() -> None:
     assert call.arguments == {"course_id": "c-4711", "member_id": "4711"}
 
 
-def _listing(name: str) -> JsonObject:
+def _lists(operation_id: str, summary: str, name: str, **more: JsonValue) -> JsonObject:
     item: JsonObject = {"type": "object", "properties": {name: _TEXT}}
     items: JsonObject = {"type": "array", "items": item}
     schema: JsonObject = {"type": "object", "properties": {"items": items}}
-    return {"application/json": {"schema": schema}}
+    content: JsonObject = {"application/json": {"schema": schema}}
+    told: JsonObject = {"operationId": operation_id, "summary": summary, "x-orchet-tool": True}
+    return {**told, "responses": {"200": {"description": "all", "content": content}}, **more}
