@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -29,7 +28,6 @@ from orchestrator.core.budget import Money
 from orchestrator.core.errors import ObservationMissing
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import (
-    AgentProfile,
     CallTool,
     CallTools,
     Observation,
@@ -38,19 +36,9 @@ from orchestrator.planning.models import (
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
+from tests.unit.planning.llm.test_model_planner import CONTEXT, SELECTION
 
-AGENT: Final = AgentProfile(name="weather", model="fake:model", instructions="Be brief.")
-CONTEXT: Final = StepContext(
-    mission_id="m",
-    leg_id="1-weather",
-    step=1,
-    mission_goal="Plan a picnic in Lisbon",
-    leg_goal="find out the weather in Lisbon",
-    agent=AGENT,
-    now=datetime(2026, 11, 21, 10, 0, tzinfo=UTC),
-    catalog_digest="digest",
-)
-SELECTION: Final = fake_selection("weather_get_current", catalog_size=93)
+AGENT: Final = CONTEXT.agent
 CITY: Final[dict[str, JsonValue]] = {"city": "Lisbon"}
 CURRENT: Final = ToolCallPart("weather_get_current", CITY)
 
@@ -203,31 +191,23 @@ async def test_any_worker_goes_on_with_it(talk: Talk, same_worker: bool) -> None
     assert thoughts == [reasoned] * 3
 
 
-async def test_what_is_missing_is_not_sent(talk: Talk) -> None:
-    """The step begins anew, with all that the leg has seen."""
+@pytest.mark.parametrize(
+    "damage", [lambda piece: b"", lambda piece: b"{", lambda piece: piece[:-40] + b'"}']
+)
+async def test_what_is_missing_or_damaged_is_not_sent(
+    talk: Talk, damage: Callable[[bytes], bytes]
+) -> None:
+    """Nothing of it is guessed at: the step begins anew, with all that the leg has seen."""
     first = await talk.step(CONTEXT, CURRENT)
     assert talk.kept is not None
-    talk.kept.pieces.clear()
+    damaged = {key: damage(piece) for key, piece in talk.kept.pieces.items()}
+    talk.kept.pieces = {key: piece for key, piece in damaged.items() if piece}
     talk.planner = talk.worker()
     second = await talk.step(_then(CONTEXT, first, _seen(1, {"condition": "sunny"})), CURRENT)
 
     assert len(talk.sent[1]) == 1
     assert '"condition":"sunny"' in _text(talk.sent[1])
     assert second.conversation
-
-
-@pytest.mark.parametrize("damage", [lambda piece: b"{", lambda piece: piece[:-40] + b'"}'])
-async def test_a_piece_that_is_damaged_is_missing(
-    talk: Talk, damage: Callable[[bytes], bytes]
-) -> None:
-    """Nothing of it is guessed at."""
-    first = await talk.step(CONTEXT, CURRENT)
-    assert talk.kept is not None
-    talk.kept.pieces = {key: damage(piece) for key, piece in talk.kept.pieces.items()}
-    talk.planner = talk.worker()
-    await talk.step(_then(CONTEXT, first, _seen(1)), CURRENT)
-
-    assert len(talk.sent[1]) == 1
 
 
 async def test_a_full_disk_costs_a_cache_and_nothing_else(shipped: Catalog) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Final
 
 import pytest
@@ -10,21 +9,11 @@ from pydantic_ai.models import infer_model
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.planning.llm.model_planner import LlmPlanner
-from orchestrator.planning.models import AgentProfile, StepContext
-from orchestrator.testing import fake_selection
+from orchestrator.planning.models import AgentProfile
 from orchestrator.testing.model_server import ModelServer, call
+from tests.unit.planning.llm.test_model_planner import CONTEXT, SELECTION
 
-CONTEXT: Final = StepContext(
-    mission_id="m",
-    leg_id="1-weather",
-    step=1,
-    mission_goal="What is the weather in Lisbon?",
-    leg_goal="What is the weather in Lisbon?",
-    agent=AgentProfile(name="weather"),
-    now=datetime(2026, 11, 21, 10, 0, tzinfo=UTC),
-    catalog_digest="digest",
-)
-SELECTION: Final = fake_selection("weather_get_current", catalog_size=93)
+UNSET: Final = CONTEXT.model_copy(update={"agent": AgentProfile(name="weather")})
 KEY: Final = "sk-of-this-server"
 
 
@@ -54,7 +43,7 @@ async def test_a_model_is_asked_where_its_variable_says(
         monkeypatch.setenv(key_variable, KEY)
         async with infer_model(model) as asking:
             planner = LlmPlanner(default_model=model, models=lambda name: asking)
-            answer = await planner.plan_step(CONTEXT, SELECTION, shipped)
+            answer = await planner.plan_step(UNSET, SELECTION, shipped)
 
     assert "weather_get_current" in repr(answer)
     [asked] = at.requests
@@ -74,6 +63,6 @@ async def test_a_server_of_ones_own_may_want_no_key(
         monkeypatch.setenv(variable, at.openai_url)
         async with infer_model(model) as asking:
             planner = LlmPlanner(default_model=model, models=lambda name: asking)
-            await planner.plan_step(CONTEXT, SELECTION, shipped)
+            await planner.plan_step(UNSET, SELECTION, shipped)
 
     assert "sk-of-openai" not in str(at.requests[0].headers)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final
 
 from hypothesis import given, settings
@@ -27,7 +28,7 @@ from orchestrator.planning.llm.prompt import (
     tool_parameters,
     tool_schema,
 )
-from orchestrator.planning.models import StepContext
+from orchestrator.planning.models import AgentProfile, StepContext
 from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.cards.capability_card import probes_of
 from orchestrator.routing.discovery import DiscoveryIndex
@@ -53,21 +54,23 @@ def _selection(tools: Sequence[str], band: Band = "crisp") -> Selection:
     return fake_selection(*tools, catalog_size=1, band=band)
 
 
+def _context(discovered: Iterable[str] = (), domains: Sequence[str] = ()) -> StepContext:
+    return StepContext(
+        mission_id="m",
+        leg_id="l",
+        step=1,
+        mission_goal="",
+        leg_goal="",
+        agent=AgentProfile(name="a", domains=tuple(domains)),
+        discovered=tuple(discovered),
+        now=datetime(2026, 11, 21, 10, tzinfo=UTC),
+        catalog_digest="",
+    )
+
+
 def _initial(catalog: Catalog, *domains: str) -> ToolBlock:
     """What an agent of these domains starts with: nothing is known of the step."""
-    context = StepContext.model_validate(
-        {
-            "mission_id": "m",
-            "leg_id": "l",
-            "step": 1,
-            "mission_goal": "",
-            "leg_goal": "",
-            "agent": {"name": "a", "domains": domains},
-            "now": "2026-11-21T10:00:00Z",
-            "catalog_digest": "",
-        }
-    )
-    return block_of(context, _selection([], "fail_open"), catalog)
+    return block_of(_context(domains=domains), _selection([], "fail_open"), catalog)
 
 
 def _text(block: ToolBlock) -> str:
@@ -252,28 +255,15 @@ def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
     ]
 
 
-def test_sections_without_tools_are_empty() -> None:
-    """No heading stands alone."""
-    assert (section(CORE_TITLE, []), catalog_section([], most_tokens=9)) == ("", "")
-
-
 def test_what_the_router_selected_joins_the_full_schemas(
     shipped: Catalog, step_context: StepContext
 ) -> None:
-    """Best first, those that are core already not twice."""
+    """Best first, and no core tool twice; those of other domains can still be discovered."""
     selected = ["flight_book_offer", "flight_search_offers"]
     block = block_of(step_context, _selection(selected), shipped)
 
     assert [t.name for t in block.step] == ["flight_book_offer"]
     assert "flight_search_offers" in {t.name for t in block.core}
-
-
-def test_core_tools_of_other_domains_go_to_the_catalog_for_the_step(
-    shipped: Catalog, step_context: StepContext
-) -> None:
-    """A step about flights carries no weather schema, but can still discover it."""
-    block = block_of(step_context, _selection(["flight_book_offer"]), shipped)
-
     assert {t.domain for t in block.core} == {"flights"}
     assert "weather_get_forecast" in {t.name for t in block.deferred}
 
@@ -312,13 +302,6 @@ def test_discovered_tools_stay_in_their_own_section(
     assert block.step == ()
 
 
-def test_an_agent_sees_the_tools_of_its_domains(shipped: Catalog) -> None:
-    """In both sections."""
-    block = _initial(shipped, "flights", "hotels")
-
-    assert {t.domain for t in (*block.core, *block.deferred)} == {"flights", "hotels"}
-
-
 def test_the_best_selected_tool_is_shown_whatever_its_size(step_context: StepContext) -> None:
     """A step without its tool would be lost."""
     huge = _tool("huge", description="word " * 50_000)
@@ -328,26 +311,21 @@ def test_the_best_selected_tool_is_shown_whatever_its_size(step_context: StepCon
 
 
 def test_past_its_bound_the_catalog_shows_domains_with_counts() -> None:
-    """The largest first."""
+    """The largest first; past its bound again, as many as fit, then how many are left."""
     rows = [("travel", f"travel_tool_{n}") for n in range(600)]
     rows += [("office", f"office_tool_{n}") for n in range(700)]
+    many = [(f"domain_{n:05}", "tool" * 9) for n in range(10_000)]
+    text = catalog_section(many, most_tokens=2_000)
+    lines = text.splitlines()[2:]
 
     assert catalog_section(rows, most_tokens=2_000).splitlines()[2:] == [
         "- office: 700 tools",
         "- travel: 600 tools",
     ]
-
-
-def test_past_its_bound_again_the_catalog_counts_the_other_domains() -> None:
-    """As many as fit, then how many are left."""
-    text = catalog_section(
-        [(f"domain_{n:05}", "tool" * 9) for n in range(10_000)], most_tokens=2_000
-    )
-    lines = text.splitlines()[2:]
-
     assert lines[0] == "- domain_00000: 1 tools"
     assert lines[-1] == f"- {10_000 - len(lines) + 1} more domains"
     assert estimate_tokens(text) <= 2_000
+    assert (section(CORE_TITLE, []), catalog_section([], most_tokens=9)) == ("", "")
 
 
 _WORDS: Final = st.text(min_size=1, max_size=300)
@@ -385,19 +363,7 @@ def test_the_tool_block_is_bounded_for_any_catalog(
         for n in range(size)
     ]
     catalog = _catalog(*tools)
-    context = StepContext.model_validate(
-        {
-            "mission_id": "m",
-            "leg_id": "l",
-            "step": 1,
-            "mission_goal": "",
-            "leg_goal": "",
-            "agent": {"name": "a"},
-            "discovered": [t.name for t in tools[:discovered]],
-            "now": "2026-11-21T10:00:00Z",
-            "catalog_digest": "",
-        }
-    )
+    context = _context(t.name for t in tools[:discovered])
     selection = _selection(list(catalog.tools), "fail_open" if failed_open else "crisp")
     text = _text(block_of(context, selection, catalog))
 

@@ -11,43 +11,25 @@ _BLOCK = ToolBlock(core=(_ONE,), step=(), discovered=(), deferred=(_TWO,), catal
 _FOUND = ToolBlock((_ONE,), (), (_TWO,), (_TWO,), 2_000)
 
 
-def test_the_first_refresh_renders_everything() -> None:
-    """The most stable sections come first."""
-    sections = rendered(_BLOCK, "digest")
-
-    assert [*sections] == ["core", "catalog", "discovered", "step"]
-    assert [name for name, one in sections.items() if one.text] == ["core", "catalog"]
-
-
 def test_a_refresh_is_free_when_nothing_changed() -> None:
-    """The sections are the very same, so that nothing is rendered."""
+    """The most stable sections come first; another catalog may have other schemas."""
     before = rendered(_BLOCK, "digest")
     after = rendered(_BLOCK, "digest", before)
+    other = rendered(_BLOCK, "another", before)
 
+    assert [*before] == ["core", "catalog", "discovered", "step"]
+    assert [name for name, one in before.items() if one.text] == ["core", "catalog"]
     assert all(after[name] is before[name] for name in before)
+    assert all(other[name] is not before[name] for name in before)
 
 
 def test_a_discovery_changes_its_own_section_only() -> None:
-    """Core tools and the catalog stay as they were sent."""
+    """Core tools and the catalog stay as they were sent; what is empty again is forgotten."""
     before = rendered(_BLOCK, "digest")
-    after = rendered(_FOUND, "digest", before)
+    found = rendered(_FOUND, "digest", before)
+    again = rendered(_BLOCK, "digest", found)
 
-    assert [name for name in after if after[name] is not before[name]] == ["discovered"]
-    assert after["discovered"].text == rendered(_FOUND, "digest")["discovered"].text != ""
-
-
-def test_a_section_that_is_empty_again_is_forgotten() -> None:
-    """It is rendered again if it comes back."""
-    before = rendered(_FOUND, "digest")
-    after = rendered(_BLOCK, "digest", before)
-
-    assert after["discovered"].text == ""
-    assert after["core"] is before["core"]
-
-
-def test_another_catalog_renders_everything_again() -> None:
-    """Tools of the same name may have other schemas there."""
-    before = rendered(_BLOCK, "digest")
-    after = rendered(_BLOCK, "another", before)
-
-    assert all(after[name] is not before[name] for name in before)
+    assert [name for name in found if found[name] is not before[name]] == ["discovered"]
+    assert found["discovered"].text == rendered(_FOUND, "digest")["discovered"].text != ""
+    assert again["discovered"].text == ""
+    assert again["core"] is before["core"]

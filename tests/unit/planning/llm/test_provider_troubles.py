@@ -76,20 +76,9 @@ async def test_every_trouble_is_told_and_its_words_are_ours(shipped: Catalog, mo
     assert planned.decision == GiveUp(reason="so")
 
 
-_CHOICE: Final = {
-    "index": 0,
-    "delta": {
-        "tool_calls": [
-            {
-                "index": 0,
-                "id": "c",
-                "type": "function",
-                "function": {"name": "part_lost", "arguments": '{"reason": "so"}'},
-            }
-        ]
-    },
-    "finish_reason": "tool_calls",
-}
+_ENDS: Final = {"name": "part_lost", "arguments": '{"reason": "so"}'}
+_CALL: Final = {"index": 0, "id": "c", "type": "function", "function": _ENDS}
+_CHOICE: Final = {"index": 0, "delta": {"tool_calls": [_CALL]}, "finish_reason": "tool_calls"}
 _CHUNK: Final = json.dumps(
     {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [_CHOICE]}
 )
