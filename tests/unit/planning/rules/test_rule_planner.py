@@ -71,11 +71,6 @@ async def test_an_order_gets_its_search_by_schema(
             {"reminder_text": "call the landlord", "date": "2026-11-22", "time": "09:00"},
         ),
         (
-            'Upload a file called "todo.txt" with the text "buy stamps"',
-            "file_upload_file",
-            {"file_name": "todo.txt", "content_text": "buy stamps"},
-        ),
-        (
             "Email kim@example.com saying that the parcel has arrived",
             "message_send_email",
             {"recipient_email": "kim@example.com", "text": "the parcel has arrived"},
@@ -149,7 +144,6 @@ _COUNT: JsonObject = {"type": "integer", "minimum": 0}
 _TIME: JsonObject = {"type": "string", "format": "time"}
 _CODE: dict[str, JsonObject] = {"currency": _TEXT}
 _PATHS: JsonObject = {
-    **_operation("makeDevice", "Create a device", "/devices", nickname=_TEXT),
     **_operation("sendParcel", "Send a parcel", "/parcels", weight_kg=_NUMBER),
     **_operation("setHeat", "Set the temperature", "/heat", celsius=_NUMBER),
     **_operation(
@@ -173,7 +167,6 @@ _PATHS: JsonObject = {
 @pytest.mark.parametrize(
     ("goal", "tool", "arguments"),
     [
-        ("Create a device called Scanner", "makeDevice", {"nickname": "Scanner"}),
         ("Send a 2.5 kg parcel", "sendParcel", {"weight_kg": 2.5}),
         ("Set the temperature to 21 degrees", "setHeat", {"celsius": 21}),
         (
@@ -286,44 +279,43 @@ async def test_a_question_never_reaches_a_consequence(
 
 
 @pytest.mark.parametrize(
-    "goal",
+    ("goal", "code"),
     [
-        "Compose a symphony in D minor",
-        "do not pay the invoice",
-        "Mute the event evt_1 in my calendar",
-        "list them",
+        ("Compose a symphony in D minor", "NothingFits"),
+        ("do not pay the invoice", "NothingFits"),
+        ("Mute the event evt_1 in my calendar", "NothingFits"),
+        ("list them", "NothingFits"),
+        ("Bitte bezahle die Rechnung von Papier & Co", "LanguageUnread"),
     ],
 )
 async def test_what_nothing_does_is_refused_before_anything_is_done(
-    mission: Mission, goal: str
+    mission: Mission, goal: str, code: str
 ) -> None:
-    """A goal without a tool that does it is said so."""
-    with raises_code("NothingFits"):
+    """A goal without a tool that does it is said so; the rules read English alone."""
+    with raises_code(code):
         await mission.run(goal)
 
 
 @pytest.mark.parametrize(
-    "goal",
+    ("goal", "kind"),
     [
         # Nobody guesses whether the hotel, the flight or the car is meant.
-        "Cancel all my bookings",
-        "Cancel my booking",
+        ("Cancel all my bookings", "ambiguous"),
+        ("Cancel my booking", "ambiguous"),
         # It may be another order rather than the end of the text.
-        "Remind me tomorrow at 8am to call the bank and at 9am to pay the rent",
-        f"Email kim@example.com that I am late and {_TABLE.lower()}",
+        ("Remind me tomorrow at 8am to call the bank and at 9am to pay the rent", "ambiguous"),
+        (f"Email kim@example.com that I am late and {_TABLE.lower()}", "ambiguous"),
+        # A day before today is never one of next year.
+        ("Book a flight from Oslo to Rome on 19 November", "impossible"),
     ],
 )
-async def test_an_order_of_several_readings_is_asked_about(mission: Mission, goal: str) -> None:
-    """Whose tool or whose text it is, is not said."""
+async def test_an_order_of_several_readings_is_asked_about(
+    mission: Mission, goal: str, kind: str
+) -> None:
+    """Whose tool, text or day it is, is not said."""
     plan = (await mission.run(goal)).plan
 
-    assert "ambiguous" in {doubt.kind for doubt in plan.doubts}
-
-
-async def test_another_language_is_refused(mission: Mission) -> None:
-    """The rules read English alone."""
-    with raises_code("LanguageUnread"):
-        await mission.run("Bitte bezahle die Rechnung von Papier & Co")
+    assert kind in {doubt.kind for doubt in plan.doubts}
 
 
 async def test_a_said_id_is_never_replaced_by_another(mission: Mission) -> None:
@@ -383,13 +375,6 @@ async def test_nobody_guesses_where_an_unquoted_text_ends(
     assert not quoted.doubts
 
 
-async def test_a_day_that_has_just_passed_is_asked_about(mission: Mission) -> None:
-    """An order for a day before today is in doubt, and is never one for next year."""
-    plan = (await mission.run("Book a flight from Oslo to Rome on 19 November")).plan
-
-    assert [doubt.kind for doubt in plan.doubts] == ["impossible"]
-
-
 async def test_the_demo_trip_takes_days_and_prices_of_its_earlier_legs(mission: Mission) -> None:
     """Those nights are said before: flight and hotel need not wait; the expense takes both."""
     run = await mission.run(
@@ -405,15 +390,6 @@ async def test_the_demo_trip_takes_days_and_prices_of_its_earlier_legs(mission: 
     assert (searched["check_in"], searched["check_out"]) == ("2026-12-03", "2026-12-06")
     items = run.calls(expense.leg_id)[-1].arguments["items"]
     assert isinstance(items, list) and len(items) == 2
-
-
-async def test_side_by_side_clauses_do_not_wait(mission: Mission) -> None:
-    """Two clauses that need nothing of each other are legs without dependencies."""
-    run = await mission.run("weather in London and list my reminders")
-
-    assert [leg.depends_on for leg in run.plan.legs] == [(), ()]
-    names = [run.names(leg.leg_id)[0] for leg in run.plan.legs]
-    assert names[1] == "calendar_list_reminders"
 
 
 @pytest.mark.parametrize(
@@ -437,9 +413,8 @@ async def test_what_a_read_does_not_apply_is_said(mission: Mission) -> None:
     run = await mission.run("Show me flights from Berlin to Oslo on 5 December unless it snows")
 
     end = run.last(run.plan.legs[0].leg_id)
-    assert isinstance(end, Finish)
+    assert isinstance(end, Finish) and end.table is not None
     assert "unless it snows" in end.summary
-    assert end.table is not None
 
 
 def _cottages(**paging: JsonObject) -> Catalog:
@@ -550,30 +525,27 @@ def test_a_name_is_looked_for_on_every_page(
     assert isinstance(found, CallTool) and found.arguments == {"offer_id": "o3"}
 
 
-def test_pages_that_are_not_read_are_said() -> None:
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        ("Book the cottage called Fjord", "lists more, of which only its first page was read)"),
+        # A part done would be reported as the whole.
+        ("Book all cottages", "cannot be done whole"),
+    ],
+)
+def test_pages_that_are_not_read_are_said(goal: str, said: str) -> None:
     """What is not found may stand on one of them: here nothing says how to turn to it."""
     page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), has_more=True))
-    end = _step(_cottages(), "Book the cottage called Fjord", page)
+    end = _step(_cottages(), goal, page)
 
     assert isinstance(end, GiveUp)
-    assert end.reason.endswith("(cottages_find lists more, of which only its first page was read)")
-
-
-def test_all_of_a_list_that_was_not_read_whole_is_not_begun() -> None:
-    """A part done would be reported as the whole."""
-    page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), has_more=True))
-    end = _step(_cottages(), "Book all cottages", page)
-
-    assert isinstance(end, GiveUp)
-    assert "cannot be done whole" in end.reason
+    assert said in end.reason
 
 
 async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
     """Only the number is asked for, with the reason."""
-    unit: JsonObject = {
-        "type": "integer",
-        "description": "In minor units, unlike ISO 4217 for ISK.",
-    }
+    said = "In minor units, unlike ISO 4217 for ISK."
+    unit: JsonObject = {"type": "integer", "description": said}
     paths = _operation("pay", "Make a payment", "/payments", value=unit, currency=_TEXT)
 
     run = await _run(paths, "Make a payment of 2790 ISK")
@@ -620,9 +592,8 @@ async def test_a_result_states_amounts_in_units_of_their_currency(
     paths = _operation("pay", "Make a payment", "/payments", memo=_TEXT)
     operation = cast("dict[str, dict[str, JsonObject]]", paths["/payments"])["post"]
     answer: JsonObject = {"type": "object", "properties": {"held_money": money}}
-    operation["responses"] = {
-        "200": {"description": "Made.", "content": {"application/json": {"schema": answer}}}
-    }
+    content: JsonObject = {"application/json": {"schema": answer}}
+    operation["responses"] = {"200": {"description": "Made.", "content": content}}
     held: JsonObject = {"held_money": {"amount": amount, "currency": "USD"}}
 
     run = await _run(paths, 'Make a payment with the memo "Lunch"', held)
