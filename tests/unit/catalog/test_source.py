@@ -200,13 +200,12 @@ def test_properties_may_be_taken_from_elsewhere(tmp_path: Path) -> None:
 
 def test_an_overlay_removes_before_references_count(tmp_path: Path) -> None:
     """A path whose file is not there is no matter once it is gone."""
+    kept = f"/a: {{get: {{operationId: a, {TOOL}}}}}"
     (tmp_path / "main.yaml").write_text(
-        "openapi: 3.1.0\npaths:\n  /gone: {$ref: gone.yaml}\n"
-        f"  /a: {{get: {{operationId: a, {TOOL}}}}}\n"
+        f"openapi: 3.1.0\npaths: {{/gone: {{$ref: gone.yaml}}, {kept}}}"
     )
     (tmp_path / "less.yaml").write_text(
-        "overlay: 1.0.0\ninfo: {title: t, version: '1'}\n"
-        "actions: [{target: \"$.paths['/gone']\", remove: true}]\n"
+        OVERLAY.replace("extends: DOC\n", "") + "  - {target: \"$.paths['/gone']\", remove: true}\n"
     )
     documents = read_sources([tmp_path / "main.yaml"], [tmp_path / "less.yaml"]).documents
     catalog = Catalog.from_documents(documents)

@@ -24,19 +24,6 @@ LARGE = "é" * LARGEST_DECISION
 @pytest.mark.parametrize(
     "decision",
     [
-        CallTool(tool="send", arguments={"text": "x" * 50_000}),
-        Finish(summary="done"),
-        GiveUp(reason="no"),
-    ],
-)
-def test_what_fits_stays(decision: StepDecision) -> None:
-    """As it was decided."""
-    assert fitted(decision) == (decision, None)
-
-
-@pytest.mark.parametrize(
-    "decision",
-    [
         CallTool(tool="send", arguments={"text": LARGE}),
         CallTool(tool="send", reason=LARGE),
         CallTool(tool=LARGE),
@@ -50,7 +37,9 @@ def test_what_fits_stays(decision: StepDecision) -> None:
     ],
 )
 def test_what_does_not_fit_is_cut_or_refused(decision: StepDecision) -> None:
-    """A call or a question is refused with its size and the limit; the leg ends in fewer words."""
+    """A call or a question is refused, and the leg ends in fewer words; what fits stays."""
+    large = CallTool(tool="send", arguments={"text": "x" * 50_000})
+    assert fitted(large) == (large, None)
     kept, refusal = fitted(decision)
 
     assert len(kept.model_dump_json().encode()) < LARGEST_DECISION

@@ -99,18 +99,12 @@ def test_a_flood_of_calls_is_told_in_a_bounded_way() -> None:
 
 
 def test_calls_outside_the_wall_are_taken_out_of_several() -> None:
-    """Without their arguments; the others are made."""
+    """Without their arguments; when all are outside, the first is left to be refused."""
     planned = PlannedStep(decision=CallTools(calls=(A, B)))
 
     kept = inside_wall(planned, lambda call: "not yours" if call == B else None)
     assert kept.decision == A
     assert kept.dropped == (Dropped(tool="read_b", why="not yours", is_refused=True),)
     assert inside_wall(planned, lambda call: None) == planned
-
-
-def test_when_all_are_outside_the_first_is_left_to_be_refused() -> None:
-    """As a single call would be."""
-    planned = inside_wall(PlannedStep(decision=CallTools(calls=(A, B))), lambda call: "not yours")
-
-    assert planned.decision == A
-    assert [one.tool for one in planned.dropped] == ["read_b"]
+    none = inside_wall(planned, lambda call: "not yours")
+    assert (none.decision, [one.tool for one in none.dropped]) == (A, ["read_b"])

@@ -50,6 +50,8 @@ def why(*orders: Order, effects: tuple[Effect, ...] = (), most_each: int = 9) ->
         ([Order(tools=("other",), clause="something else")], [], "it orders something else"),
         ([ONE], [STANDS], "more than the plan orders: 1, and 1 stand"),
         ([ONE, ONE], [STANDS], ""),
+        # A call that was refused, or cancelled since, is no effect.
+        ([ONE], [STANDS.model_copy(update={"why_not": "it is void"})], ""),
     ],
 )
 def test_why_no_order_covers_an_effect(
@@ -82,13 +84,6 @@ def test_free_texts_and_defaults_tell_no_two_effects_apart(
 
     assert (essence_of(PAY, {**PAID, **changes}) == essence_of(PAY, PAID)) is repeats
     assert essence_of(refund, PAID) != essence_of(PAY, PAID)
-
-
-def test_what_does_not_stand_takes_no_room() -> None:
-    """A call that was refused, or cancelled since, is no effect."""
-    refused = STANDS.model_copy(update={"why_not": "it is void"})
-
-    assert why(ONE, effects=(refused,)) == ""
 
 
 @pytest.mark.parametrize(("why_not", "said"), [("", "stands"), ("it is intended", "was sent")])

@@ -29,9 +29,7 @@ def index() -> DiscoveryIndex:
     return DiscoveryIndex(
         Catalog.from_functions(
             {
-                "name": name,
-                "domain": domain,
-                "description": description,
+                **{"name": name, "domain": domain, "description": description},
                 "parameters": {"type": "object", "properties": {p: {} for p in parameters}},
             }
             for name, domain, description, parameters in TOOLS
@@ -135,28 +133,16 @@ def test_vectors_find_nothing_where_no_tool_stands_out(shipped: Catalog) -> None
         assert not DiscoveryIndex(shipped).search(query, similarity=near)
 
 
-def test_what_a_name_says_is_not_asked_of_vectors(shipped: Catalog) -> None:
-    """The first tier decides alone, as it does without an embedder."""
-
-    class Loud:
-        def of(self, texts: Sequence[str]) -> Floats:
-            raise AssertionError(texts)
-
-    index = DiscoveryIndex(shipped)
-    query = "send message"
-    assert index.search(query, similarity=Loud()) == index.search(query)
-
-
 def test_an_embedder_that_fails_leaves_the_words(shipped: Catalog) -> None:
-    """And a tool outside the wall is not there, however near it is."""
+    """As where a name says it all; a tool outside the wall is not there, however near it is."""
 
     class Broken:
         def of(self, texts: Sequence[str]) -> Floats:
             raise EmbedderUnavailable("gone")
 
     index = DiscoveryIndex(shipped)
-    query = "a table for four tonight"
-    assert index.search(query, similarity=Broken()) == index.search(query)
+    for query in ("a table for four tonight", "send message"):
+        assert index.search(query, similarity=Broken()) == index.search(query)
     wall = Wall(agent="a", domains=("flights",))
     near = similarity_in_process()(shipped)
     found = index.search("dinner for two", walls=(wall,), similarity=near)

@@ -86,15 +86,10 @@ def nothing_read(router: Router) -> None:
     clause_reading.read_clause.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("owner", "stage", "error"),
-    [
-        (*one, error)
-        for one, error in zip(
-            STAGES, cycle((ValueError, KeyError, RecursionError, MemoryError)), strict=False
-        )
-    ],
-)
+ERRORS = cycle((ValueError, KeyError, RecursionError, MemoryError))
+
+
+@pytest.mark.parametrize(("owner", "stage", "error"), [(*one, next(ERRORS)) for one in STAGES])
 def test_a_fault_in_any_stage_forwards_every_tool(
     shipped: Catalog,
     router: Router,
@@ -227,9 +222,4 @@ def test_a_text_is_read_once(shipped: Catalog, monkeypatch: pytest.MonkeyPatch) 
 def _count(patch: pytest.MonkeyPatch, owner: type, name: str, done: list[str]) -> None:
     """Have each call noted."""
     original = getattr(owner, name)
-
-    def counted(self: Any, *args: Any, **named: Any) -> Any:
-        done.append(name)
-        return original(self, *args, **named)
-
-    patch.setattr(owner, name, counted)
+    patch.setattr(owner, name, lambda *args, **named: done.append(name) or original(*args, **named))

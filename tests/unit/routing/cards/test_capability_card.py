@@ -85,18 +85,12 @@ def test_products_are_found_in_nested_answers() -> None:
         },
     }
 
-    names = set(property_names(schema))
-
-    assert names == {"offers", "offer_id", "seats", "other", "note", "amount"}
-
-
-def test_recursive_schemas_end() -> None:
-    """A schema that is very deep is read only so far."""
-    schema: JsonObject = {"properties": {"leaf": {}}}
+    deep: JsonObject = {"properties": {"leaf": {}}}
     for _ in range(50):
-        schema = {"properties": {"child": schema}}
+        deep = {"properties": {"child": deep}}
 
-    assert set(property_names(schema)) == {"child"}
+    assert set(property_names(schema)) == {"offers", "offer_id", "seats", "other", "note", "amount"}
+    assert set(property_names(deep)) == {"child"}, "a very deep schema is read only so far"
 
 
 def test_a_probe_is_for_those_who_give_a_reference(shipped: Catalog, router: Router) -> None:
@@ -168,7 +162,7 @@ def test_ids_and_coordinates_identify() -> None:
 
 
 def test_values_fill_inputs_of_their_kind(make_tool: Callable[..., Tool]) -> None:
-    """A city and a day fill a forecast's inputs; each value fills one."""
+    """Each value fills one; the fit is the share that can be filled."""
     card = make_card(make_tool("forecast", inputs=FORECAST, required=("city", "date")))
     trip = {"start_date": {"format": "date"}, "end_date": {"format": "date"}}
     span = make_card(make_tool("span", inputs=trip, required=("start_date", "end_date")))
@@ -177,6 +171,10 @@ def test_values_fill_inputs_of_their_kind(make_tool: Callable[..., Tool]) -> Non
     assert unmet(card.needs, kinds=kinds) == ()
     assert unmet(span.needs, kinds=kinds) == ("end_date",)
     assert unmet(card.needs) == ("city", "date")
+    free = make_card(make_tool("free", inputs=FORECAST))
+    assert share_filled(card.needs, 2, known=(), kinds=["place"]) == 0.5
+    assert share_filled(card.needs, 2, known=("date",), kinds=["place"]) == 1.0
+    assert share_filled(free.needs, 0, known=(), kinds=[]) == 1.0
 
 
 def test_what_is_known_defaulted_or_listed_is_never_missing(
@@ -193,13 +191,3 @@ def test_what_is_known_defaulted_or_listed_is_never_missing(
 
     assert unmet(card.needs) == ("offer_id",)
     assert unmet(card.needs, known=("offer_id",)) == ()
-
-
-def test_fit_is_the_share_that_can_be_filled(make_tool: Callable[..., Tool]) -> None:
-    """One of two is a half; nothing required is all."""
-    card = make_card(make_tool("forecast", inputs=FORECAST, required=("city", "date")))
-    free = make_card(make_tool("free", inputs=FORECAST))
-
-    assert share_filled(card.needs, 2, known=(), kinds=["place"]) == 0.5
-    assert share_filled(card.needs, 2, known=("date",), kinds=["place"]) == 1.0
-    assert share_filled(free.needs, 0, known=(), kinds=[]) == 1.0
