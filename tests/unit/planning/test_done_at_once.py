@@ -1,4 +1,4 @@
-"""Which of the things that a planner wants at once are done, and what is told of the others."""
+"""What a planner wants at once, what of it is done, and how large a decision may be."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ from orchestrator.planning.models import (
     Dropped,
     Finish,
     GiveUp,
+    HandOver,
     StepDecision,
 )
 from orchestrator.planning.one_step import (
     AFTER_READS,
+    LARGEST_DECISION,
     TOO_MANY,
     TWICE,
     bounded,
     calls_of,
     done_first,
+    fitted,
     inside_wall,
+    within_size,
 )
 from orchestrator.planning.planner import PlannedStep
 
@@ -108,3 +112,46 @@ def test_calls_outside_the_wall_are_taken_out_of_several() -> None:
     assert inside_wall(planned, lambda call: None) == planned
     none = inside_wall(planned, lambda call: "not yours")
     assert (none.decision, [one.tool for one in none.dropped]) == (A, ["read_b"])
+
+
+LARGE = "é" * LARGEST_DECISION
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        CallTool(tool="send", arguments={"text": LARGE}),
+        CallTool(tool="send", reason=LARGE),
+        CallTool(tool=LARGE),
+        CallTools(calls=(CallTool(tool="look"), CallTool(tool="look", arguments={"q": LARGE}))),
+        AskUser(question=LARGE, fields={}),
+        AskUser(question="which?", fields={LARGE: {}}),
+        HandOver(agent="b", goal=LARGE),
+        DiscoverTools(query=LARGE),
+        Finish(summary=LARGE),
+        GiveUp(reason=LARGE),
+    ],
+)
+def test_what_does_not_fit_is_cut_or_refused(decision: StepDecision) -> None:
+    """A call or a question is refused, and the leg ends in fewer words; what fits stays."""
+    large = CallTool(tool="send", arguments={"text": "x" * 50_000})
+    assert fitted(large) == (large, None)
+    kept, refusal = fitted(decision)
+
+    assert len(kept.model_dump_json().encode()) < LARGEST_DECISION
+    if isinstance(decision, CallTool | CallTools | AskUser | HandOver):
+        assert isinstance(kept, CallTool)
+        assert refusal is not None
+        assert "at most 100 kB" in refusal
+    else:
+        assert (type(kept), refusal) == (type(decision), None)
+
+
+def test_what_is_dropped_keeps_its_name() -> None:
+    """The planner is told what was not done, if not with what arguments."""
+    dropped = Dropped(tool="send", arguments={"text": LARGE}, why="one at a time")
+
+    planned, refusal = within_size(PlannedStep(decision=Finish(summary="x"), dropped=(dropped,)))
+
+    assert refusal is None
+    assert planned.dropped == (Dropped(tool="send", why="one at a time"),)

@@ -1,4 +1,4 @@
-"""Conversations: what was said is sent again as it was, by whichever worker, and only grows."""
+"""Conversations: what was said is kept, sent again unchanged, and taken by each provider."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from pydantic_ai.usage import RequestUsage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import ObservationMissing
+from orchestrator.planning.llm.model_asking import request_settings
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import (
+    AgentProfile,
     CallTool,
     CallTools,
     Observation,
@@ -36,6 +38,13 @@ from orchestrator.planning.models import (
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
+from orchestrator.testing.model_server import (
+    ModelAnswer,
+    ModelCall,
+    ModelServer,
+    ReceivedRequest,
+    calling,
+)
 from tests.unit.planning.llm.test_model_planner import CONTEXT, SELECTION
 
 AGENT: Final = CONTEXT.agent
@@ -356,3 +365,61 @@ async def test_cached_tokens_are_counted(talk: Talk) -> None:
     assert usage is not None
     assert (usage.input_tokens, usage.cached_tokens, usage.unpriced) == (100, 64, 1)
     assert str(usage) == "1 request, 100 tokens in (64 cached), 7 out, price unknown"
+
+
+_STEPS: Final = 4
+
+
+def _two_cities(asked: ReceivedRequest) -> ModelAnswer:
+    """A thought, and two calls at once."""
+    cities = (f"Porto-{asked.number}", f"Faro-{asked.number}")
+    calls = (ModelCall("weather_get_current", {"city": city}) for city in cities)
+    return calling(*calls, thought=f"thought number {asked.number}")
+
+
+@pytest.mark.parametrize(
+    "model", ["openai:gpt-5", "openai-chat:gpt-5", "anthropic:claude-sonnet-5"]
+)
+async def test_providers_take_a_conversation_that_another_worker_began(
+    shipped: Catalog, model: str
+) -> None:
+    """With several calls in each answer; what was sent before is read from the cache."""
+    agent = AgentProfile(name="weather", model=model, domains=("weather",))
+    context = CONTEXT.model_copy(update={"agent": agent})
+    kept, cached = Kept(), []
+    async with ModelServer(_two_cities) as server:
+        for step in range(1, _STEPS + 1):
+            planner = LlmPlanner(
+                models=server.model, pieces=kept, settings=request_settings(thinking="medium")
+            )
+            planned = await planner.plan_step(context, SELECTION, shipped)
+            assert isinstance(planned.decision, CallTools)
+            assert planned.usage is not None
+            cached.append(planned.usage.cached_tokens)
+            seen = tuple(
+                Observation(
+                    step=step,
+                    part=part,
+                    tool=call.tool,
+                    arguments=call.arguments,
+                    outcome="succeeded",
+                    body={"condition": "sunny " * 100},
+                )
+                for part, call in enumerate(planned.decision.calls)
+            )
+            context = context.model_copy(
+                update={
+                    "step": step + 1,
+                    "observations": (*context.observations, *seen),
+                    "conversation": planned.conversation,
+                }
+            )
+        last = json.dumps(server.requests[-1].body)
+
+    assert server.refused == []
+    for number in range(1, _STEPS):
+        assert f"Porto-{number}" in last
+        assert f"Faro-{number}" in last
+    if model != "openai-chat:gpt-5":  # which has no words for reasoning
+        assert "thought number 1" in last or "encrypted_content" in last
+    assert cached[-1] > 0

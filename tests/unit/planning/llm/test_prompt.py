@@ -1,4 +1,4 @@
-"""The prompt's tool sections: what they show, how small they are, and that they stay bounded."""
+"""The prompt's tool sections: what they show, how small they are, and when they change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from hypothesis import given, settings
@@ -398,3 +399,51 @@ def test_meta_tools_stand_first_with_plain_schemas(shipped: Catalog) -> None:
         "properties": {"query": {"type": "string"}},
         "required": ["query"],
     }
+
+
+_REPOSITORY: Final = Path(__file__).parents[4]
+
+
+def test_the_document_shows_the_section_that_is_built(
+    step_context: StepContext, shipped: Catalog
+) -> None:
+    """It is the section of an agent for weather, over the example documents."""
+    agent = AgentProfile(name="weather", domains=("weather",))
+    context = step_context.model_copy(update={"agent": agent})
+    selection = fake_selection("weather_get_forecast", catalog_size=93, band="moderate")
+
+    text = rendered(block_of(context, selection, shipped), "")["catalog"].text
+    assert text
+    assert text in (_REPOSITORY / "docs/routing.md").read_text(encoding="utf-8")
+
+
+_ONE, _TWO = (
+    Tool(name=name, document="d", domain="d", input_schema={"type": "object"})
+    for name in ("one", "two")
+)
+_BLOCK = ToolBlock(core=(_ONE,), step=(), discovered=(), deferred=(_TWO,), catalog_tokens=2_000)
+_FOUND = ToolBlock((_ONE,), (), (_TWO,), (_TWO,), 2_000)
+
+
+def test_a_refresh_is_free_when_nothing_changed() -> None:
+    """The most stable sections come first; another catalog may have other schemas."""
+    before = rendered(_BLOCK, "digest")
+    after = rendered(_BLOCK, "digest", before)
+    other = rendered(_BLOCK, "another", before)
+
+    assert [*before] == ["core", "catalog", "discovered", "step"]
+    assert [name for name, one in before.items() if one.text] == ["core", "catalog"]
+    assert all(after[name] is before[name] for name in before)
+    assert all(other[name] is not before[name] for name in before)
+
+
+def test_a_discovery_changes_its_own_section_only() -> None:
+    """Core tools and the catalog stay as they were sent; what is empty again is forgotten."""
+    before = rendered(_BLOCK, "digest")
+    found = rendered(_FOUND, "digest", before)
+    again = rendered(_BLOCK, "digest", found)
+
+    assert [name for name in found if found[name] is not before[name]] == ["discovered"]
+    assert found["discovered"].text == rendered(_FOUND, "digest")["discovered"].text != ""
+    assert again["discovered"].text == ""
+    assert again["core"] is before["core"]
