@@ -295,25 +295,13 @@ def test_a_condition_holds_or_not_or_cannot_be_told(text: str, verdict: bool | N
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "ok",
-        "$response.body#/status = 'ok'",
-        "$response.body#/status == ok",
-        "$response.body#/status == ",
-        "$response.body#/status == null",
-        "$response.body#/status == ['ok']",
-        "$response.body#/status > 1",
-        "$response.body#status == 1",
-        "!$response.body#/status == 'ok'",
-        "$statusCode",
-        "!$statusCode",
-        "$request.body#/status == 'ok'",
-        "$response.path.id == 1",
-        "$url == 'x'",
-        "$response.body#/a == 1 && $response.body#/b == 2",
-    ],
-)
+    ["", "ok", "$response.body#/status = 'ok'", "$response.body#/status == ok",
+     "$response.body#/status == ", "$response.body#/status == null",
+     "$response.body#/status == ['ok']", "$response.body#/status > 1",
+     "$response.body#status == 1", "!$response.body#/status == 'ok'", "$statusCode",
+     "!$statusCode", "$request.body#/status == 'ok'", "$response.path.id == 1", "$url == 'x'",
+     "$response.body#/a == 1 && $response.body#/b == 2"],
+)  # fmt: skip
 def test_what_is_no_condition_is_refused(text: str) -> None:
     """With an example of one."""
     with pytest.raises(ValueError, match=r".+"):

@@ -128,6 +128,13 @@ def _loaded(folder: Path, **files: str) -> Catalog:
 TOOL = "x-orchet-tool: true, responses: {}"
 
 
+def _inputs(**schemas: str) -> str:
+    """A document of one tool with these inputs."""
+    taken = ", ".join(f"{{name: {n}, in: query, schema: {s}}}" for n, s in schemas.items())
+    tool = f"{{operationId: a, {TOOL}, parameters: [{taken}]}}"
+    return f"openapi: 3.1.0\npaths: {{/a: {{get: {tool}}}}}\n"
+
+
 def test_many_files_of_one_folder_are_read(tmp_path: Path) -> None:
     """Any number of files is read; a tool is marked next to the reference to its operation."""
     for number in range(300):
@@ -167,16 +174,8 @@ def test_references_in_extensions_are_left_alone(tmp_path: Path) -> None:
 
 def test_a_name_that_begins_like_an_extension_is_a_name(tmp_path: Path) -> None:
     """Headers, properties and components are called as their owner likes."""
-    catalog = _loaded(
-        tmp_path,
-        main=(
-            "openapi: 3.1.0\npaths:\n  /a:\n    get:\n"
-            f"      {TOOL.replace(', ', chr(10) + '      ')}\n      operationId: a\n"
-            "      parameters: [{name: q, in: query, schema: {properties: {x-id: "
-            "{$ref: ids.yaml}}}}]\n"
-        ),
-        ids="{type: integer}",
-    )
+    taken = _inputs(q="{properties: {x-id: {$ref: ids.yaml}}}")
+    catalog = _loaded(tmp_path, main=taken, ids="{type: integer}")
 
     assert catalog.tool("a").properties["q"] == {"properties": {"x-id": {"type": "integer"}}}
 
@@ -263,14 +262,9 @@ def test_anchors_of_other_files_are_found(tmp_path: Path) -> None:
     """From another file and from their own, also inside of a schema with an `$id`."""
     catalog = _loaded(
         tmp_path,
-        main=(
-            "openapi: 3.1.0\n"
-            "paths:\n"
-            "  /a:\n"
-            f"    get: {{operationId: a, {TOOL}, parameters: [\n"
-            "      {name: outer, in: query, schema: {$ref: 'schemas/course.yaml#code'}},\n"
-            "      {name: inner, in: query,\n"
-            "       schema: {$ref: 'schemas/course.yaml#/$defs/T/items'}}]}\n"
+        main=_inputs(
+            outer="{$ref: 'schemas/course.yaml#code'}",
+            inner="{$ref: 'schemas/course.yaml#/$defs/T/items'}",
         ),
         schemas__course=(
             "$id: https://example.com/schemas/course.yaml\n"
@@ -292,13 +286,8 @@ def test_a_dynamic_reference_is_followed_across_files(tmp_path: Path) -> None:
     """As a plain reference to the anchor."""
     catalog = _loaded(
         tmp_path,
-        main=(
-            "openapi: 3.1.0\n"
-            "paths:\n"
-            "  /a:\n"
-            f"    get: {{operationId: a, {TOOL}, parameters: [\n"
-            "      {name: any, in: query, schema: {$ref: 'schemas/page.yaml'}},\n"
-            "      {name: far, in: query, schema: {$dynamicRef: 'schemas/item.yaml#item'}}]}\n"
+        main=_inputs(
+            any="{$ref: 'schemas/page.yaml'}", far="{$dynamicRef: 'schemas/item.yaml#item'}"
         ),
         schemas__page="type: array\nitems: {$dynamicRef: 'item.yaml#item'}\n",
         schemas__item="$dynamicAnchor: item\ntype: [string, integer]\n",

@@ -86,8 +86,8 @@ def test_json_has_every_field_the_counts_and_known_lines() -> None:
     assert [Finding(**first), Finding(**second)] == FINDINGS
 
 
-def test_sarif_results_refer_to_described_rules_and_places() -> None:
-    """A relative path stays relative and is escaped; a place without a file is logical only."""
+def test_sarif_results_refer_to_described_rules_and_places(tmp_path: Path) -> None:
+    """A relative path stays one, escaped; an absolute one is a URI; no file, no physical place."""
     run = run_of(FINDINGS, PLACES)
     first, second = (result["locations"][0] for result in run["results"])
 
@@ -102,14 +102,8 @@ def test_sarif_results_refer_to_described_rules_and_places() -> None:
         "region": {"startLine": 12},
     }
     assert second.keys() == {"logicalLocations"}
-
-
-def test_sarif_makes_a_file_uri_of_an_absolute_path(tmp_path: Path) -> None:
-    """The region is missing where the line is unknown."""
-    place = SourceLine(str(tmp_path / "shop.yaml"))
-    run = run_of([NOTE], {("shop", ""): place})
-
-    physical = run["results"][0]["locations"][0]["physicalLocation"]
+    absolute = run_of([NOTE], {("shop", ""): SourceLine(str(tmp_path / "shop.yaml"))})
+    physical = absolute["results"][0]["locations"][0]["physicalLocation"]
     assert physical == {"artifactLocation": {"uri": (tmp_path / "shop.yaml").as_uri()}}
 
 

@@ -358,15 +358,6 @@ async def test_what_the_wall_has_closed_since_is_not_shown_again(talk: Talk) -> 
     assert "weather_get_current" not in talk.tools[1]
 
 
-async def test_cached_tokens_are_counted(talk: Talk) -> None:
-    """And that nobody knows the price of this model."""
-    usage = (await talk.step(CONTEXT, CURRENT)).usage
-
-    assert usage is not None
-    assert (usage.input_tokens, usage.cached_tokens, usage.unpriced) == (100, 64, 1)
-    assert str(usage) == "1 request, 100 tokens in (64 cached), 7 out, price unknown"
-
-
 _STEPS: Final = 4
 
 

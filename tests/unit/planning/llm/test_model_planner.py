@@ -164,13 +164,11 @@ async def test_the_model_sees_the_tools_of_the_step_and_the_meta_tools(shipped: 
 
 async def test_the_prompt_keeps_to_the_agents_budget(shipped: Catalog) -> None:
     """However much the leg has seen."""
-    seen = tuple(
-        Observation(step=n, tool="t", outcome="succeeded", body="x" * 20_000) for n in range(1, 17)
-    )
+    long = Observation(step=1, tool="t", outcome="succeeded", body="x" * 20_000)
+    seen = tuple(long.model_copy(update={"step": n}) for n in range(1, 17))
     script = Script(CALL)
-    await _planner(script.model).plan_step(
-        CONTEXT.model_copy(update={"observations": seen}), SELECTION, shipped
-    )
+    context = CONTEXT.model_copy(update={"observations": seen})
+    await _planner(script.model).plan_step(context, SELECTION, shipped)
     schemas = "".join(map(str, script.requests[0][1].function_tools))
 
     told = estimate_tokens(script.instructions) + estimate_tokens(script.text)
@@ -363,21 +361,12 @@ def test_a_model_without_the_extra_is_refused_with_the_way_to_install_it(
     settings: Callable[[], Settings],
     agents: tuple[AgentProfile, ...],
 ) -> None:
-    """When the worker is built, in one line."""
-    _without_the_extra(monkeypatch)
-
-    with pytest.raises(UsageError) as caught:
-        default_planner(settings(), Router, agents)
-    assert str(caught.value).removeprefix("agent a: ") == (
-        "planning with a model needs the llm extra: pip install 'orchestrator-missions[llm]'"
-    )
-
-
-def test_without_a_model_the_extra_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of it is imported."""
+    """When the worker is built; without a model nothing of it is imported."""
     _without_the_extra(monkeypatch)
 
     assert isinstance(default_planner(Settings(), Router, ()), PerAgentPlanner)
+    with pytest.raises(UsageError, match=r"pip install 'orchestrator-missions\[llm\]'"):
+        default_planner(settings(), Router, agents)
 
 
 FENCED: Final = CONTEXT.model_copy(

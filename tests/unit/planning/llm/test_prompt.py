@@ -190,53 +190,35 @@ def test_references_that_the_orchestrator_fills_are_not_shown() -> None:
 
 def test_examples_that_tell_nothing_are_not_shown() -> None:
     """Of optional inputs and consequences, and where type, format or choices say what is taken."""
-    told = {"type": "string", "format": "date", "examples": ["2026-12-03"]}
-    plain = {"type": "string", "minLength": 2, "examples": ["Berlin"]}
-    counts = {"type": "integer", "minimum": 1, "maximum": 9, "examples": [1]}
-    nested = {"type": "array", "items": {"type": "object", "properties": {"on": told}}}
-    properties = {"on": told, "city": plain, "count": counts, "days": nested, "any": {}}
-    properties["wish"] = plain
+    day = {"type": "string", "format": "date"}
+    city = {"type": "string", "minLength": 2}
+    count = {"type": "integer", "minimum": 1, "maximum": 9}
+    told, plain = {**day, "examples": ["2026-12-03"]}, {**city, "examples": ["Berlin"]}
+
+    def days(on: JsonObject) -> JsonObject:
+        return {"type": "array", "items": {"type": "object", "properties": {"on": on}}}
+
+    properties = {"on": told, "city": plain, "count": {**count, "examples": [1]}, "any": {}}
+    properties |= {"days": days(told), "wish": plain}
     schema = {"type": "object", "properties": properties, "required": ["city"]}
     tool = _tool("t", input_schema=schema)
 
-    assert tool_parameters(tool)["properties"] == {
-        "on": {"type": "string", "format": "date"},
-        "city": plain,
-        "count": {"type": "integer", "minimum": 1, "maximum": 9},
-        "days": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"on": {"type": "string", "format": "date"}},
-            },
-        },
-        "any": {},
-        "wish": {"type": "string", "minLength": 2},
-    }
+    shown = {"on": day, "city": plain, "count": count, "any": {}, "days": days(day), "wish": city}
+    assert tool_parameters(tool)["properties"] == shown
     assert tool.properties["on"] == told
     changing = tool.model_copy(update={"effect": Effect.WRITE})
-    shown = tool_parameters(changing)["properties"]
-    assert isinstance(shown, dict)
-    assert shown["city"] == {"type": "string", "minLength": 2}
+    shown |= {"city": city, "reason": {"type": "string"}}
+    assert tool_parameters(changing)["properties"] == shown
 
 
 def test_a_model_is_told_in_words_what_an_amount_counts() -> None:
     """It knows no extensions, and 25 for 25.00 EUR would be a quarter."""
-    amount: JsonObject = {
-        "type": "integer",
-        "description": "To charge.",
-        "x-orchet-minor-units": True,
-        "x-orchet-price": True,
-    }
-    tool = _tool("charge", input_schema={"type": "object", "properties": {"amount": amount}})
+    amount: JsonObject = {"type": "integer", "description": "To charge.", "x-orchet-price": True}
+    schema = {"type": "object", "properties": {"amount": amount | {"x-orchet-minor-units": True}}}
+    (shown,) = tool_parameters(_tool("charge", input_schema=schema))["properties"].values()  # type: ignore[union-attr]
 
-    assert tool_parameters(tool)["properties"] == {
-        "amount": {
-            "type": "integer",
-            "description": "To charge. Counts the smallest unit of its currency: "
-            "2500 for 25.00 EUR.",
-        }
-    }
+    said = "To charge. Counts the smallest unit of its currency: 2500 for 25.00 EUR."
+    assert shown == {"type": "integer", "description": said}
 
 
 def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
@@ -294,12 +276,11 @@ def test_discovered_tools_stay_in_their_own_section(
     shipped: Catalog, step_context: StepContext
 ) -> None:
     """In the order in which they were found, selected or not."""
-    context = step_context.model_copy(
-        update={"discovered": ("weather_get_history", "message_send")}
-    )
+    found = ("weather_get_history", "message_send")
+    context = step_context.model_copy(update={"discovered": found})
     block = block_of(context, _selection(["message_send"]), shipped)
 
-    assert [t.name for t in block.discovered] == ["weather_get_history", "message_send"]
+    assert tuple(t.name for t in block.discovered) == found
     assert block.step == ()
 
 

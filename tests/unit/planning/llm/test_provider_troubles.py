@@ -201,21 +201,27 @@ def test_the_variables_of_a_provider_are_read_from_its_code() -> None:
         (404, {"detail": "no route"}, "no such model, or no such API at this address: no route"),
         (400, "<html>no</html>", "it refuses the request as it is"),
         (401, {"message": "Incorrect API key: sk-7"}, "it does not take the key"),
+        (400, {"message": "filtered", "code": "content_filter"}, "content filter"),
     ],
 )
 def test_a_refused_request_is_explained_by_its_provider(
     status: int, body: object, told: str
 ) -> None:
     """In its own words, where they are about the request and not about who asks."""
+    code = body.get("code") if isinstance(body, dict) else None
     error = exceptions.ModelHTTPError.for_category(
-        _CATEGORY[status], status_code=status, model_name="gpt-5", body=body
+        _CATEGORY[status],
+        status_code=status,
+        model_name="gpt-5",
+        body=body,
+        provider_error_code=code,
     )
 
     said = str(trouble_with("openai:gpt-5", error))
 
     assert told in said
-    assert "sk-7" not in said
-    assert "html" not in said
+    assert "sk-7" not in said and "html" not in said
+    assert "content filter" in CAUSES["content_filter"]
 
 
 _CATEGORY: Final[dict[int, Any]] = {
@@ -239,20 +245,6 @@ _CATEGORY: Final[dict[int, Any]] = {
 def test_nothing_of_a_prompt_or_a_key_is_quoted(text: str, shown: str) -> None:
     """The rest of a provider's sentence stays."""
     assert redacted(text, "Please book a table for Zephyrine with parallel care.") == shown
-
-
-def test_a_content_filter_is_called_so() -> None:
-    """Refused before the model, or held back after it."""
-    error = exceptions.ModelHTTPError.for_category(
-        exceptions.ModelRequestRejectedError,
-        status_code=400,
-        model_name="gpt-5",
-        body={"message": "filtered", "code": "content_filter"},
-        provider_error_code="content_filter",
-    )
-
-    assert "content filter" in str(trouble_with("openai:gpt-5", error))
-    assert "content filter" in CAUSES["content_filter"]
 
 
 UNSET: Final = CONTEXT.model_copy(update={"agent": AgentProfile(name="weather")})
