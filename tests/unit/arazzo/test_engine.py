@@ -131,8 +131,7 @@ def test_a_refusal_of_a_person_ends_the_workflow_or_is_handled() -> None:
 
 def test_retries_wait_and_end_at_their_limit_before_the_next_action() -> None:
     retry = Action(name="again", kind="retry", retry_after_s=2, retry_limit=2)
-    end = Action(name="leave", kind="end")
-    workflow = flow(with_(FIND, on_failure=(retry, end)))
+    workflow = flow(with_(FIND, on_failure=(retry, Action(name="leave", kind="end"))))
     busy = StepAnswer("find", "unknown", 503)
 
     assert move(workflow, busy) == CallMove("find", "search", {"city": "Rome"}, "find", 2)
@@ -223,13 +222,9 @@ def test_a_retry_carries_out_what_it_names_first() -> None:
 
 
 def test_a_goto_to_a_workflow_transfers_for_good() -> None:
-    apology = flow(
-        WrittenStep(
-            step_id="mail", tool="mail", arguments={"to": "$inputs.city"}, is_consequence=True
-        ),
-        workflow_id="apology",
-        outputs={"sorry": "$inputs.city"},
-    )
+    to = {"to": "$inputs.city"}
+    mail = WrittenStep(step_id="mail", tool="mail", arguments=to, is_consequence=True)
+    apology = flow(mail, workflow_id="apology", outputs={"sorry": "$inputs.city"})
     leave = Action(name="sorry", kind="goto", workflow=apology, arguments={"city": "Oslo"})
     workflow = flow(with_(FIND, on_failure=(leave,)), BOOK)
     failed = StepAnswer("find", "rejected", 404)
@@ -264,10 +259,8 @@ def test_the_request_is_read_by_expressions() -> None:
         "url": "https://x/{id}/y",
         "places": {"id": "path:id", "q": "query:q", "h": "header:X-H", "n": "body:name"},
     }
-    outputs = {
-        "all": ["$url", "$method", "$request.path.id", "$request.header.x-h", "$request.body#/name"]
-    }
-    step = with_(FIND, request=shape, outputs=outputs)
+    read = ["$url", "$method", "$request.path.id", "$request.header.x-h", "$request.body#/name"]
+    step = with_(FIND, request=shape, outputs={"all": read})
     arguments: JsonObject = {"id": "a/b", "q": "z z", "h": "1", "n": "N"}
     answer = StepAnswer("find", "succeeded", 200, arguments=arguments)
 

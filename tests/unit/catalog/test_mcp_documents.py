@@ -16,13 +16,11 @@ from orchestrator.core.errors import SkippedWarning, UnreadWarning, UsageError
 TEXT: dict[str, Any] = {"type": "string", "description": "Some text."}
 
 
-RECOVERY: dict[str, Any] = {
-    "strategy": "compensation",
-    "compensatingOperation": {
-        "operationId": "cancel_room",
-        "parameters": {"booking_id": "$response.body#/booking_id"},
-    },
+CANCEL = {
+    "operationId": "cancel_room",
+    "parameters": {"booking_id": "$response.body#/booking_id"},
 }
+RECOVERY = {"strategy": "compensation", "compensatingOperation": CANCEL}
 
 
 def tool(name: str, *inputs: str, **declared: Any) -> dict[str, Any]:

@@ -312,7 +312,7 @@ def test_a_sticky_conversation_only_grows(pruner: Pruner) -> None:
     """Its prompt's beginning stays as it is for longer."""
     first = {"role": "user", "content": "weather in London"}
     then = {"role": "user", "content": "list files in /tmp"}
-    body = json.dumps({"messages": [first, then], "tools": CHAT_TOOLS}).encode()
+    body = chat("", messages=[first, then])
     pruner.prune(CHAT, chat("weather in London"), "sticky")
 
     assert {"open_meteo_weather", "list_files"} <= set(names(pruner.prune(CHAT, body, "sticky")))

@@ -43,7 +43,6 @@ def farm(make_router: Callable[[Catalog], Router]) -> Router:
         ("list files", "list_files"),
         ("weather in London", "open_meteo_weather"),
         ("forecast for Sittingbourne Kent", "open_meteo_weather"),
-        ("list files in /tmp", "list_files"),
         ("list channels", "mcp__slack__list_channels"),
         ("list my reminders", "reminders.list"),
         ("who is free on Friday", "findFreeSlots"),
@@ -58,14 +57,6 @@ def test_a_crisp_single_intent_gets_one_tool(text: str, tool: str, assistant: Ro
     assert selection.frame.confidence > 0.5
     assert not selection.frame.side_effect_allowed
     assert selection.headers["x-orqen-prune-ratio"] == "1/51"
-
-
-def test_what_an_example_says_is_meant(make_router: Callable[[Catalog], Router]) -> None:
-    """Though another tool has it in its name."""
-    near = {"name": "get_weather", "description": "Get the weather of now."}
-    router = make_router(Catalog.from_functions([*ASSISTANT, near]))
-
-    assert router.route("weather in London").tools == ("open_meteo_weather",)
 
 
 @pytest.mark.parametrize(
@@ -137,12 +128,3 @@ def test_a_width_is_filled_though_no_word_speaks_for_a_tool(text: str, assistant
     assert len(selection.tools) >= 2
     assert {*selection.padding} <= {*selection.tools}
     assert len({*assistant.rank(text)}) == 51
-
-
-def test_effects_are_those_of_the_words(assistant: Router) -> None:
-    """Not every tool is read, and what sends is not."""
-    catalog = Catalog.from_functions(ASSISTANT)
-    changes = {tool.name for tool in catalog.tools.values() if tool.needs_confirmation}
-
-    assert {"send_email", "delete_file", "run_shell_command", "deploy_service"} <= changes
-    assert changes.isdisjoint({"list_files", "open_meteo_weather", "web_search", "searchFlights"})

@@ -47,20 +47,6 @@ def test_an_order_finds_its_tool_and_what_feeds_it(
 
 
 @pytest.mark.parametrize(
-    ("text", "tool"),
-    [
-        ("what is the weather in Oslo tomorrow", "weather_get_forecast"),
-        ("list files", "file_find_files"),
-    ],
-)
-def test_crisp_requests_get_one_tool(text: str, tool: str, router: Router, now: datetime) -> None:
-    """One intent, nothing at stake, no doubt."""
-    selection = router.route(text, now=now)
-
-    assert (selection.tools, selection.k, selection.band) == ((tool,), 1, "crisp")
-
-
-@pytest.mark.parametrize(
     ("goal", "targets"),
     [
         (GOAL, {"flight_book_offer", "hotel_book_room", "expense_file_report"}),
@@ -88,15 +74,6 @@ def test_undoing_is_first_only_when_asked_for(
 
     assert cancels
     assert [t for t in orders if router.route(t, now=now).tools[0] in cancels] == []
-
-
-def test_known_values_need_no_feeder(router: Router, now: datetime) -> None:
-    """An offer that was found already is not searched again as a prerequisite."""
-    text = "book a hotel in Lisbon"
-    known = RouteContext(known=("room_offer_id", "hotel_id"))
-
-    assert "hotel_search_rooms" in router.route(text, now=now).prerequisites
-    assert "hotel_search_rooms" not in router.route(text, known, now=now).tools
 
 
 def test_prerequisites_are_last_and_marked(router: Router, now: datetime) -> None:

@@ -146,13 +146,6 @@ def test_an_answer_without_a_sure_id_is_asked_about(made: Any, why: str) -> None
     assert "delete_ticket" in said
 
 
-def test_an_answer_of_another_form_than_the_thing_is_asked_about() -> None:
-    """A job has an id too; what is read under the path shows that it is none of a ticket's."""
-    job = thing({"id": "string", "progress": "number", "queue": "string"})
-
-    assert "another form" in likely(desk(job, read=thing(TICKET)), "open_ticket")
-
-
 def test_every_parent_is_filled_from_the_path_by_its_place() -> None:
     """The first id is called otherwise there; it alone does not find a lost call."""
     made = operation("open_ticket", answer(thing(TICKET), "201"), thing({}))
@@ -184,43 +177,91 @@ def test_two_ids_of_one_thing_are_read_from_the_body() -> None:
     }
 
 
-@pytest.mark.parametrize("path", ["/tickets/{ticket_id}/photo", "/tickets/{ticket_id}/notes/{id}"])
-def test_a_delete_of_another_thing_below_undoes_nothing(path: str) -> None:
-    """The photo of a ticket is not the ticket."""
+ONE = "/tickets/{ticket_id}"
+SHOWN = answer(thing(TICKET))
+JOB = thing({"id": "string", "progress": "number", "queue": "string"})
+REASON = {**thing({"reason": "string"}), "required": ["reason"]}
+DAY = {"type": "string", "format": "date"}
+MANY = {"type": "array", "items": thing(TICKET), "description": "Tickets.", "maxItems": 9}
+
+
+def desk_and(
+    more: dict[str, dict[str, Any]], *, opens: bool = True, deletes: bool = True
+) -> dict[str, Any]:
+    """The desk with other operations too, and without its own where it is told so."""
     paths = desk(thing(TICKET))
-    del paths["/tickets/{ticket_id}"]["delete"]
-    paths[path] = {"delete": operation("delete_other", answer(None, "204"))}
+    if not opens:
+        del paths["/tickets"]
+    if not deletes:
+        del paths[ONE]["delete"]
+    for path, methods in more.items():
+        paths.setdefault(path, {}).update(methods)
+    return paths
 
-    assert pairs(paths) == {}
 
-
-@pytest.mark.parametrize("method", ["put", "patch"])
-def test_a_change_is_not_undone_by_a_delete(method: str) -> None:
-    """A delete would remove the resource that existed before the change."""
-    paths = desk(thing(TICKET))
-    del paths["/tickets"]
-    paths["/tickets/{ticket_id}"][method] = operation(
-        "change_ticket", answer(thing(TICKET)), thing({})
-    )
-
-    assert "nothing here brings back" in likely(paths, "change_ticket")
+def taken_back(verb: str, sent: dict[str, Any] | None = None, *, deletes: bool = False) -> Any:
+    """A ticket that is taken back at a verb below it."""
+    cancel = {"post": operation("take_back", SHOWN, sent)}
+    return desk_and({f"{ONE}/{verb}": cancel}, deletes=deletes)
 
 
 @pytest.mark.parametrize(
-    ("verb", "is_cancel"),
-    [("cancel", True), ("revoke", True), ("refund", False), ("archive", False)],
+    ("paths", "maker", "why"),
+    [
+        # A delete would remove the resource that existed before the change.
+        (
+            desk_and({ONE: {"put": operation("change_it", SHOWN, thing({}))}}, opens=False),
+            "change_it",
+            "nothing here brings back",
+        ),
+        # A fax that was sent to somebody stays sent, though its record can be deleted.
+        (
+            desk_and({"/tickets/send": {"post": operation("send_it", SHOWN, REASON)}}, opens=False),
+            "send_it",
+            "may be cancelled by delete_ticket",
+        ),
+        (desk(thing(TICKET), sent=thing({"to": "string"})), "open_ticket", "reaches somebody"),
+        # A job has an id too; what is read under the path shows that it is none of a ticket's.
+        (desk(JOB, read=thing(TICKET)), "open_ticket", "another form"),
+        # An archived ticket may return, and a refund has no stated amount.
+        (taken_back("archive"), "open_ticket", "may stand for a cancel"),
+        (taken_back("refund"), "open_ticket", "may stand for a cancel"),
+        (taken_back("cancel", REASON), "open_ticket", "surely reason"),
+        # A ticket is deleted, or cancelled: which of them is meant is asked.
+        (taken_back("cancel", deletes=True), "open_ticket", "take_back may be meant as well"),
+    ],
 )
-def test_a_cancel_by_a_word_below_the_thing_is_one(verb: str, is_cancel: bool) -> None:
-    """An archived ticket may return, and a refund has no stated amount: these are asked about."""
-    paths = desk(thing(TICKET))
-    del paths["/tickets/{ticket_id}"]["delete"]
-    taken = operation("take_back", answer(thing(TICKET)))
-    paths[f"/tickets/{{ticket_id}}/{verb}"] = {"post": taken}
+def test_what_is_not_surely_cancelled_is_asked_about(
+    paths: dict[str, Any], maker: str, why: str
+) -> None:
+    """Nothing is proposed, and the question says why."""
+    assert why in likely(paths, maker)
 
-    if is_cancel:
-        assert pairs(paths) == {("open_ticket", "take_back"): {"ticket_id": "$response.body#/id"}}
-    else:
-        assert "may stand for a cancel" in likely(paths, "open_ticket")
+
+@pytest.mark.parametrize(
+    ("paths", "cancel"),
+    [
+        (taken_back("cancel"), "take_back"),
+        (taken_back("revoke"), "take_back"),
+        # The day to which something lasts reaches nobody.
+        (desk(thing(TICKET), sent=thing({"from": DAY, "to": DAY})), "delete_ticket"),
+        # The photo of a ticket is not the ticket, and several tickets are not one.
+        (desk_and({f"{ONE}/photo": {"delete": operation("d", {})}}, deletes=False), None),
+        (desk_and({f"{ONE}/notes/{{id}}": {"delete": operation("d", {})}}, deletes=False), None),
+        (desk(MANY, sent=MANY, read=thing(TICKET)), None),
+        # A message stays sent, a change stays made, a search creates nothing.
+        (desk(thing(TICKET), words={"summary": "Create or update a ticket."}), None),
+        (desk(thing(TICKET), words={"summary": "Send a ticket."}), None),
+        (desk(thing(TICKET), words={"operationId": "search_tickets", "summary": "Find."}), None),
+    ],
+)
+def test_what_is_made_is_paired_with_what_cancels_it(
+    paths: dict[str, Any], cancel: str | None
+) -> None:
+    """And with nothing that cancels another thing."""
+    made = {("open_ticket", cancel): {"ticket_id": "$response.body#/id"}} if cancel else {}
+
+    assert pairs(paths) == made
 
 
 @pytest.mark.parametrize(
@@ -236,16 +277,6 @@ def test_a_cancel_verb_may_stand_before_the_id(cancel: str, method: str) -> None
     }
 
     assert pairs(paths) == {("open_ticket", "drop"): {"ticket_id": "$response.body#/id"}}
-
-
-def test_what_is_sent_at_a_verb_is_asked_about() -> None:
-    """A fax that was sent to somebody stays sent, though its record can be deleted."""
-    paths = desk(thing(TICKET))
-    sent = operation("send_ticket", answer(thing(TICKET), "201"), thing({"title": "string"}))
-    paths["/tickets/send"] = {"post": sent}
-    del paths["/tickets"]
-
-    assert "may be cancelled by delete_ticket" in likely(paths, "send_ticket")
 
 
 @pytest.mark.parametrize(
@@ -274,27 +305,6 @@ def test_an_action_that_ends_a_part_does_not_end_the_whole(
     assert [pair.cancel for pair in proposal.pairs] == ([] if is_of_ticket else ["delete_ticket"])
     likely_of_part = "may be cancelled by terminate_it" in asked(proposal, "create_session")
     assert likely_of_part is not is_of_ticket
-
-
-def test_of_two_ways_to_take_it_back_neither_is_chosen() -> None:
-    """A ticket is deleted, or cancelled: which of them is meant is asked."""
-    paths = desk(thing(TICKET))
-    paths["/tickets/{ticket_id}/cancel"] = {"post": operation("cancel_it", answer(thing(TICKET)))}
-
-    assert "cancel_it may be meant as well" in likely(paths, "open_ticket")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        {"summary": "Create or update a ticket."},
-        {"summary": "Send a ticket."},
-        {"operationId": "search_tickets", "summary": "Search tickets."},
-    ],
-)
-def test_what_is_not_only_made_is_not_paired(words: dict[str, str]) -> None:
-    """A message stays sent, a change stays made, a search creates nothing."""
-    assert pairs(desk(thing(TICKET), words=words)) == {}
 
 
 def linked(**link: Any) -> dict[str, dict[str, Any]]:
@@ -330,34 +340,6 @@ def test_what_the_document_links_is_a_pair(name: str) -> None:
 def test_a_link_that_fills_no_cancel_pairs_nothing(link: dict[str, Any]) -> None:
     """To what makes things, without what is required, by what no call can answer, or malformed."""
     assert pairs(linked(**link)) == {}
-
-
-def test_what_reaches_somebody_is_not_taken_back_by_a_removal() -> None:
-    """A record of a call is deleted, and the phone has rung; a day reaches nobody."""
-    sent = thing({"to": "string", "title": "string"})
-    day = {"type": "string", "format": "date"}
-
-    assert "reaches somebody" in likely(desk(thing(TICKET), sent=sent), "open_ticket")
-    assert pairs(desk(thing(TICKET), sent=thing({"from": day, "to": day}))) != {}
-
-
-def test_a_cancel_that_needs_what_nothing_tells_is_asked_about() -> None:
-    """A refund without its amount, a cancel without its reason."""
-    paths = desk(thing(TICKET))
-    del paths["/tickets/{ticket_id}"]["delete"]
-    sent = {**thing({"reason": "string"}), "required": ["reason"]}
-    paths["/tickets/{ticket_id}/cancel"] = {
-        "post": operation("cancel_it", answer(thing(TICKET)), sent)
-    }
-
-    assert "surely reason" in asked(proposed(paths), "open_ticket")
-
-
-def test_a_body_that_is_a_list_pairs_nothing() -> None:
-    """Several tickets are opened at once, and one is deleted."""
-    many = {"type": "array", "items": thing(TICKET), "description": "Tickets.", "maxItems": 9}
-
-    assert pairs(desk(many, sent=many, read=thing(TICKET))) == {}
 
 
 def test_a_cancel_that_is_only_accepted_is_asked_about() -> None:

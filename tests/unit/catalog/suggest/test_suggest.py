@@ -258,8 +258,8 @@ def test_a_summary_is_the_first_sentence_without_markup() -> None:
 def test_deprecated_operations_are_listed_as_left_out_once() -> None:
     """Nobody begins with them; one line names all of them."""
     document = shop()
-    document["paths"]["/orders/search"]["post"]["deprecated"] = True
-    document["paths"]["/orders"]["get"]["deprecated"] = True
+    for path, method in (("/orders/search", "post"), ("/orders", "get")):
+        document["paths"][path][method]["deprecated"] = True
 
     proposal = propose(document)
 
@@ -321,6 +321,14 @@ def test_a_tool_that_lint_calls_an_error_becomes_a_question_with_the_reason() ->
     assert any("cancel_order" in check for check in action(proposal, "place_order").checks)
 
 
+def test_a_document_without_a_sure_tool_still_gives_an_overlay() -> None:
+    """An overlay has at least one action: this one changes nothing."""
+    document = shop(paths={"/carts": {"put": operation("fill_cart")}})
+    proposal = propose(document)
+
+    assert (proposal.marked, applied(proposal, document)) == (0, document)
+
+
 def test_a_document_without_a_server_is_told_at_the_head() -> None:
     """The fault concerns no single tool: one overlay action adds a server for all."""
     document = shop()
@@ -358,17 +366,6 @@ def _marked(document: dict[str, Any], proposal: Proposal) -> list[dict[str, Any]
     return [
         document["paths"][a.path][a.method.lower()] for a in proposal.actions if not a.is_question
     ]
-
-
-def test_a_document_without_a_sure_tool_still_gives_an_overlay() -> None:
-    """An overlay has at least one action: this one changes nothing."""
-    document = shop()
-    document["paths"] = {"/carts": {"put": operation("fill_cart")}}
-
-    proposal = propose(document)
-
-    assert proposal.marked == 0
-    assert applied(proposal, document) == document
 
 
 def test_what_a_body_cannot_be_without_makes_it_required() -> None:

@@ -14,6 +14,7 @@ from orchestrator.core.budget import Money
 from orchestrator.planning.llm.briefing import briefing, error_lines, goal_lines
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.trimming import estimate_tokens
+from tests.unit.planning.llm.test_model_planner import CONTEXT
 
 ROOMY: Final = 30_000
 
@@ -148,19 +149,7 @@ def test_the_budget_is_kept_for_any_past(
 ) -> None:
     """But for what must stay: the goal and the last error."""
     seen = tuple(_seen(n, body, error) for n, (body, error) in enumerate(past, start=1))
-    context = StepContext.model_validate(
-        {
-            "mission_id": "m",
-            "leg_id": "l",
-            "step": 1,
-            "mission_goal": "Book a trip",
-            "leg_goal": "book a flight",
-            "agent": {"name": "a"},
-            "observations": seen,
-            "now": "2026-11-21T10:00:00Z",
-            "catalog_digest": "",
-        }
-    )
+    context = CONTEXT.model_copy(update={"observations": seen})
     kept = estimate_tokens(goal_lines(context) + error_lines(context))
 
     assert estimate_tokens(briefing(context, most_tokens=most_tokens)) <= max(

@@ -62,6 +62,9 @@ def test_a_follow_up_is_about_what_was_called_before(
     assert selection.frame.references
     assert selection.frame.domain == router._by_name[tool].domain
     assert selection.frame.objects
+    record = record_of(selection)
+    assert record.frame.references == len(selection.frame.references)
+    assert not any(one in record.frame.model_dump_json() for one in ("that one", "with bob"))
 
 
 @pytest.mark.parametrize(
@@ -165,12 +168,3 @@ def test_a_failed_call_tried_again_sees_its_tool_and_others(router: Router) -> N
     assert selection.frame.previous_tool_error
     assert len(selection.tools) >= 3
     assert selection.frame.action is Action.CREATE
-
-
-def test_the_record_tells_how_many_pointed_back_and_no_word(router: Router) -> None:
-    """As with all of a frame."""
-    selection = router.route("cancel that one", RouteContext(earlier=("car_list_bookings",)))
-
-    record = record_of(selection)
-    assert record.frame.references == 1
-    assert "that one" not in record.model_dump_json()

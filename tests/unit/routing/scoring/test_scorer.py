@@ -59,14 +59,6 @@ def test_the_table_explains_the_score(scorer: Scorer) -> None:
     assert (unknown.names, unknown.strength) == ((), 0)
 
 
-@pytest.mark.parametrize("count", [1, 40])
-def test_every_card_of_a_small_catalog_is_a_candidate(count: int) -> None:
-    """Whoever sends a few tools wants each ranked, whatever words it shares with the request."""
-    functions = [{"name": f"tool_{i}", "description": "Does a thing."} for i in range(count)]
-
-    assert len(Router(Catalog.from_functions(functions)).rank("xyzzy plugh")) == count
-
-
 def test_the_agents_domain_is_a_preference_not_a_wall(scorer: Scorer) -> None:
     """Its tools rise; a request for another domain still finds that one's."""
     flights = RouteContext(domains=("flights",))
