@@ -222,7 +222,7 @@ def test_a_retry_carries_out_what_it_names_first() -> None:
 
 
 def test_a_goto_to_a_workflow_transfers_for_good() -> None:
-    to = {"to": "$inputs.city"}
+    to: JsonObject = {"to": "$inputs.city"}
     mail = WrittenStep(step_id="mail", tool="mail", arguments=to, is_consequence=True)
     apology = flow(mail, workflow_id="apology", outputs={"sorry": "$inputs.city"})
     leave = Action(name="sorry", kind="goto", workflow=apology, arguments={"city": "Oslo"})

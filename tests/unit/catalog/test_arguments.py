@@ -40,7 +40,7 @@ def _catalog(properties: dict[str, Any], **schema: Any) -> Catalog:
         "x-orchet-compensation-args": {"origin": "$request.body#/origin"},
     }
     cancelled = {"x-orchet-cancel-for": "flight_book"}
-    kinds = {"book": booked, "cancel": cancelled, "other": {}}
+    kinds: dict[str, dict[str, Any]] = {"book": booked, "cancel": cancelled, "other": {}}
     paths = {
         f"/{kind}": {"post": {"operationId": f"flight_{kind}", **common, **more}}
         for kind, more in kinds.items()

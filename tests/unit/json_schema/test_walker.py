@@ -80,7 +80,8 @@ def test_data_is_no_schema() -> None:
     schema |= {"x-more": held, "properties": {"properties": STRING, "$ref": True}}
 
     assert list(subschemas(schema)) == [STRING, True]
-    assert [list(walk(one)) for one in (True, None, 5, "string", [STRING])] == [[]] * 5
+    plain: list[JsonValue] = [True, None, 5, "string", [STRING]]
+    assert [list(walk(one)) for one in plain] == [[]] * 5
     circle: JsonObject = {"$defs": {"A": {"$ref": "#/$defs/A"}}, "items": {"$ref": "#"}}
     assert len(list(walk(circle))) == 3
 

@@ -222,4 +222,9 @@ def test_a_text_is_read_once(shipped: Catalog, monkeypatch: pytest.MonkeyPatch) 
 def _count(patch: pytest.MonkeyPatch, owner: type, name: str, done: list[str]) -> None:
     """Have each call noted."""
     original = getattr(owner, name)
-    patch.setattr(owner, name, lambda *args, **named: done.append(name) or original(*args, **named))
+
+    def counted(*args: Any, **named: Any) -> Any:
+        done.append(name)
+        return original(*args, **named)
+
+    patch.setattr(owner, name, counted)

@@ -190,10 +190,11 @@ def test_references_that_the_orchestrator_fills_are_not_shown() -> None:
 
 def test_examples_that_tell_nothing_are_not_shown() -> None:
     """Of optional inputs and consequences, and where type, format or choices say what is taken."""
-    day = {"type": "string", "format": "date"}
+    day: JsonObject = {"type": "string", "format": "date"}
     city = {"type": "string", "minLength": 2}
     count = {"type": "integer", "minimum": 1, "maximum": 9}
-    told, plain = {**day, "examples": ["2026-12-03"]}, {**city, "examples": ["Berlin"]}
+    told: JsonObject = {**day, "examples": ["2026-12-03"]}
+    plain = {**city, "examples": ["Berlin"]}
 
     def days(on: JsonObject) -> JsonObject:
         return {"type": "array", "items": {"type": "object", "properties": {"on": on}}}
