@@ -31,12 +31,6 @@ def assistant(make_router: Callable[[Catalog], Router]) -> Router:
     return make_router(Catalog.from_functions(ASSISTANT))
 
 
-@pytest.fixture(scope="module")
-def farm(make_router: Callable[[Catalog], Router]) -> Router:
-    """Of 16 functions of another trade."""
-    return make_router(Catalog.from_functions(FARM))
-
-
 @pytest.mark.parametrize(
     ("text", "tool"),
     [
@@ -113,7 +107,7 @@ def test_a_side_effect_gets_three_at_least(text: str, tool: str, assistant: Rout
 def test_a_small_catalog_gives_as_many_as_it_has(text: str) -> None:
     """Three where there are three, two where there are two."""
     for count in (1, 2, 3):
-        functions = [FARM[7], FARM[11], FARM[2]][:count]
+        functions = FARM[:count]
         selection = Router(Catalog.from_functions(functions)).route(text)
         is_sure = selection.frame.confidence >= 0.9
         assert is_sure or len(selection.tools) == count
