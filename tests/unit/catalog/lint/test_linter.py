@@ -125,7 +125,7 @@ def test_another_dialects_word_that_is_no_boolean_declares_nothing(shop: dict[st
 def test_a_change_that_nobody_is_asked_about_is_called_so(
     shop: dict[str, Any], asks: object, says: bool
 ) -> None:
-    """`requires-confirmation: false` does not make it a read, and the finding says what it does."""
+    """`requires-confirmation: false` does not make it a read."""
     nothing_cancels(asks)(shop)
     del operation(shop, POST)["x-orchet-irreversible"]
 
@@ -133,14 +133,6 @@ def test_a_change_that_nobody_is_asked_about_is_called_so(
 
     assert found.code == "ORC040"
     assert ("nobody is asked before it is called" in found.message) is says
-    assert "x-orchet-read-only: true if it changes nothing" in found.fix
-
-
-def test_a_probe_that_is_not_there_is_one_finding(shop: dict[str, Any]) -> None:
-    """ORC041 says it; the compiler, which met it too, need not."""
-    probe_with("shop_find")(shop)
-
-    assert [f.code for f in lint({"shop": shop})] == ["ORC041"]
 
 
 @pytest.mark.parametrize(
@@ -170,22 +162,18 @@ def test_a_parameter_is_filled_by_the_text_of_an_id(
     assert ("ORC074" in {f.code for f in lint({"shop": shop})}) is found
 
 
-def test_an_action_of_an_overlay_that_changes_nothing_is_found(shop: dict[str, Any]) -> None:
-    """ORC003, on the overlay, as a warning: the standard allows it."""
+def test_what_concerns_several_parts_is_one_finding_at_its_place(shop: dict[str, Any]) -> None:
+    """A missing probe, an idle action of an overlay, and the second of two equal names."""
     idle = IdleAction(overlay="ours.yaml", pointer="/actions/2", reason="$.x selects nothing")
-
     (found,) = lint({"shop": shop}, idle=[idle])
+    twice = lint({"a": shop, "b": copy.deepcopy(shop)})
+    probe_with("shop_find")(shop)
 
     assert (found.code, found.severity) == ("ORC003", "warning")
     assert (found.document, found.pointer) == ("ours.yaml", "/actions/2")
-
-
-def test_one_name_in_two_documents_is_found(shop: dict[str, Any]) -> None:
-    """The finding stands on the second and names the first."""
-    found = lint({"a": shop, "b": copy.deepcopy(shop)})
-
-    assert {(f.document, f.code) for f in found} == {("b", "ORC011")}
-    assert all("of a," in f.message for f in found)
+    assert {(f.document, f.code) for f in twice} == {("b", "ORC011")}
+    assert all("of a," in f.message for f in twice)
+    assert [f.code for f in lint({"shop": shop})] == ["ORC041"]
 
 
 def test_ten_mistakes_are_ten_findings(shop: dict[str, Any]) -> None:
