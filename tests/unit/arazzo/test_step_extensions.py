@@ -171,10 +171,8 @@ def test_the_cancel_reads_the_answer_by_the_grammar_of_contracts() -> None:
 
     assert isinstance(move, CallMove)
     assert move.cancel is not None
-    assert (move.cancel.tool, move.cancel.arguments) == (
-        "remove",
-        {"id": "$response.body#/note_id"},
-    )
+    assert move.cancel.tool == "remove"
+    assert move.cancel.arguments == {"id": "$response.body#/note_id"}
     assert workflow.steps[0].approvers == ("ana",)
     assert not [one for one in lint_workflows([workflow], notes()) if one.code == "ARZ010"]
 
@@ -194,17 +192,13 @@ def test_a_value_is_never_read_as_an_expression_of_the_cancel() -> None:
 
 
 def test_the_text_of_a_card_is_filled_and_bounded() -> None:
-    workflow = bound({**ADD, "x-orchet-card-text": "Add <b>{$inputs.text}</b>"})
+    """A workflow states agent and approvers for its steps."""
+    own: dict[str, Any] = {"x-orchet-agent": "clerk", "x-orchet-approvers": ["ana", "ben"]}
+    workflow = bound({**ADD, "x-orchet-card-text": "Add <b>{$inputs.text}</b>"}, **own)
 
     assert next_move(workflow, {"text": "milk"}, []).title == "Add <b>milk</b>"  # type: ignore[union-attr]
     assert len(next_move(workflow, {"text": "x" * 9_000}, []).title) == 2_000  # type: ignore[union-attr]
-
-
-def test_a_workflow_states_agent_and_approvers_for_its_steps() -> None:
-    own: dict[str, Any] = {"x-orchet-agent": "clerk", "x-orchet-approvers": ["ana", "ben"]}
-    step = bound(ADD, **own).steps[0]
-
-    assert (step.agent, step.approvers) == ("clerk", ("ana", "ben"))
+    assert (workflow.steps[0].agent, workflow.steps[0].approvers) == ("clerk", ("ana", "ben"))
 
 
 @pytest.mark.parametrize("value", ["q=milk&x=1", "?q={$inputs.text}", {"q": "milk"}])

@@ -23,15 +23,12 @@ from orchestrator.planning.models import (
 from orchestrator.planning.planner import check_decision, check_plan
 from orchestrator.testing import fake_selection
 
+_INPUTS = {"book_id": {"type": "string"}, "card_number": {"type": "string"}}
 BOOK = Tool(
     name="loan_borrow_book",
     document="library",
     domain="library",
-    input_schema={
-        "type": "object",
-        "required": ["book_id", "card_number"],
-        "properties": {"book_id": {"type": "string"}, "card_number": {"type": "string"}},
-    },
+    input_schema={"type": "object", "required": [*_INPUTS], "properties": _INPUTS},
     pii_fields=("card_number",),
 )
 CATALOG = Catalog({}, {BOOK.name: BOOK})

@@ -128,16 +128,8 @@ def _then(
 
 
 def _seen(step: int, body: JsonValue = None, part: int = 0, **changes: Any) -> Observation:
-    told: dict[str, Any] = {
-        "step": step,
-        "part": part,
-        "tool": "weather_get_current",
-        "arguments": CITY,
-        "outcome": "succeeded",
-        "body": body,
-        **changes,
-    }
-    return Observation.model_validate(told)
+    told = {"tool": "weather_get_current", "arguments": CITY, "outcome": "succeeded", **changes}
+    return Observation.model_validate({"step": step, "part": part, "body": body, **told})
 
 
 def _returns(messages: list[ModelMessage]) -> list[ToolReturnPart]:
@@ -283,12 +275,9 @@ async def test_an_amended_call_answers_the_call_that_was_amended(talk: Talk) -> 
 async def test_what_else_is_new_stands_behind_the_answers(talk: Talk) -> None:
     """Values that the user gave, what is left of the budget; nothing that was told before."""
     ask = ToolCallPart("user_ask", {"question": "When?", "fields": [{"name": "day"}]})
-    context = CONTEXT.model_copy(
-        update={
-            "inputs": {"city": "Lisbon"},
-            "budget_left": Money(amount=Decimal(90), currency="EUR"),
-        }
-    )
+    budget = Money(amount=Decimal(90), currency="EUR")
+    known = {"inputs": {"city": "Lisbon"}, "budget_left": budget}
+    context = CONTEXT.model_copy(update=known)
     planned = await talk.step(context, ask)
     given = {"city": "Lisbon", "day": "2026-12-01"}
     less = Money(amount=Decimal(50), currency="EUR")
@@ -312,11 +301,8 @@ async def test_a_conversation_that_is_too_long_is_begun_anew_once_in_many_steps(
     talk: Talk,
 ) -> None:
     """From the newest answer whole and the older ones in short, with room for more behind it."""
-    context = CONTEXT.model_copy(
-        update={
-            "agent": AGENT.model_copy(update={"context_tokens": 8_000, "domains": ("weather",)})
-        }
-    )
+    small = AGENT.model_copy(update={"context_tokens": 8_000, "domains": ("weather",)})
+    context = CONTEXT.model_copy(update={"agent": small})
     body: dict[str, JsonValue] = {"condition": "x" * 1_500}
     for n in range(1, 41):
         planned = await talk.step(context, ToolCallPart("weather_get_current", CITY))

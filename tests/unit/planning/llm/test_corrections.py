@@ -30,16 +30,10 @@ async def _step(
 
 def _booked(**arguments: JsonValue) -> tuple[Observation, ...]:
     """Return an invalid call of a booking."""
-    invalid = "arrival_time must match the pattern"
-    return (
-        Observation(
-            step=1,
-            tool="hotel_book_room",
-            arguments={**ROOM, "traveler_email": "pii:traveler_email", **arguments},
-            outcome="invalid",
-            error=invalid,
-        ),
-    )
+    given = {**ROOM, "traveler_email": "pii:traveler_email", **arguments}
+    why = "arrival_time must match the pattern"
+    booking: Any = {"step": 1, "tool": "hotel_book_room", "arguments": given}
+    return (Observation(**booking, outcome="invalid", error=why),)
 
 
 async def test_an_invalid_call_says_which_inputs_it_can_do_without(shipped: Catalog) -> None:
@@ -160,17 +154,10 @@ async def test_the_same_effect_may_be_ordered_twice(shipped: Catalog) -> None:
 async def test_what_was_cancelled_may_be_done_again(shipped: Catalog) -> None:
     """Its effect does not stand."""
     books: dict[str, JsonValue] = {**ROOM, "traveler_email": "pii:traveler_email"}
+    done: Any = {"outcome": "succeeded", "side_effect": True}
     seen = (
-        Observation(
-            step=1, tool="hotel_book_room", arguments=books, outcome="succeeded", side_effect=True
-        ),
-        Observation(
-            step=2,
-            tool="hotel_cancel_booking",
-            arguments={"booking_id": "bkg_1"},
-            outcome="succeeded",
-            side_effect=True,
-        ),
+        Observation(step=1, tool="hotel_book_room", arguments=books, **done),
+        Observation(step=2, tool="hotel_cancel_booking", arguments={"booking_id": "b"}, **done),
     )
     again = ToolCallPart("hotel_book_room", books)
     given = {"inputs": {"offer": "rof_1"}, "observations": seen}
