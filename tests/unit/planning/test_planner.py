@@ -23,7 +23,7 @@ from orchestrator.planning.models import (
 from orchestrator.planning.planner import check_decision, check_plan
 from orchestrator.testing import fake_selection
 
-_INPUTS = {"book_id": {"type": "string"}, "card_number": {"type": "string"}}
+_INPUTS: JsonObject = {"book_id": {"type": "string"}, "card_number": {"type": "string"}}
 BOOK = Tool(
     name="loan_borrow_book",
     document="library",

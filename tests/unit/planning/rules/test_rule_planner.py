@@ -144,6 +144,7 @@ _COUNT: JsonObject = {"type": "integer", "minimum": 0}
 _TIME: JsonObject = {"type": "string", "format": "time"}
 _CODE: dict[str, JsonObject] = {"currency": _TEXT}
 _PATHS: JsonObject = {
+    **_operation("makeDevice", "Create a device", "/devices", nickname=_TEXT),
     **_operation("sendParcel", "Send a parcel", "/parcels", weight_kg=_NUMBER),
     **_operation("setHeat", "Set the temperature", "/heat", celsius=_NUMBER),
     **_operation(
@@ -167,6 +168,7 @@ _PATHS: JsonObject = {
 @pytest.mark.parametrize(
     ("goal", "tool", "arguments"),
     [
+        ("Create a device called Scanner", "makeDevice", {"nickname": "Scanner"}),
         ("Send a 2.5 kg parcel", "sendParcel", {"weight_kg": 2.5}),
         ("Set the temperature to 21 degrees", "setHeat", {"celsius": 21}),
         (
@@ -406,6 +408,14 @@ async def test_a_read_that_nothing_asks_for_is_asked_about(mission: Mission, goa
 
     assert not plan.has_orders
     assert asks_first(plan)
+
+
+async def test_side_by_side_clauses_do_not_wait(mission: Mission) -> None:
+    """Two clauses that need nothing of each other are legs without dependencies."""
+    run = await mission.run("weather in London and list my reminders")
+
+    assert [leg.depends_on for leg in run.plan.legs] == [(), ()]
+    assert run.names(run.plan.legs[1].leg_id)[0] == "calendar_list_reminders"
 
 
 async def test_what_a_read_does_not_apply_is_said(mission: Mission) -> None:
