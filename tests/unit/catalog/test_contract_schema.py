@@ -205,20 +205,21 @@ def test_the_linter_finds_a_wrong_value_once_and_where_it_stands(
 
 
 @pytest.mark.parametrize(
-    ("keyword", "value", "place"),
+    ("keyword", "value", "place", "wrong"),
     [
-        ("load-policy", "always", ""),
-        ("pii-required", ["address", 1], "/1"),
+        ("load-policy", "always", "", "always"),
+        ("pii-required", ["address", 1], "/1", 1),
         (
             "compensation-probe",
             {"operationId": "shop_find_order", "args": {"client_reference": "$nope"}},
             "/args/client_reference",
+            "$nope",
         ),
-        ("compensation-probe", {"args": {}}, ""),
+        ("compensation-probe", {"args": {}}, "", {"args": {}}),
     ],
 )
 def test_a_wrong_value_is_placed_and_quoted(
-    shop: dict[str, Any], keyword: str, value: Any, place: str
+    shop: dict[str, Any], keyword: str, value: Any, place: str, wrong: Any
 ) -> None:
     """One finding at the wrong part; the rest is examined without it."""
     keyword = f"x-orchet-{keyword}"
@@ -228,7 +229,7 @@ def test_a_wrong_value_is_placed_and_quoted(
 
     at = f"/paths/{path.replace('/', '~1')}/{method}/{keyword}{place}"
     assert (found.code, found.severity, found.pointer) == ("ORC036", "error", at)
-    assert json.dumps(value if not place else "$nope" if "args" in place else 1) in found.message
+    assert json.dumps(wrong) in found.message
 
 
 def test_a_flag_or_a_list_of_the_document_is_checked_too(shop: dict[str, Any]) -> None:
