@@ -32,55 +32,28 @@ def holds(condition: str, **fields: str) -> bool:
 
 @pytest.mark.parametrize(
     "condition",
-    [
-        "$statusCode == 200",
-        "$statusCode==200&&$response.body#/ok==true",
-        "$statusCode == '200'",
-        "$statusCode >= 200 && $statusCode < 300",
-        "$statusCode != 404 || $statusCode == 1",
-        "$response.body#/status == 'open'",
-        '$response.body#/status == "open"',
-        "$response.body.status == $inputs.status",
-        "$response.body#/missing == null",
-        "$response.body#/none == null",
-        "$response.body#/items != null",
-        "!($response.body#/missing)",
-        "!$response.body#/zero",
-        "$response.body#/ok",
-        "!!$response.body#/ok",
-        "($statusCode == 1 || $statusCode == 200) && $response.body#/ok",
-        "$response.body.items[1] == 2",
-        "$response.body#/items/1 == 2",
-        "$response.body.a-b.c == 5",
-        "($response.body#/a-b).c > 4.5",
-        "$response.header.x-left > 3",
-        "$inputs.limit <= 3",
-        "'b' > 'A'",
-        "'it''s' == 'IT''S'",
-        "null == null",
-        "-1 < 1e3",
-    ],
-)
+    ["$statusCode == 200", "$statusCode==200&&$response.body#/ok==true", "$statusCode == '200'",
+     "$statusCode >= 200 && $statusCode < 300", "$statusCode != 404 || $statusCode == 1",
+     "$response.body#/status == 'open'", '$response.body#/status == "open"',
+     "$response.body.status == $inputs.status", "$response.body#/missing == null",
+     "$response.body#/none == null", "$response.body#/items != null", "$response.body#/ok",
+     "!($response.body#/missing)", "!$response.body#/zero", "!!$response.body#/ok",
+     "($statusCode == 1 || $statusCode == 200) && $response.body#/ok",
+     "$response.body.items[1] == 2", "$response.body#/items/1 == 2", "$response.body.a-b.c == 5",
+     "($response.body#/a-b).c > 4.5", "$response.header.x-left > 3", "$inputs.limit <= 3",
+     "'b' > 'A'", "'it''s' == 'IT''S'", "null == null", "-1 < 1e3"],
+)  # fmt: skip
 def test_a_condition_holds(condition: str) -> None:
     assert holds(condition)
 
 
 @pytest.mark.parametrize(
     "condition",
-    [
-        "$statusCode == 404",
-        "$response.body#/status == 'closed'",
-        "$response.body#/missing",
-        "$response.body#/missing > 1",
-        "$response.body#/none",
-        "$response.body#/ok == 1",
-        "$response.body#/ok == 'true'",
-        "$response.body#/items < 3",
-        "false",
-        "null",
-        "$steps.never.outputs.x == 1",
-    ],
-)
+    ["$statusCode == 404", "$response.body#/status == 'closed'", "$response.body#/missing",
+     "$response.body#/missing > 1", "$response.body#/none", "$response.body#/ok == 1",
+     "$response.body#/ok == 'true'", "$response.body#/items < 3", "false", "null",
+     "$steps.never.outputs.x == 1"],
+)  # fmt: skip
 def test_a_condition_does_not_hold(condition: str) -> None:
     assert not holds(condition)
 

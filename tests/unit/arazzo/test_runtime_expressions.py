@@ -35,6 +35,10 @@ SCOPE = Scope(
 )
 
 
+def select(selector: str, kind: str) -> JsonValue:
+    return {"$select": {"context": "$response.body", "selector": selector, "type": kind}}
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -70,21 +74,12 @@ def test_an_expression_reads_its_value_with_its_type(text: str, value: JsonValue
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "$inputs.town",
-        "$inputs.city#/x",
-        "$response.body#/items/9/id",
-        "$response.header.x",
-        "$steps.book.outputs.id",
-        "$steps.find.outputs.x",
-        "$workflows.hotel.outputs.x",
-        "$workflows.flight.outputs.x",
-        "$outputs.x",
-        "$components.parameters.x",
-    ],
-)
+    ["$inputs.town", "$inputs.city#/x", "$response.body#/items/9/id", "$response.header.x",
+     "$steps.book.outputs.id", "$steps.find.outputs.x", "$workflows.hotel.outputs.x",
+     "$workflows.flight.outputs.x", "$outputs.x", "$components.parameters.x"],
+)  # fmt: skip
 def test_a_missing_value_is_a_sentence_that_names_the_expression(text: str) -> None:
-    with pytest.raises(ValueMissing, match=r"has no value") as caught:
+    with pytest.raises(ValueMissing) as caught:
         evaluate_text(text, SCOPE)
 
     assert text in str(caught.value)
@@ -109,16 +104,8 @@ def test_a_malformed_expression_is_refused(text: str) -> None:
         ("{$inputs.trip}", '{"days": [1, 2]}'),
         ("n: {$inputs.none}", "n: null"),
         ({"a": ["$inputs.city", 1, None]}, {"a": ["Rome", 1, None]}),
-        (
-            {"$select": {"context": "$response.body", "selector": "$.items[?@.price>9].id",
-                         "type": "jsonpath"}},
-            ["b2"],
-        ),
-        (
-            {"$select": {"context": "$response.body", "selector": "/items/0/id",
-                         "type": "jsonpointer"}},
-            "a1",
-        ),
+        (select("$.items[?@.price>9].id", "jsonpath"), ["b2"]),
+        (select("/items/0/id", "jsonpointer"), "a1"),
         (
             {"$replace": {"payload": "$inputs.trip", "replacements": [
                 {"target": "/days/0", "type": "jsonpointer", "value": "$inputs.city"},
@@ -137,14 +124,11 @@ def test_a_value_in_a_query_stays_one_string() -> None:
     """A value with quotes cannot end the string that it stands in."""
     scope = Scope(inputs={"x": "a' || @.secret == 'b"}, message=SCOPE.message)
     items: JsonValue = [{"id": "a' || @.secret == 'b"}, {"id": "c", "secret": "b"}]
-    template = {
-        "context": "$response.body",
-        "selector": "$[?@.id=='{$inputs.x}'].id",
-        "type": "jsonpath",
-    }
     scope.message = HttpMessage(body=items)
 
-    assert fill({"$select": template}, scope) == ["a' || @.secret == 'b"]  # type: ignore[dict-item]
+    found = fill(select("$[?@.id=='{$inputs.x}'].id", "jsonpath"), scope)
+
+    assert found == ["a' || @.secret == 'b"]
 
 
 def test_a_query_that_takes_too_long_is_refused() -> None:

@@ -25,10 +25,8 @@ CALLS = (
     MadeCall(
         tool="flight_search_offers",
         arguments={
-            "origin": "Berlin",
-            "destination": "Lisbon",
-            "departure_date": "2026-12-10",
-            "max_price": 300,
+            **{"origin": "Berlin", "destination": "Lisbon"},
+            **{"departure_date": "2026-12-10", "max_price": 300},
         },
         body={"offers": [{"offer_id": "off_1"}, {"offer_id": "off_22"}]},
     ),
@@ -98,6 +96,11 @@ def test_values_are_lifted_and_chained(bundled: Catalog) -> None:
     assert list(search["outputs"].values()) == ["$response.body#/offers/1/offer_id"]
     assert expense["requestBody"]["payload"]["items"][0]["amount"].startswith("$steps.flight_book")
     assert {"name": "max_price", "in": "query", "value": 300} in search["parameters"]
+    named: Any = exported(bundled, inputs={"limit_eur": 300})["workflows"]
+    limit = named[0]["inputs"]["properties"]["limit_eur"]
+    assert limit == {"type": "integer", "default": 300}
+    with pytest.raises(Exception, match="no element"):
+        parse_document("e.yaml", exported(bundled, ()))
 
 
 def test_an_export_names_the_terms_that_it_lost(bundled: Catalog) -> None:
@@ -118,12 +121,6 @@ def test_the_answer_of_another_day_changes_what_is_booked(bundled: Catalog) -> N
     moves = replayed(exported(bundled), bundled, (other, *CALLS[1:]))
 
     assert moves[1].arguments["offer_id"] == "off_new"
-
-
-def test_inputs_of_the_request_keep_their_names(bundled: Catalog) -> None:
-    workflow: Any = exported(bundled, inputs={"limit_eur": 300})["workflows"]
-
-    assert workflow[0]["inputs"]["properties"]["limit_eur"] == {"type": "integer", "default": 300}
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=12)
@@ -161,8 +158,3 @@ def test_any_calls_are_made_again(
 
     assert [error.message for error in OFFICIAL.iter_errors(document)] == []
     assert [move.arguments for move in moves] == arguments
-
-
-def test_no_step_is_no_document(bundled: Catalog) -> None:
-    with pytest.raises(Exception, match="no element"):
-        parse_document("e.yaml", exported(bundled, ()))

@@ -32,95 +32,50 @@ def flow(steps: str, more: str = "") -> str:
     return f"workflows: [{{workflowId: w, steps: [{steps}]{more}}}]"
 
 
+A = f"stepId: a, {LIST}"
+B = f"stepId: b, {LIST}"
+ROOM = "stepId: a, operationId: hotel_book_room, requestBody: {payload: {room_offer_id: %s}}"
+BACK = "{name: n, type: goto, stepId: a, criteria: [{condition: $statusCode == 202}]}"
+TEXT = ", inputs: {type: object, properties: {n: {type: string}}}"
+NUMBER = ", inputs: {type: object, required: [n], properties: {n: {type: integer}}}"
+FROM_B = "outputs: {x: $steps.b.outputs.y}"
+
+
 @pytest.mark.parametrize(
     ("steps", "more", "expected"),
     [
-        (f"{{stepId: a, {LIST}}}", "", []),
-        (f"{{stepId: a, {LIST}}}", ", outputs: {x: $steps.b.outputs.y}", ["ARZ002"]),
-        (f"{{stepId: a, {LIST}}}", ", outputs: {x: $steps.a.outputs.y}", ["ARZ003"]),
+        ([A], "", []),
+        ([A], ", outputs: {x: $steps.b.outputs.y}", ["ARZ002"]),
+        ([A], ", outputs: {x: $steps.a.outputs.y}", ["ARZ003"]),
+        ([A + ", outputs: {x: $inputs.no}"], ", inputs: {properties: {}}", ["ARZ004"]),
+        ([f"{A}, {FROM_B}", B + ", outputs: {y: $statusCode}"], "", ["ARZ005"]),
         (
-            f"{{stepId: a, {LIST}, outputs: {{x: $inputs.no}}}}",
-            ", inputs: {type: object, properties: {}}",
-            ["ARZ004"],
-        ),
-        (
-            f"{{stepId: a, {LIST}, outputs: {{x: $steps.b.outputs.y}}}}, "
-            f"{{stepId: b, {LIST}, outputs: {{y: $statusCode}}}}",
-            "",
-            ["ARZ005"],
-        ),
-        (
-            f"{{stepId: a, {LIST}, outputs: {{x: $steps.b.outputs.y}}}}, "
-            f"{{stepId: b, {LIST}, outputs: {{y: $statusCode}}, onSuccess: "
-            "[{name: n, type: goto, stepId: a, criteria: [{condition: $statusCode == 202}]}]}",
+            [f"{A}, {FROM_B}", f"{B}, outputs: {{y: $statusCode}}, onSuccess: [{BACK}]"],
             "",
             [],
         ),
-        (
-            "{stepId: a, operationId: hotel_book_room, "
-            "requestBody: {payload: {room_offer_id: $inputs.n}}}",
-            ", inputs: {type: object, required: [n], properties: {n: {type: integer}}}",
-            ["ARZ011"],
-        ),
-        (
-            "{stepId: a, operationId: hotel_book_room, "
-            "requestBody: {payload: {room_offer_id: $inputs.n}}}",
-            ", inputs: {type: object, properties: {n: {type: string}}}",
-            ["ARZ017"],
-        ),
-        (
-            "{stepId: a, operationId: hotel_book_room, "
-            "requestBody: {payload: {room_offer_id: 'of {$inputs.n}'}}}",
-            ", inputs: {type: object, properties: {n: {type: string}}}",
-            ["ARZ017"],
-        ),
-        (
-            f"{{stepId: a, {LIST}, onSuccess: [{{name: n, type: goto, stepId: a}}]}}",
-            "",
-            ["ARZ012"],
-        ),
-        (
-            f"{{stepId: a, {BOOK}}}, {{stepId: b, {LIST}, onSuccess: "
-            "[{name: n, type: goto, stepId: a, criteria: [{condition: $statusCode == 202}]}]}",
-            "",
-            ["ARZ013"],
-        ),
-        (
-            f"{{stepId: a, {BOOK}, onFailure: [{{name: n, type: retry}}]}}",
-            "",
-            [],
-        ),
-        (
-            f"{{stepId: a, {LIST}, onSuccess: [{{name: n, type: end}}]}}, {{stepId: b, {LIST}}}",
-            "",
-            ["ARZ014"],
-        ),
-        (
-            f"{{stepId: a, {LIST}}}",
-            ", inputs: {type: object, properties: {n: {type: string}}}",
-            ["ARZ015"],
-        ),
-        (f"{{stepId: a, {LIST}, outputs: {{x: $response.body#/booking}}}}", "", ["ARZ016"]),
-        (
-            f"{{stepId: a, {LIST}, parameters: [{{name: Accept, in: header, value: x}}]}}",
-            "",
-            ["ARZ020"],
-        ),
+        ([ROOM % "$inputs.n"], NUMBER, ["ARZ011"]),
+        ([ROOM % "$inputs.n"], TEXT, ["ARZ017"]),
+        ([ROOM % "'of {$inputs.n}'"], TEXT, ["ARZ017"]),
+        ([A + ", onSuccess: [{name: n, type: goto, stepId: a}]"], "", ["ARZ012"]),
+        ([f"stepId: a, {BOOK}", f"{B}, onSuccess: [{BACK}]"], "", ["ARZ013"]),
+        ([f"stepId: a, {BOOK}, onFailure: [{{name: n, type: retry}}]"], "", []),
+        ([A + ", onSuccess: [{name: n, type: end}]", B], "", ["ARZ014"]),
+        ([A], TEXT, ["ARZ015"]),
+        ([A + ", outputs: {x: $response.body#/booking}"], "", ["ARZ016"]),
+        ([A + ", parameters: [{name: Accept, in: header, value: x}]"], "", ["ARZ020"]),
     ],
 )
 def test_findings(
-    document: Read, bundled: Catalog, steps: str, more: str, expected: list[str]
+    document: Read, bundled: Catalog, steps: list[str], more: str, expected: list[str]
 ) -> None:
-    assert codes(document(flow(steps, more)), bundled) == expected
+    written = ", ".join(f"{{{step}}}" for step in steps)
+
+    assert codes(document(flow(written, more)), bundled) == expected
 
 
 def test_an_effect_that_no_tool_cancels_is_found() -> None:
-    function = {
-        "name": "send_note",
-        "description": "Send a note.",
-        "parameters": {"type": "object", "properties": {}},
-    }
-    catalog = Catalog.from_functions([function])
+    catalog = Catalog.from_functions([{"name": "send_note", "description": "Send a note."}])
     head = (
         "{arazzo: 1.0.1, info: {title: T, version: '1'}, "
         "sourceDescriptions: [{name: functions, url: functions.json}]}"

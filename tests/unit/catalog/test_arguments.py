@@ -30,38 +30,23 @@ _SEARCH: dict[str, Any] = {
 
 
 def _catalog(properties: dict[str, Any], **schema: Any) -> Catalog:
-    def operation(operation_id: str, **more: Any) -> dict[str, Any]:
-        body = {"type": "object", "properties": properties, **schema}
-        return {
-            "post": {
-                "operationId": operation_id,
-                "x-orchet-tool": True,
-                "requestBody": {
-                    "required": True,
-                    "content": {"application/json": {"schema": body}},
-                },
-                "responses": {"200": {"description": "done"}},
-                **more,
-            }
-        }
-
-    document: dict[str, Any] = {
-        "openapi": "3.1.0",
-        "info": {"title": "t", "version": "1"},
-        "servers": [{"url": "http://h"}],
-        "paths": {
-            "/book": operation(
-                "flight_book",
-                **{
-                    "x-orchet-pii-required": ["traveler_email", "name"],
-                    "x-orchet-cancels": "flight_cancel",
-                    "x-orchet-compensation-args": {"origin": "$request.body#/origin"},
-                },
-            ),
-            "/cancel": operation("flight_cancel", **{"x-orchet-cancel-for": "flight_book"}),
-            "/other": operation("flight_other"),
-        },
+    body = {"type": "object", "properties": properties, **schema}
+    content = {"application/json": {"schema": body}}
+    sent = {"required": True, "content": content}
+    common = {"x-orchet-tool": True, "requestBody": sent, "responses": {}}
+    booked = {
+        "x-orchet-pii-required": ["traveler_email", "name"],
+        "x-orchet-cancels": "flight_cancel",
+        "x-orchet-compensation-args": {"origin": "$request.body#/origin"},
     }
+    cancelled = {"x-orchet-cancel-for": "flight_book"}
+    kinds: dict[str, dict[str, Any]] = {"book": booked, "cancel": cancelled, "other": {}}
+    paths = {
+        f"/{kind}": {"post": {"operationId": f"flight_{kind}", **common, **more}}
+        for kind, more in kinds.items()
+    }
+    info = {"title": "t", "version": "1"}
+    document: dict[str, Any] = {"openapi": "3.1.0", "info": info, "paths": paths}
     return Catalog.from_documents({"flights": document})
 
 

@@ -1,15 +1,24 @@
-"""Runtime expressions: read, and filled from a call and its answer."""
+"""Runtime expressions, filled from a call and its answer, and conditions over an answer."""
 
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from orchestrator.catalog.call_templates import (
     fill_template,
     reads_only_response,
     response_headers_read,
 )
-from orchestrator.catalog.expressions import Expression, parse_expression, parse_filling, value_read
+from orchestrator.catalog.expressions import (
+    Expression,
+    all_hold,
+    parse_condition,
+    parse_conditions,
+    parse_expression,
+    parse_filling,
+    value_read,
+)
 from orchestrator.catalog.tool import (
     Compensation,
     IdempotencyKey,
@@ -86,28 +95,21 @@ def test_an_expression_finds_what_was_sent_or_answered(expression: str, value: A
 
 @pytest.mark.parametrize(
     "expression",
-    [
-        "$request.path.floor",
-        "$request.query.guest",
-        "$request.body#/guest/age",
-        "$request.header.x-none",
-        "$response.body#/missing",
-        "$response.body#/gone",
-        "$response.body#/rooms/9/n",
-        "$response.body#/rooms/first",
-        "$response.header.etag",
-        "order {$response.body#/missing}",
-    ],
-)
+    ["$request.path.floor", "$request.query.guest", "$request.body#/guest/age",
+     "$request.header.x-none", "$response.body#/missing", "$response.body#/gone",
+     "$response.body#/rooms/9/n", "$response.body#/rooms/first", "$response.header.etag",
+     "order {$response.body#/missing}"],
+)  # fmt: skip
 def test_what_finds_nothing_is_left_out(expression: str) -> None:
     """An input is never filled with null or with half a text."""
     assert fill(expression) is None
 
 
-@pytest.mark.parametrize("answer", [None, [], "text", 3])
-def test_an_answer_that_is_missing_or_odd_gives_nothing(answer: Any) -> None:
-    """An ambiguous call has no body, and a broken one any."""
-    assert fill("$response.body#/id", answer=answer) is None
+def test_what_was_not_given_or_answered_is_left_out() -> None:
+    """An ambiguous call has no body, a broken one any; optional inputs may be missing."""
+    answers: list[JsonValue] = [None, [], "text", 3]
+    assert [fill("$response.body#/id", answer=answer) for answer in answers] == [None] * 4
+    assert fill("$request.body#/hotel", arguments={"guest": "g"}) is None
 
 
 def test_a_body_that_is_one_input_is_followed_inside() -> None:
@@ -119,30 +121,12 @@ def test_a_body_that_is_one_input_is_followed_inside() -> None:
     assert fill("$request.body#/0/id", tool=tool, arguments={"body": [{"id": "a"}]}) == "a"
 
 
-def test_an_input_that_was_not_given_is_not_found() -> None:
-    """Optional inputs that were left out are left out of the cancel too."""
-    assert fill("$request.body#/hotel", arguments={"guest": "g"}) is None
-
-
 @pytest.mark.parametrize(
     "value",
-    [
-        None,
-        ["$request.body#/a", "b"],
-        {"a": {"b": "$response.body"}},
-        "$request",
-        "$request.body.id",
-        "$response.body#id",
-        "$response.query.x",
-        "$response.path.x",
-        "$request.header.",
-        "$request.header.a b",
-        "$url",
-        "$statusCode",
-        "$respons.body#/x",
-        "a {$nothing} b",
-    ],
-)
+    [None, ["$request.body#/a", "b"], {"a": {"b": "$response.body"}}, "$request",
+     "$request.body.id", "$response.body#id", "$response.query.x", "$request.header.",
+     "$request.header.a b", "$url", "$respons.body#/x", "a {$nothing} b"],
+)  # fmt: skip
 def test_a_malformed_filling_is_refused(value: Any) -> None:
     """Null fills nothing; a typo, or an expression inside a constant, must not be sent as text."""
     with pytest.raises(ValueError, match=r"\$|pointer|leave the input out"):
@@ -160,6 +144,8 @@ def test_a_list_of_one_expression_is_a_list_of_what_it_reads() -> None:
     filling = parse_filling(["$response.body#/id"])
 
     assert filling.expressions == (Expression("response", "body", ("id",)),)
+    # `~01` is the text `~1`, not a slash.
+    assert parse_expression("$request.body#/a~01") == Expression("request", "body", ("a~1",))
     assert fill(["$response.body#/id"]) == [7]
     assert fill(["$response.body#/nowhere"]) is None
 
@@ -179,30 +165,15 @@ def test_what_was_read_is_told_from_the_list_around_it(
     assert value_read(template, filled) == read
 
 
-def test_a_pointer_is_unescaped_once() -> None:
-    """`~01` is the text `~1`, not a slash."""
-    assert parse_expression("$request.body#/a~01") == Expression("request", "body", ("a~1",))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "is_only_response"),
-    [
-        ({"a": "$response.body#/id"}, True),
-        ({"a": "$response.body#/id", "b": "constant"}, True),
-        ({"a": "$response.body#/id", "b": "$request.body#/ref"}, False),
-        ({"a": "$response.body#/id", "b": False}, True),
-        ({"a": "constant"}, False),
-        ({"a": 7}, False),
-        ({}, False),
-    ],
-)
-def test_a_template_may_depend_on_the_answer_alone(
-    arguments: JsonObject, is_only_response: bool
-) -> None:
+def test_a_template_may_depend_on_the_answer_alone() -> None:
     """Such a cancel cannot be sent when the answer was lost."""
-    template = ToolCallTemplate(tool="cancel", arguments=arguments)
+    answered, sent = "$response.body#/id", "$request.body#/ref"
+    alone: list[JsonObject] = [{"a": answered}, {"a": answered, "b": "c"}, {"a": answered, "b": 0}]
+    others: list[JsonObject] = [{"a": answered, "b": sent}, {"a": "constant"}, {"a": 7}, {}]
 
-    assert reads_only_response(template) is is_only_response
+    for given in (*alone, *others):
+        template = ToolCallTemplate(tool="cancel", arguments=given)
+        assert reads_only_response(template) is (given in alone)
 
 
 def test_the_headers_that_compensation_reads_are_known() -> None:
@@ -265,3 +236,87 @@ def test_an_id_in_an_address_is_found_by_the_path_of_the_called_tool(
 def test_an_id_that_nobody_sees_is_none(value: Any, blank: str) -> None:
     assert fill(value, answer={"id": blank}) is None
     assert fill("order {$response.body#/id}", answer={"id": blank}) is None
+
+
+BODY: JsonValue = {
+    "status": "ok",
+    "count": 1,
+    "done": True,
+    "nothing": None,
+    "list": [{"id": "a b"}],
+    "a/b": {"c~d": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ('$response.body#/status == "ok"', True),
+        ("$response.body#/status == 'ok'", True),
+        ('$response.body#/status=="ok"', True),
+        ('  $response.body#/status   ==   "ok"', True),
+        ('$response.body#/status == "OK"', False),
+        ('$response.body#/status != "failed"', True),
+        ('$response.body#/status != "ok"', False),
+        ("$response.body#/count == 1", True),
+        ("$response.body#/count == 1.0", True),
+        ("$response.body#/count == true", False),
+        ("$response.body#/done == 1", False),
+        ("$response.body#/done == true", True),
+        ("$response.body#/done != false", True),
+        ("$response.body#/list/0/id == 'a b'", True),
+        ("$response.body#/a~1b/c~0d == 2", True),
+        ("$response.body#/missing == 1", None),
+        ("$response.body#/missing != 1", None),
+        ("$response.body#/nothing != 1", None),
+        ("$response.body#/list/7/id == 1", None),
+        ("$response.body#/status", True),
+        ("$response.body#/missing", False),
+        ("$response.body#/nothing", False),
+        ("!$response.body#/missing", True),
+        ("! $response.body#/nothing", True),
+        ("!$response.body#/status", False),
+        ("$response.body", True),
+        ("$statusCode == 200", True),
+        ("$statusCode != 200", False),
+        ("$statusCode == 202", False),
+        ("$response.header.x-state == 'done'", True),
+        ("$response.header.X-STATE == 'done'", True),
+        ("$response.header.X-Other == 'done'", None),
+        ("!$response.header.X-Other", True),
+    ],
+)
+def test_a_condition_holds_or_not_or_cannot_be_told(text: str, verdict: bool | None) -> None:
+    """A comparison with a missing value is undecided; presence is always decided."""
+    found = parse_condition(text).holds(status=200, headers={"X-State": "done"}, body=BODY)
+
+    assert found is verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "ok", "$response.body#/status = 'ok'", "$response.body#/status == ok",
+     "$response.body#/status == ", "$response.body#/status == null",
+     "$response.body#/status == ['ok']", "$response.body#/status > 1",
+     "$response.body#status == 1", "!$response.body#/status == 'ok'", "$statusCode",
+     "!$statusCode", "$request.body#/status == 'ok'", "$response.path.id == 1", "$url == 'x'",
+     "$response.body#/a == 1 && $response.body#/b == 2"],
+)  # fmt: skip
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    """With an example of one."""
+    with pytest.raises(ValueError, match=r".+"):
+        parse_condition(text)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ([], (True, "")),
+        (["$response.body#/status", "$statusCode == 200"], (True, "")),
+        (["$response.body#/x == 1", "$statusCode == 202"], (False, "$statusCode == 202")),
+        (["$response.body#/status", "$response.body#/x == 1"], (None, "$response.body#/x == 1")),
+    ],
+)
+def test_several_hold_together(texts: list[str], expected: tuple[bool | None, str]) -> None:
+    """One failed condition decides, whatever else is undecided."""
+    assert all_hold(parse_conditions(texts), status=200, headers={}, body=BODY) == expected

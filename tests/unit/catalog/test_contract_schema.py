@@ -77,10 +77,8 @@ def test_its_examples_and_defaults_are_allowed_by_it() -> None:
     shown = [
         (keyword, value)
         for keyword, schema in SCHEMA["properties"].items()
-        for value in [
-            *schema.get("examples", ()),
-            *([schema["default"]] if "default" in schema else []),
-        ]
+        for value in (*schema.get("examples", ()), schema.get("default", False))
+        if "default" in schema or value is not False
     ]
 
     assert len(shown) > len(KEYWORDS)
@@ -118,31 +116,13 @@ def test_the_linter_reads_this_very_file() -> None:
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 expressions = st.sampled_from(
-    [
-        "$response.body#/order_id",
-        "$request.body",
-        "$request.body#",
-        "$response.body#/a/{b}",
-        "$request.header.Idempotency-Key",
-        "$request.header.no good",
-        "$request.query.page size",
-        "$request.path.order_id",
-        "$response.path.order_id",
-        "$response.status",
-        "$request.body#order_id",
-        "$url",
-        "$",
-        "constant",
-        "",
-        "order {$response.body#/order_id} of {$request.query.q}",
-        "order {$response.bodies}",
-        "{$}",
-        "{not $one}",
-        "{$request.body#/a}{$request.body#/b",
-        "$request.body#/a\n",
-        "a\n{$request.body#/a\n}",
-    ]
-)
+    ["$response.body#/order_id", "$request.body", "$request.body#", "$response.body#/a/{b}",
+     "$request.header.Idempotency-Key", "$request.header.no good", "$request.query.page size",
+     "$request.path.order_id", "$response.path.order_id", "$response.status",
+     "$request.body#order_id", "$url", "$", "constant", "", "{$}", "{not $one}",
+     "order {$response.body#/order_id} of {$request.query.q}", "order {$response.bodies}",
+     "{$request.body#/a}{$request.body#/b", "$request.body#/a\n", "a\n{$request.body#/a\n}"]
+)  # fmt: skip
 durations = st.one_of(
     st.from_regex(r"P([0-9]{1,5}[WDY])?(T([0-9]{1,5}[HMS]){0,3})?", fullmatch=True),
     st.sampled_from(["PT10S", "P1D", "P2W", "PT0S", "PT0.5S", "PT0.0001S", "P1M", "P", "PT", "10"]),
@@ -151,24 +131,12 @@ durations = st.one_of(
     st.integers(),
 )
 conditions = st.sampled_from(
-    [
-        '$response.body#/status == "ok"',
-        "!$response.body#/error",
-        "$statusCode == 202",
-        "$statusCode",
-        "$response.header.X-State != 'done'",
-        "$response.body#/n == -1.50",
-        "$response.body#/n == 01",
-        "$response.body#/n == null",
-        '$response.body#/n == "a\\u00e9\\n"',
-        '$response.body#/n == "a\n"',
-        "$response.body == true ",
-        "$response.body#x == 1",
-        "!$response.body#/a == 1",
-        "$response.body#/a=='b'",
-        "$response.body#/a\n",
-    ]
-)
+    ['$response.body#/status == "ok"', "!$response.body#/error", "$statusCode == 202",
+     "$statusCode", "$response.header.X-State != 'done'", "$response.body#/n == -1.50",
+     "$response.body#/n == 01", "$response.body#/n == null", "$response.body == true ",
+     '$response.body#/n == "a\\u00e9\\n"', '$response.body#/n == "a\n"', "$response.body#x == 1",
+     "!$response.body#/a == 1", "$response.body#/a=='b'", "$response.body#/a\n"]
+)  # fmt: skip
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(-1e6, 1e6), texts)
 words = st.one_of(
     texts,
@@ -237,43 +205,23 @@ def test_the_linter_finds_a_wrong_value_once_and_where_it_stands(
 
 
 @pytest.mark.parametrize(
-    ("keyword", "value", "place", "message", "fix"),
+    ("keyword", "value", "place", "wrong"),
     [
-        (
-            "load-policy",
-            "always",
-            "",
-            'x-orchet-load-policy on shop_place_order is "always"',
-            "write core or deferred",
-        ),
-        (
-            "pii-required",
-            ["address", 1],
-            "/1",
-            "x-orchet-pii-required on shop_place_order holds 1",
-            "write the name of an input",
-        ),
+        ("load-policy", "always", "", "always"),
+        ("pii-required", ["address", 1], "/1", 1),
         (
             "compensation-probe",
             {"operationId": "shop_find_order", "args": {"client_reference": "$nope"}},
             "/args/client_reference",
-            'x-orchet-compensation-probe on shop_place_order holds "$nope"',
-            "write a runtime expression such as $response.body#/booking_id",
+            "$nope",
         ),
-        (
-            "compensation-probe",
-            {"args": {}},
-            "",
-            'x-orchet-compensation-probe on shop_place_order is {"args": {}}',
-            "write the operationId of a tool that only reads, or {operationId, args, gone-when, "
-            "settles-after}",
-        ),
+        ("compensation-probe", {"args": {}}, "", {"args": {}}),
     ],
 )
-def test_a_wrong_value_is_said_in_one_plain_finding(
-    shop: dict[str, Any], keyword: str, value: Any, place: str, message: str, fix: str
+def test_a_wrong_value_is_placed_and_quoted(
+    shop: dict[str, Any], keyword: str, value: Any, place: str, wrong: Any
 ) -> None:
-    """One finding has the value and the expected form; the rest is examined without it."""
+    """One finding at the wrong part; the rest is examined without it."""
     keyword = f"x-orchet-{keyword}"
     path, method = AT_KEYWORD[keyword]
 
@@ -281,29 +229,18 @@ def test_a_wrong_value_is_said_in_one_plain_finding(
 
     at = f"/paths/{path.replace('/', '~1')}/{method}/{keyword}{place}"
     assert (found.code, found.severity, found.pointer) == ("ORC036", "error", at)
-    assert found.message == message
-    assert found.fix.startswith(fix)
+    assert json.dumps(wrong) in found.message
 
 
-def test_a_flag_that_is_neither_true_nor_false_is_found(shop: dict[str, Any]) -> None:
-    """It is unknown if the operation is a tool, so nothing else is reported."""
+def test_a_flag_or_a_list_of_the_document_is_checked_too(shop: dict[str, Any]) -> None:
+    """Where it is unknown if an operation is a tool, nothing else is reported of it."""
     shop["paths"]["/orders"]["post"].pop("x-orchet-compensation-probe")
     verified = '$response.body#/status == "cancelled"'
     shop["paths"]["/cancel"]["post"]["x-orchet-success-when"] = verified
     shop["paths"]["/orders"]["get"]["x-orchet-tool"] = "yes"
-
-    (found,) = lint({"shop": shop})
-
-    assert (found.code, found.pointer) == ("ORC036", "/paths/~1orders/get/x-orchet-tool")
-    assert found.message == 'x-orchet-tool on shop_find_order is "yes"'
-    assert found.fix == "write true or false"
-
-
-def test_card_types_of_a_document_are_checked_too(shop: dict[str, Any]) -> None:
-    """The one keyword that stands at the root."""
     shop["x-orchet-card-types"] = "gift-wrap"
 
-    (found,) = lint({"shop": shop})
-
-    assert (found.code, found.pointer) == ("ORC036", "/x-orchet-card-types")
-    assert found.fix == "write a list of card types"
+    assert {(f.code, f.pointer) for f in lint({"shop": shop})} == {
+        ("ORC036", "/paths/~1orders/get/x-orchet-tool"),
+        ("ORC036", "/x-orchet-card-types"),
+    }

@@ -120,7 +120,9 @@ def _renewal(document: dict[str, Any]) -> Tool:
     return Catalog.from_documents({"library": document}).tool("library_renew_loan")
 
 
-_VERSIONS = pytest.mark.parametrize("version", ["3.0.0", "3.0.3", "3.0.4", "3.1.0", "3.1.1"])
+_NEEDED = {"branch": "b", "id": "1", "X-Tenant": "t", "days": 1, "body_id": "x"}
+_GUEST = {"kind": "guest", "host": {"kind": "member", "number": 3}}
+_VERSIONS = pytest.mark.parametrize("version", ["3.0.0", "3.0.3", "3.1.0", "3.1.1"])
 
 
 @_VERSIONS
@@ -129,50 +131,26 @@ def test_every_version_compiles_to_the_same_tool(version: str) -> None:
     assert _renewal(_api(version)) == _renewal(_api("3.1.0"))
 
 
-@_VERSIONS
-@pytest.mark.parametrize("suffix", ["json", "yaml", "yml"])
-def test_json_and_yaml_compile_to_the_same_tool(version: str, suffix: str, tmp_path: Path) -> None:
-    """The notation says nothing."""
-    document = _api(version)
-    text = json.dumps(document) if suffix == "json" else yaml.safe_dump(document)
-    (tmp_path / f"library.{suffix}").write_text(text)
-
-    assert Catalog.load(tmp_path).tool("library_renew_loan") == _renewal(document)
-
-
 def test_no_name_is_lost() -> None:
-    """The id of the path, of the query and of the body are three inputs of one object."""
+    """Ids of path, query and body are three inputs; OpenAPI's defaults replace missing styles."""
     tool = _renewal(_api("3.1.0"))
 
+    bindings = {b.name: (b.location, b.field, b.style, b.explode) for b in tool.bindings}
     assert tool.input_schema["type"] == "object"
-    assert {(b.name, b.location, b.field) for b in tool.bindings} == {
-        ("branch", "path", "branch"),
-        ("id", "path", "id"),
-        ("query_id", "query", "id"),
-        ("X-Tenant", "header", "X-Tenant"),
-        ("session", "cookie", "session"),
-        ("filter", "query", "filter"),
-        ("sort", "query", "sort"),
-        ("days", "body", "days"),
-        ("note", "body", "note"),
-        ("body_id", "body", "id"),
-        ("callback_url", "body", "callback_url"),
-        ("reader", "body", "reader"),
+    assert {name: found for name, found in bindings.items() if found[0] != "body"} == {
+        "branch": ("path", "branch", "simple", False),
+        "id": ("path", "id", "simple", False),
+        "query_id": ("query", "id", "pipeDelimited", False),
+        "X-Tenant": ("header", "X-Tenant", "simple", False),
+        "session": ("cookie", "session", "form", True),
+        "filter": ("query", "filter", "deepObject", True),
+        "sort": ("query", "sort", "json", False),
     }
+    sent = {name: field for name, (location, field, *_) in bindings.items() if location == "body"}
+    assert sent.pop("body_id") == "id"
+    assert sent == {name: name for name in ("days", "note", "callback_url", "reader")}
     assert set(tool.required_inputs) == {"branch", "id", "X-Tenant", "days", "body_id"}
-    assert set(tool.properties) == {binding.name for binding in tool.bindings}
-
-
-def test_style_and_explode_are_kept() -> None:
-    """Declared values are kept, and OpenAPI's defaults replace missing ones."""
-    styles = {b.name: (b.style, b.explode) for b in _renewal(_api("3.0.3")).bindings}
-
-    assert styles["branch"] == ("simple", False)
-    assert styles["query_id"] == ("pipeDelimited", False)
-    assert styles["filter"] == ("deepObject", True)
-    assert styles["X-Tenant"] == ("simple", False)
-    assert styles["session"] == ("form", True)
-    assert styles["sort"] == ("json", False)
+    assert set(tool.properties) == set(bindings)
 
 
 def test_the_nearest_server_and_requirement_count() -> None:
@@ -201,20 +179,15 @@ def test_the_compiled_schemas_judge_values(version: str) -> None:
     Draft202012Validator.check_schema(tool.input_schema)
     Draft202012Validator.check_schema(tool.output_schema or {})
     inputs = Draft202012Validator(tool.input_schema)
-    needed = {"branch": "b", "id": "1", "X-Tenant": "t", "days": 1, "body_id": "x"}
 
-    assert inputs.is_valid(needed)
-    assert inputs.is_valid({**needed, "note": None, "days": 90})
-    assert not inputs.is_valid({**needed, "days": 0})
-    assert not inputs.is_valid({**needed, "days": None})
-    assert not inputs.is_valid({**needed, "secret": "s"})
-    assert not inputs.is_valid({**needed, "id": "1" * 13})
-    guest = {"kind": "guest", "host": {"kind": "member", "number": 3}}
-    assert inputs.is_valid({**needed, "reader": guest})
-    assert not inputs.is_valid({**needed, "reader": {"kind": "member"}})
-    assert not inputs.is_valid({**needed, "reader": {"kind": "guest", "host": {"kind": "cat"}}})
+    for more in ({}, {"note": None, "days": 90}, {"reader": _GUEST}):
+        assert inputs.is_valid({**_NEEDED, **more})
+    cat = {"kind": "guest", "host": {"kind": "cat"}}
+    wrong = [("days", 0), ("days", None), ("secret", "s"), ("id", "1" * 13), ("reader", cat)]
+    for name, value in [*wrong, ("reader", {"kind": "member"})]:
+        assert not inputs.is_valid({**_NEEDED, name: value})
     answers = Draft202012Validator(tool.output_schema or {})
-    assert answers.is_valid({"history": [{"history": [{"reader": guest}]}]})
+    assert answers.is_valid({"history": [{"history": [{"reader": _GUEST}]}]})
     assert not answers.is_valid({"history": [{"history": [{"reader": 3}]}]})
 
 
@@ -238,11 +211,9 @@ def test_many_files_compile_to_the_same_tool(tmp_path: Path) -> None:
     same = {"input_schema", "output_schema"}
     assert split.model_dump(exclude=same) == whole.model_dump(exclude=same)
     assert set(split.properties) == set(whole.properties)
-    needed = {"branch": "b", "id": "1", "X-Tenant": "t", "days": 1, "body_id": "x"}
     inputs = Draft202012Validator(split.input_schema)
-    guest = {"kind": "guest", "host": {"kind": "member", "number": 3}}
-    assert inputs.is_valid({**needed, "reader": guest})
-    assert not inputs.is_valid({**needed, "reader": {**guest, "host": {"kind": "member"}}})
+    assert inputs.is_valid({**_NEEDED, "reader": _GUEST})
+    assert not inputs.is_valid({**_NEEDED, "reader": {**_GUEST, "host": {"kind": "member"}}})
     answers = Draft202012Validator(split.output_schema or {})
     assert not answers.is_valid({"history": [{"reader": {"kind": "guest", "host": 1}}]})
 

@@ -1,7 +1,6 @@
 """Which plain functions only read: by hints, names and descriptions, the strictest first."""
 
-import random
-import time
+import timeit
 import warnings
 from typing import Any
 
@@ -33,14 +32,9 @@ def compiled(name: str, description: str = "", **more: Any) -> Tool:
         ("order_status", "Gets the status of an order."),
         ("account_balance", "Returns the balance of an account."),
         ("open_meteo_weather", "Get real weather forecast for a city."),
-        ("factorial", "Calculates the factorial of a number."),
         ("convert_time", "Convert a time between zones."),
         ("users.list", ""),
-        ("brave_web_search", "Performs a web search using the Brave Search API."),
-        ("maps_directions", "Get directions between two points"),
-        ("directory_tree", "Get a recursive tree view of files and directories as JSON."),
         ("API-post-search", "Notion | Search by title"),
-        ("kubectl_get", "Get pods, deployments, or jobs."),
         ("directions", "This tool lets you find the way."),
         ("find_person", "Looks up a person by name and returns the phone number."),
     ],
@@ -67,26 +61,17 @@ def test_what_says_that_it_reads_asks_nobody(name: str, description: str) -> Non
         ("mcp__slack__post_message", "Post a message to a channel."),
         ("book_flight", "Returns a booking confirmation."),
         ("place_order", "Returns the number of the order."),
-        ("provision_server", "Returns the address of the new server."),
         ("helper", "Allows you to delete a customer."),
-        ("cleaner", "A tool for deleting old logs."),
-        (
-            "convert_lead",
-            "Convert a lead to an account.",
-        ),
+        ("convert_lead", "Convert a lead to an account."),
         ("check_in_passenger", ""),
-        ("open_account", "Open an account."),
         ("run", "Run a query."),
-        ("execute_sql", "Execute SQL and return the rows."),
         ("deploy", ""),
-        ("restart_service", ""),
         ("xyzzy", ""),
         ("xyzzy", "Frobnicates the main valve."),
         ("payment", "Payment of an invoice."),
         ("endMatch", "End an ongoing match."),
         ("returnBook", "Return a borrowed book to the library."),
         ("initiateReturn", "Initiate a return request."),
-        ("collectFeedback", "Collect and analyze feedback."),
         ("improve_skills", "Provides guidance to improve skills."),
     ],
 )
@@ -161,14 +146,8 @@ def test_a_catalog_of_forty_is_compiled_at_once() -> None:
         for i in range(10)
         for noun in ("price", "owner", "state", "place")
     ]
-    Catalog.from_functions(functions)
-    times = []
-    for _ in range(20):
-        start = time.perf_counter()
-        Catalog.from_functions(functions)
-        times.append(time.perf_counter() - start)
 
-    assert min(times) < 0.1
+    assert min(timeit.repeat(lambda: Catalog.from_functions(functions), number=1, repeat=20)) < 0.1
 
 
 NAMES = {
@@ -189,24 +168,11 @@ NAMES = {
 
 
 def test_a_namespace_is_a_domain_and_so_is_a_noun_that_names_share() -> None:
-    """Without a noun the verb is the domain."""
+    """Without a noun the verb is the domain; a declared one comes first; order says nothing."""
     catalog = Catalog.from_functions([{"name": name} for name in NAMES])
+    turned = Catalog.from_functions([{"name": name} for name in reversed(NAMES)])
+    declared = Catalog.from_functions([{"name": "github__star", "domain": "code"}])
 
     assert {tool.name: tool.domain for tool in catalog.tools.values()} == NAMES
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_their_order_does_not_matter(seed: int) -> None:
-    """One catalog, one digest."""
-    names = sorted(NAMES)
-    random.Random(seed).shuffle(names)
-
-    shuffled = Catalog.from_functions([{"name": name} for name in names])
-    assert shuffled.digest == Catalog.from_functions([{"name": name} for name in NAMES]).digest
-
-
-def test_a_domain_that_is_told_is_kept() -> None:
-    """A domain that the function declares comes first."""
-    catalog = Catalog.from_functions([{"name": "github__star", "domain": "code"}])
-
-    assert catalog.tool("github__star").domain == "code"
+    assert turned.digest == catalog.digest
+    assert declared.tool("github__star").domain == "code"

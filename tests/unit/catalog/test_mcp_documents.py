@@ -16,13 +16,11 @@ from orchestrator.core.errors import SkippedWarning, UnreadWarning, UsageError
 TEXT: dict[str, Any] = {"type": "string", "description": "Some text."}
 
 
-RECOVERY: dict[str, Any] = {
-    "strategy": "compensation",
-    "compensatingOperation": {
-        "operationId": "cancel_room",
-        "parameters": {"booking_id": "$response.body#/booking_id"},
-    },
+CANCEL = {
+    "operationId": "cancel_room",
+    "parameters": {"booking_id": "$response.body#/booking_id"},
 }
+RECOVERY = {"strategy": "compensation", "compensatingOperation": CANCEL}
 
 
 def tool(name: str, *inputs: str, **declared: Any) -> dict[str, Any]:
@@ -37,31 +35,23 @@ def catalog_of(*tools: dict[str, Any], overlay: Any = None) -> Catalog:
 
 
 @pytest.mark.parametrize(
-    ("annotations", "effect"),
+    ("name", "annotations", "effect"),
     [
-        (None, Effect.WRITE),
-        ({}, Effect.WRITE),
-        ({"readOnlyHint": False}, Effect.WRITE),
-        ({"destructiveHint": False}, Effect.WRITE),
-        ({"readOnlyHint": "yes"}, Effect.WRITE),
-        ({"readOnlyHint": True}, Effect.READ),
+        ("get_room", None, Effect.WRITE),
+        ("get_room", {"destructiveHint": False}, Effect.WRITE),
+        ("get_room", {"readOnlyHint": "yes"}, Effect.WRITE),
+        ("get_room", {"readOnlyHint": True}, Effect.READ),
+        ("delete_room", {"readOnlyHint": True}, Effect.WRITE),
     ],
 )
 def test_a_tool_changes_something_unless_it_is_declared_to_read(
-    annotations: Any, effect: Effect
+    name: str, annotations: Any, effect: Effect
 ) -> None:
-    """Each change has a card."""
-    found = catalog_of(tool("get_room", "room", annotations=annotations)).tool("get_room")
+    """Each change has a card; the stricter of two signs wins."""
+    found = catalog_of(tool(name, "room", annotations=annotations)).tool(name)
 
     assert found.effect is effect
     assert found.needs_confirmation is (effect is not Effect.READ)
-
-
-def test_words_of_a_change_are_believed_more_than_a_hint_of_reading() -> None:
-    """The stricter of two signs wins."""
-    deletes = tool("delete_room", "room", annotations={"readOnlyHint": True})
-
-    assert catalog_of(deletes).tool("delete_room").effect is Effect.WRITE
 
 
 @pytest.mark.parametrize(
@@ -96,18 +86,12 @@ def test_a_server_cannot_declare_that_nobody_is_asked() -> None:
 
 def test_an_overlay_declares_the_rest() -> None:
     """It is applied to the document of its server alone, whatever it says to extend."""
-    overlay = {
-        "overlay": "1.0.0",
-        "info": {"title": "ours", "version": "1"},
-        "extends": "another.yaml",
-        "actions": [
-            {"target": "$.paths['/find_room'].post", "update": {"x-orchet-read-only": True}}
-        ],
-    }
+    action = {"target": "$.paths['/find_room'].post", "update": {"x-orchet-read-only": True}}
+    about = {"overlay": "1.0.0", "info": {"title": "ours", "version": "1"}}
+    overlay = {**about, "extends": "another.yaml", "actions": [action]}
+    found = catalog_of(tool("find_room", "city"), overlay=overlay)
 
-    assert catalog_of(tool("find_room", "city"), overlay=overlay).tool("find_room").effect is (
-        Effect.READ
-    )
+    assert found.tool("find_room").effect is Effect.READ
 
 
 def test_an_idempotent_tool_takes_a_key() -> None:
@@ -142,18 +126,16 @@ def test_any_name_becomes_a_tool(name: str) -> None:
 
 
 def test_one_tool_that_cannot_be_compiled_hides_no_other() -> None:
-    """It is skipped, with its place and the reason."""
+    """It is skipped; so is what runs as a task alone."""
     broken = tool("broken")
     broken["inputSchema"] = {"type": "object", "properties": {"x": {"$ref": "#/nowhere"}}}
-    found = catalog_of_quietly(broken, tool("whole", "x"))
+    task = tool("index", "folder", execution={"taskSupport": "required"})
+    whole = tool("list", "folder", execution={"taskSupport": "optional"})
+    with pytest.warns(SkippedWarning):
+        found = catalog_of(broken, task, whole)
 
-    assert [*found.tools] == ["whole"]
-    assert [one.operation for one in found.skipped] == ["broken"]
-
-
-def catalog_of_quietly(*tools: dict[str, Any]) -> Catalog:
-    """Return the catalog without warnings of skipped tools."""
-    return Catalog.from_documents({"rooms": McpListing("rooms", tools).document})
+    assert [*found.tools] == ["list"]
+    assert {one.operation for one in found.skipped} == {"broken", "index"}
 
 
 @pytest.mark.parametrize(
@@ -194,17 +176,6 @@ def test_a_server_that_was_not_listed_is_left_out() -> None:
 
     with pytest.warns(UnreadWarning, match="MCP server down"):
         assert [*Catalog.load(mcp=listings).tools] == ["a"]
-
-
-def test_a_tool_that_runs_as_a_task_alone_is_skipped() -> None:
-    """With the reason; the other tools stay usable."""
-    tasks = tool("index", "folder", execution={"taskSupport": "required"})
-    optional = tool("list", "folder", execution={"taskSupport": "optional"})
-    with pytest.warns(SkippedWarning, match="task"):
-        found = Catalog.load(mcp=[McpListing("rooms", [tasks, optional])])
-
-    assert [*found.tools] == ["list"]
-    assert [one.operation for one in found.skipped] == ["index"]
 
 
 def test_a_document_and_a_server_of_one_name_are_refused() -> None:

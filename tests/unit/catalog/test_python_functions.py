@@ -54,26 +54,27 @@ def test_types_and_words_are_what_planners_read() -> None:
     assert read.properties["day"]["description"] == "in ISO 8601"
 
 
-def test_functions_and_documents_are_one_catalog() -> None:
-    """Its digest covers both, and a function can still be called as it is."""
+async def test_functions_and_documents_are_one_catalog() -> None:
+    """Its digest covers both; a function can still be called, without a catalog too."""
     both = Catalog.load("specs/weather.yaml", functions=[look])
 
     assert {"look", "weather_get_forecast"} <= both.tools.keys()
     assert both.digest != Catalog.load("specs/weather.yaml").digest
     assert both.functions["look"] is look
-
-
-async def test_a_tool_is_still_a_function() -> None:
-    """It can be called and tested without a catalog."""
     assert await look(Seat(row=3)) == "3 today"
 
 
-def test_a_sync_function_is_refused() -> None:
-    """It would hold up the worker."""
-    with pytest.raises(UsageError, match="async def"):
+def test_a_sync_or_a_plain_function_is_refused() -> None:
+    """One would hold up the worker; of the other nothing says what it changes."""
 
-        @tool(read_only=True)  # type: ignore[arg-type]
-        def late() -> None: ...
+    def late() -> None: ...
+
+    async def bare() -> None: ...
+
+    with pytest.raises(UsageError, match="async def"):
+        tool(read_only=True)(late)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="@tool"):
+        Catalog.load(functions=[bare])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -99,15 +100,6 @@ def test_a_consequence_without_a_cancel_is_refused() -> None:
         Catalog.load(functions=[tool()(send)])
     sent = Catalog.load(functions=[tool(irreversible=True)(send)]).tool("send")
     assert sent.effect is Effect.WRITE and sent.needs_confirmation
-
-
-def test_a_plain_function_is_no_tool() -> None:
-    """Nothing says what it changes."""
-
-    async def bare() -> None: ...
-
-    with pytest.raises(UsageError, match="@tool"):
-        Catalog.load(functions=[bare])  # type: ignore[list-item]
 
 
 def test_one_cancel_belongs_to_one_tool() -> None:

@@ -52,10 +52,21 @@ def test_a_name_is_the_operation_id_or_made_of_it(said: Any, name: str) -> None:
 
 
 def test_a_repeated_operation_id_names_none_of_its_operations() -> None:
-    """A contract that uses it means no tool, rather than the wrong one."""
+    """A contract that uses it means no tool; case and punctuation tell ids apart."""
     found = named({("/a", "get"): "do", ("/b", "get"): "do", ("/c", "get"): "other"})
+    alike = named({("/a", "get"): "get-pet", ("/b", "get"): "get_pet", ("/c", "get"): "Get_Pet"})
 
     assert found == {("/a", "get"): "get_a", ("/b", "get"): "get_b", ("/c", "get"): "other"}
+    assert set(alike.values()) == {"get-pet", "get_pet", "Get_Pet"}
+
+
+def test_a_long_path_makes_a_name_that_stays_apart() -> None:
+    """The mark is a hash of the whole path."""
+    long = "/organizations/{organization}/repositories/{repository}/branches/{branch}"
+    found = named({(f"{long}/rules", "get"): None, (f"{long}/locks", "get"): None})
+
+    assert len(set(found.values())) == 2
+    assert all(TOOL_NAME.fullmatch(name) for name in found.values())
 
 
 def test_a_made_name_takes_no_name_that_is_said() -> None:
@@ -68,22 +79,6 @@ def test_a_made_name_takes_no_name_that_is_said() -> None:
     assert found["/b", "get"] == "meta_root"
     assert len(set(found.values())) == 3
     assert found["/a", "get"].startswith("meta_root_")
-
-
-def test_ids_that_differ_in_case_or_punctuation_only_are_told_apart() -> None:
-    """They are names of their own, as the document has them."""
-    found = named({("/a", "get"): "get-pet", ("/b", "get"): "get_pet", ("/c", "get"): "Get_Pet"})
-
-    assert set(found.values()) == {"get-pet", "get_pet", "Get_Pet"}
-
-
-def test_a_long_path_makes_a_name_that_stays_apart() -> None:
-    """The mark is a hash of the whole path."""
-    long = "/organizations/{organization}/repositories/{repository}/branches/{branch}"
-    found = named({(f"{long}/rules", "get"): None, (f"{long}/locks", "get"): None})
-
-    assert len(set(found.values())) == 2
-    assert all(TOOL_NAME.fullmatch(name) for name in found.values())
 
 
 def test_it_is_told_why_a_tool_is_called_otherwise() -> None:

@@ -83,83 +83,18 @@ def test_no_text_is_too_long(pattern: str, size: int) -> None:
     assert time.process_time() - began < MOST_CPU_S
 
 
-PATTERNS = [
-    r"^.$",
-    r"^.{2}$",
-    r"^\s$",
-    r"^\S$",
-    r"^\d+$",
-    r"^\D$",
-    r"^\w$",
-    r"^[\w-]$",
-    r"^[^\s\d]$",
-    r"^[\W\d]$",
-    r"^[\P{L}]$",
-    r"\ba",
-    r"a\b",
-    r"\Ba",
-    r"(?=\w)\ba",
-    r"(?!x)\Ba",
-    r"^\p{Lu}$",
-    r"^[^\p{L}\d]$",
-    r"^\p{Script=Greek}$",
-    r"^[]$",
-    r"^[^]$",
-    r"^[a&&b]$",
-    r"^[[a]$",
-    r"[\b]",
-    r"\cJ",
-    r"^[\0]$",
-    r"^\u{1F600}$",
-    r"^\uD83D\uDE00$",
-    r"^[\ud800-\uffff]$",
-    r"^(?<year>\d)$",
-    r"^(?<y>a)|(?<y>b)$",
-    r"(?<=a)b",
-    r"(?<!a)b",
-    r"^(?!a).$",
-    r"^a{2,3}?$",
-    r"^[+--]$",
-    r"^a|b$",
-    # Not allowed with the flag u, and read as browsers read them without it.
-    r"^\_$",
-    r"^\@$",
-    r"^\z$",
-    r"^\A$",
-    r"^\<$",
-    r"^\pL$",
-    r"^a{,2}$",
-    r"^{$",
-    r"^]$",
-    r"^[\w-z]$",
-    r"^\x{3}$",
-    r"^\u{2}$",
-]
+SIGNS = r"""
+^.$ ^.{2}$ ^\s$ ^\S$ ^\d+$ ^\D$ ^\w$ ^[\w-]$ ^[^\s\d]$ ^[\W\d]$ ^[\P{L}]$ \ba a\b \Ba (?=\w)\ba
+(?!x)\Ba ^\p{Lu}$ ^[^\p{L}\d]$ ^\p{Script=Greek}$ ^[]$ ^[^]$ ^[a&&b]$ ^[[a]$ [\b] \cJ ^[\0]$
+^\u{1F600}$ ^\uD83D\uDE00$ ^[\ud800-\uffff]$ ^(?<year>\d)$ ^(?<y>a)|(?<y>b)$ (?<=a)b (?<!a)b
+^(?!a).$ ^a{2,3}?$ ^[+--]$ ^a|b$
+"""
+BROWSERS = r"^\_$ ^\@$ ^\z$ ^\A$ ^\<$ ^\pL$ ^a{,2}$ ^{$ ^]$ ^[\w-z]$ ^\x{3}$ ^\u{2}$"
+"""Not allowed with the flag u, and read as browsers read them without it."""
 TEXTS = [
-    *(
-        "",
-        "a",
-        "b",
-        "z",
-        "A",
-        "é",
-        "Æ",
-        "\u03b1",
-        "\u017f",
-        "Ж",
-        "中",
-        "0",
-        "9",
-        "11",
-        "٣",
-        "_",
-        "-",
-        "@",
-        "<",
-    ),
-    *(" ", "\t", "\n", "\r", "\x0b", "\xa0", "\u1680", "\u180e", "\u2028", "\u2029", "\ufeff"),
-    *("ab", "aa", "aaa", "éa", "aé", "éb", "a b", "a\n", "a{,2}", "{", "]", "[", "&", "+", ","),
-    *("\x00", "\x08", "😀", "😀😀", "pL", "L", "xxx", "uu", "a]", "^", "$"),
+    *"abzAéÆ\u03b1\u017fЖ中09٣_-@<{][&+,L^$😀 \t\n\r\x00\x08\x0b\xa0\u1680\u180e\u2028\u2029\ufeff",
+    *("", "11", "ab", "aa", "aaa", "éa", "aé", "éb", "a b", "a\n", "a{,2}"),
+    *("😀😀", "pL", "xxx", "uu", "a]"),
 ]
 
 
@@ -171,7 +106,7 @@ def by_the_standard(pattern: str) -> regress.Regex:
         return regress.Regex(pattern)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("pattern", [*SIGNS.split(), *BROWSERS.split()])
 def test_patterns_mean_what_ecma_262_says(pattern: str) -> None:
     """Each sign is matched against the texts on which engines disagree."""
     judge = by_the_standard(pattern)
@@ -180,21 +115,7 @@ def test_patterns_mean_what_ecma_262_says(pattern: str) -> None:
 
 
 atoms = st.sampled_from(
-    [
-        *"ab.-",
-        r"\d",
-        r"\w",
-        r"\s",
-        r"\b",
-        r"\B",
-        r"\p{L}",
-        "[ab]",
-        "[^a]",
-        "[a-c]",
-        r"[\W_]",
-        "^",
-        "$",
-    ]
+    [*"ab.-^$", r"\d", r"\w", r"\s", r"\b", r"\B", r"\p{L}", "[ab]", "[^a]", "[a-c]", r"[\W_]"]
 )
 quantified = st.tuples(atoms, st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,2}", "*?"])).map(
     lambda pair: pair[0] + (pair[1] if pair[0] not in ("^", "$", r"\b", r"\B") else "")

@@ -1,4 +1,6 @@
-"""Pointers and references inside one document."""
+"""Pointers and references inside one document, by place, `$id` and anchor."""
+
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -51,44 +53,36 @@ def test_what_names_no_schema_says_nothing(reference: str) -> None:
     assert definition_of(reference, {"$defs": {"A": STRING}}) == {}
 
 
-def test_keywords_next_to_a_reference_win() -> None:
-    """The description of this use wins over that of the definition."""
-    root: JsonObject = {"$defs": {"Day": {"type": "string", "description": "A day."}}}
-
-    found = resolve({"$ref": "#/$defs/Day", "description": "When."}, root)
-
-    assert found == {"type": "string", "description": "When."}
+_SEVERAL: JsonObject = {"oneOf": [STRING, {"type": "integer"}]}
+_TREE: JsonObject = {"properties": {"below": {"$ref": "#/$defs/Tree"}}}
+_B: JsonObject = {"allOf": [{"required": ["b"], "properties": {"b": STRING}}]}
+_A: JsonObject = {"type": "object", "required": ["a"], "properties": {"a": STRING}}
 
 
-def test_parts_of_all_of_are_one_object() -> None:
-    """Properties and required names of every part count, including referenced parts."""
-    root: JsonObject = {
-        "$defs": {"B": {"allOf": [{"required": ["b"], "properties": {"b": STRING}}]}}
-    }
-    schema: JsonObject = {
-        "allOf": [
-            {"type": "object", "required": ["a"], "properties": {"a": STRING}},
-            {"$ref": "#/$defs/B"},
-        ],
-        "properties": {"a": {"maxLength": 3}},
-    }
+@pytest.mark.parametrize(
+    ("schema", "resolved"),
+    [
+        ({"$ref": "#/$defs/Day", "description": "When."}, {**STRING, "description": "When."}),
+        ({"anyOf": [{"type": "null"}, STRING], "title": "T"}, {**STRING, "title": "T"}),
+        (_SEVERAL, _SEVERAL),
+        # Only the schema itself is resolved: a tree would have no end.
+        ({"$ref": "#/$defs/Tree"}, _TREE),
+        (
+            {"allOf": [_A, {"$ref": "#/$defs/B"}], "properties": {"a": {"maxLength": 3}}},
+            {
+                "type": "object",
+                "required": ["a", "b"],
+                "properties": {"a": {"maxLength": 3}, "b": STRING},
+            },
+        ),
+    ],
+    ids=["reference", "null", "alternatives", "tree", "all of"],
+)
+def test_a_schema_is_resolved(schema: JsonObject, resolved: JsonObject) -> None:
+    """Keywords next to a reference win; parts of allOf and a single alternative are merged."""
+    day: JsonObject = {**STRING, "description": "A day."}
 
-    assert resolve(schema, root) == {
-        "type": "object",
-        "required": ["a", "b"],
-        "properties": {"a": {"maxLength": 3}, "b": STRING},
-    }
-
-
-def test_a_single_alternative_apart_from_null_is_merged() -> None:
-    """A schema with several alternatives stays as it is."""
-    several: JsonObject = {"oneOf": [STRING, {"type": "integer"}]}
-
-    assert resolve({"anyOf": [{"type": "null"}, STRING], "title": "T"}, {}) == {
-        "type": "string",
-        "title": "T",
-    }
-    assert resolve(several, {}) == several
+    assert resolve(schema, {"$defs": {"Day": day, "Tree": _TREE, "B": _B}}) == resolved
 
 
 @pytest.mark.parametrize(
@@ -122,13 +116,6 @@ def test_what_is_referred_to_by_many_is_merged_once() -> None:
     assert resolve({"$ref": "#/$defs/L0"}, root) == {"required": ["a"], "title": "A"}
 
 
-def test_a_property_that_refers_back_stays_as_it_is() -> None:
-    """Only the schema itself is resolved: a tree would have no end."""
-    tree: JsonObject = {"properties": {"below": {"$ref": "#/$defs/Tree"}}}
-
-    assert resolve({"$ref": "#/$defs/Tree"}, {"$defs": {"Tree": tree}}) == tree
-
-
 def test_places_of_a_document_follow_references_too() -> None:
     """The node has the target's place, and an error names the place of the reference."""
     root: JsonObject = {"a": {"$ref": "#/b~1c"}, "b/c": {"$ref": "#/d/1"}, "d": [0, {"e": 5}]}
@@ -141,3 +128,61 @@ def test_places_of_a_document_follow_references_too() -> None:
     with pytest.raises(DocumentInvalid, match="another file") as refused:
         node.target("other.yaml#/b")
     assert refused.value.pointer == ""
+
+
+ROOT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "components": {
+        "schemas": {
+            "Here": {"type": "object"},
+            "Pet": {
+                "$id": "https://example.com/schemas/pet",
+                "$defs": {"Name": {"$anchor": "name", "type": "string"}},
+                "properties": {"own": {}},
+                "example": {"$id": "https://example.com/schemas/owner"},
+            },
+            "Owner": {"$id": "/schemas/owner", "$dynamicAnchor": "top"},
+            "Loose": {"$anchor": "loose"},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("inside", "reference", "found"),
+    [
+        ("Here", "https://example.com/schemas/pet", ("Pet",)),
+        ("Here", "https://example.com/schemas/pet#/$defs/Name", ("Pet", "$defs", "Name")),
+        ("Here", "https://example.com/schemas/pet#name", ("Pet", "$defs", "Name")),
+        ("Pet", "#name", ("Pet", "$defs", "Name")),
+        ("Pet", "#/$defs/Name", ("Pet", "$defs", "Name")),
+        ("Pet", "#/components/schemas/Here", ("Here",)),
+        ("Here", "#loose", ("Loose",)),
+        ("Here", "/schemas/owner", ("Owner",)),
+        ("Owner", "#top", ("Owner",)),
+        ("Here", "#/x-orchet-files/~1schemas~1owner", ("Owner",)),
+    ],
+)
+def test_a_name_leads_to_its_schema(inside: str, reference: str, found: tuple[str, ...]) -> None:
+    """The name may be an `$id`, an `$anchor`, or a pointer from the enclosing schema."""
+    root = {**ROOT, "x-orchet-files": {"/schemas/owner": "No such file"}}
+    node = DocumentNode.of("d", root).require("components").require("schemas").require(inside)
+
+    assert node.target(reference).path == ("components", "schemas", *found)
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("https://example.com/schemas/cat", "nothing is read from the network"),
+        ("https://example.com/schemas/pet#/gone", "nothing is read from the network"),
+        ("#nowhere", "leads nowhere"),
+        ("#name", "leads nowhere"),
+    ],
+)
+def test_a_name_that_nothing_has_leads_nowhere(reference: str, reason: str) -> None:
+    """An anchor is known only inside its own schema, and no URL is ever opened."""
+    node = DocumentNode.of("d", ROOT).require("components").require("schemas").require("Here")
+
+    with pytest.raises(DocumentInvalid, match=reason):
+        node.target(reference)

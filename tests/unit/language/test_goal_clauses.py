@@ -38,15 +38,10 @@ def test_a_goal_comes_apart_where_it_was_joined(parts: list[str], joint: str) ->
 
 @pytest.mark.parametrize(
     "goal",
-    [
-        "If it rains on Friday, cancel the table",
-        "Find and book a flight to Rome",
-        "Invite Ana and Bo to lunch",
-        "Book a room in Rome, Italy, with breakfast and parking",
-        "Get the report, which is in Rome",
-        "Reserve a car from 6 and until 8 December",
-    ],
-)
+    ["If it rains on Friday, cancel the table", "Find and book a flight to Rome",
+     "Invite Ana and Bo to lunch", "Book a room in Rome, Italy, with breakfast and parking",
+     "Get the report, which is in Rome", "Reserve a car from 6 and until 8 December"],
+)  # fmt: skip
 def test_one_request_is_one_clause(goal: str) -> None:
     """Conditions, lists of things and relative clauses belong to their request."""
     assert [c.text for c in split_goal(goal)] == [goal]

@@ -36,18 +36,12 @@ def test_the_list_is_short() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "Book a table for 4 in Lisbon on 6 December at 20:00",
-        "Book a room from 6 to 8 December",
-        "List flights up to 90 EUR after the 6th",
-        "Check if LH2034 is on time",
-        "Is it raining in Rome?",
-        "Get order no. 4711 the day after tomorrow",
-        'Post "if it rains, never mind" to #general',
-        "Create a note called Plan B or nothing",
-        "Notify everybody in the notebook",
-    ],
-)
+    ["Book a table for 4 in Lisbon on 6 December at 20:00", "Book a room from 6 to 8 December",
+     "List flights up to 90 EUR after the 6th", "Check if LH2034 is on time",
+     "Is it raining in Rome?", "Get order no. 4711 the day after tomorrow",
+     'Post "if it rains, never mind" to #general', "Create a note called Plan B or nothing",
+     "Notify everybody in the notebook"],
+)  # fmt: skip
 def test_a_plain_request_has_no_trigger(text: str) -> None:
     """Values, quoted texts and longer words trigger nothing."""
     assert _kinds(text) == []

@@ -13,7 +13,11 @@ from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.triggers import find_triggers
 from orchestrator.language.values import find_values
 
+UUID = "550e8400-e29b-41d4-a716-446655440000"
 NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)  # a Monday
+
+
+FIFTH: list[tuple[str, JsonValue]] = [("date", "2026-12-05"), ("time", "20:00")]
 
 
 def _read(text: str, language: str = "en") -> list[tuple[str, JsonValue]]:
@@ -24,22 +28,16 @@ def _read(text: str, language: str = "en") -> list[tuple[str, JsonValue]]:
     ("words", "day"),
     [
         ("2026-12-06", "2026-12-06"),
-        ("on 6 December", "2026-12-06"),
         ("on the 6th of December 2027", "2027-12-06"),
-        ("Dec 6", "2026-12-06"),
         ("December 6th, 2026", "2026-12-06"),
         ("on Sunday, 6 December", "2026-12-06"),
         ("2 March", "2027-03-02"),
         ("since 1 November", "2026-11-01"),
         ("tomorrow", "2026-11-24"),
         ("the day after tomorrow", "2026-11-25"),
-        ("tonight", "2026-11-23"),
         ("on Friday", "2026-11-27"),
-        ("next Friday", "2026-11-27"),
-        ("in 3 days", "2026-11-26"),
         ("in two weeks", "2026-12-07"),
         ("on the 6th", "2026-12-06"),
-        ("25/12/2026", "2026-12-25"),
         ("06.12.2026", "2026-12-06"),
     ],
 )
@@ -67,23 +65,15 @@ def test_what_is_no_single_day_has_no_value(words: str, readings: tuple[str, ...
     assert (value.kind, value.value, value.readings) == ("date", None, readings)
 
 
-def test_a_range_of_days_shares_its_month() -> None:
-    """Both ends of a range of days are days."""
-    assert _read("from 6 to 8 December") == [("date", "2026-12-06"), ("date", "2026-12-08")]
-    assert _read("December 6-8") == [("date", "2026-12-06"), ("date", "2026-12-08")]
-
-
 @pytest.mark.parametrize(
     ("words", "clock"),
     [
         ("20:00", "20:00"),
-        ("8 pm", "20:00"),
         ("8:30pm", "20:30"),
         ("12 am", "00:00"),
         ("noon", "12:00"),
         ("at 8 in the evening", "20:00"),
         ("at 18", "18:00"),
-        ("9:15", "09:15"),
     ],
 )
 def test_a_time_of_day_is_read(words: str, clock: str) -> None:
@@ -92,28 +82,26 @@ def test_a_time_of_day_is_read(words: str, clock: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "clocks"),
+    ("words", "kind", "ends"),
     [
-        ("5pm-6pm", ("17:00", "18:00")),
-        ("20:00-22:00", ("20:00", "22:00")),
+        ("from 6 to 8 December", "date", ["2026-12-06", "2026-12-08"]),
+        ("December 6-8", "date", ["2026-12-06", "2026-12-08"]),
+        ("5pm-6pm", "time", ["17:00", "18:00"]),
+        ("20:00-22:00", "time", ["20:00", "22:00"]),
     ],
 )
-def test_a_range_of_times_has_both_ends(words: str, clocks: tuple[str, ...]) -> None:
-    """Each end with its half of the day is a time."""
-    assert _read(words) == [("time", clock) for clock in clocks]
+def test_a_range_has_both_ends(words: str, kind: str, ends: list[str]) -> None:
+    """Days share their month; each end of a range of hours has its half of the day."""
+    assert _read(words) == [(kind, end) for end in ends]
 
 
-@pytest.mark.parametrize("words", ["9-11 am", "between 2 and 4 pm", "11 to 1 pm"])
-def test_a_range_of_hours_leaves_a_part_unread(words: str) -> None:
-    """An hour without its half of the day is left over, and so asked about."""
-    assert len([kind for kind, _ in _read(words) if kind == "time"]) < 2
-
-
-def test_an_hour_without_its_half_of_the_day_has_two_readings() -> None:
-    """Nothing is guessed where an hour may be before or after noon."""
+def test_nothing_is_guessed_where_an_hour_may_be_before_or_after_noon() -> None:
+    """Alone it has two readings; one end of a range is left over, and so asked about."""
     (value,) = find_values("at 8", now=NOW)
 
     assert (value.value, value.readings) == (None, ("08:00", "20:00"))
+    for words in ("9-11 am", "between 2 and 4 pm", "11 to 1 pm"):
+        assert len([kind for kind, _ in _read(words) if kind == "time"]) < 2
 
 
 @pytest.mark.parametrize("text", ["25:00", "at 25:00", "12:60", "24:30"])
@@ -127,9 +115,7 @@ def test_an_impossible_time_is_no_time(text: str) -> None:
     [
         ("90 EUR", "90.00", "EUR"),
         ("$90", "90.00", "USD"),
-        ("90€", "90.00", "EUR"),
         ("EUR 1,200.50", "1200.50", "EUR"),
-        ("fifty euros", "50.00", "EUR"),
         ("a hundred and fifty dollars", "150.00", "USD"),
         ("$1.5k", "1500.00", "USD"),
         ("500 yen", "500", "JPY"),
@@ -152,8 +138,6 @@ def test_an_amount_has_its_currency_and_its_decimals(
     [
         ("90 minutes", {"minutes": 90}),
         ("1.5 hours", {"minutes": 90}),
-        ("three nights", {"days": 3}),
-        ("2 weeks", {"days": 14}),
     ],
 )
 def test_a_duration_is_in_minutes_or_days(words: str, value: JsonValue) -> None:
@@ -165,7 +149,6 @@ def test_a_duration_is_in_minutes_or_days(words: str, value: JsonValue) -> None:
     ("text", "value", "unit", "hint"),
     [
         ("a table for 4", 4, "", "for"),
-        ("a table for two", 2, "", "for"),
         ("order 4 pizzas", 4, "pizzas", "order"),
         ("seats for a hundred and fifty people", 150, "people", "for"),
         ("with 20% discount", 20, "%", "with"),
@@ -184,23 +167,16 @@ def test_a_number_says_what_it_counts(text: str, value: int, unit: str, hint: st
     ("text", "value"),
     [
         ("Cancel order 4711", "4711"),
-        ("pay invoice 2026-101 now", "2026-101"),
         ("archive contact 12, please", "12"),
-        ("order number 88", "88"),
         ("ticket #4711", "4711"),
         ("is LH2034 on time", "LH2034"),
         ("get cus_9xY", "cus_9xY"),
-        ("pay INV-2026-04", "INV-2026-04"),
         ("read report.pdf", "report.pdf"),
         ("book UA 123", "UA 123"),
-        ("dial 555-1234", "555-1234"),
         ("install 2.0.1", "2.0.1"),
         ("post to #general", "#general"),
         ("call +351 912 345 678", "+351 912 345 678"),
-        (
-            "get 550e8400-e29b-41d4-a716-446655440000 now",
-            "550e8400-e29b-41d4-a716-446655440000",
-        ),
+        (f"get {UUID} now", UUID),
     ],
 )
 def test_an_id_is_told_from_a_number(text: str, value: str) -> None:
@@ -213,14 +189,11 @@ def test_an_id_is_told_from_a_number(text: str, value: str) -> None:
     [
         ("Create a customer called Ana Ruiz with a discount", "name", "Ana Ruiz"),
         ("a meeting named weekly sync on my calendar", "name", "weekly sync"),
-        ("Flights to Rio de Janeiro, please", "name", "Rio de Janeiro"),
         ("Ana Ruiz needs a room", "name", "Ana Ruiz"),
         ("a taxi to Hauptstrasse 5, please", "name", "Hauptstrasse 5"),
-        ("ask Dr. Haas", "name", "Dr. Haas"),
         ("weather in london", "name", "london"),
         ("delete it from index movies", "name", "movies"),
         ("Reset Bob's password", "name", "Bob"),
-        ("mail ana@example.com", "email", "ana@example.com"),
         ("open https://example.com/a/b.", "url", "https://example.com/a/b"),
         ('post "hello, 4 of you"', "quoted", "hello, 4 of you"),
         ("post “hello”", "quoted", "hello"),
@@ -260,25 +233,16 @@ def test_plain_words_are_no_values(text: str) -> None:
         (
             "es",
             "mesa para 4 el 5 de diciembre de 2026 a las 20:00 por 1.200,50 €",
-            [
-                ("number", 4),
-                ("date", "2026-12-05"),
-                ("time", "20:00"),
-                ("amount", {"amount": "1200.50", "currency": "EUR"}),
-            ],
+            [("number", 4), *FIFTH, ("amount", {"amount": "1200.50", "currency": "EUR"})],
         ),
         (
             "de",
             "am 5. Dezember um 20 Uhr für 90 Euro",
-            [
-                ("date", "2026-12-05"),
-                ("time", "20:00"),
-                ("amount", {"amount": "90.00", "currency": "EUR"}),
-            ],
+            [*FIFTH, ("amount", {"amount": "90.00", "currency": "EUR"})],
         ),
         ("de", "morgen", [("date", "2026-11-24")]),
         ("fr", "le 5 décembre 2026", [("date", "2026-12-05")]),
-        ("ja", "2026年12月5日の20時", [("date", "2026-12-05"), ("time", "20:00")]),
+        ("ja", "2026年12月5日の20時", FIFTH),
     ],
 )
 def test_other_languages_write_days_and_amounts_their_way(

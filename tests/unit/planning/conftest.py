@@ -280,9 +280,3 @@ def step_context() -> StepContext:
         now=NOW,
         catalog_digest="digest",
     )
-
-
-@pytest.fixture
-def new_mission() -> Callable[[Catalog, Router], Mission]:
-    """Makes missions over any catalog."""
-    return Mission

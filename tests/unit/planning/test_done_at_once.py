@@ -1,4 +1,4 @@
-"""Which of the things that a planner wants at once are done, and what is told of the others."""
+"""What a planner wants at once, what of it is done, and how large a decision may be."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ from orchestrator.planning.models import (
     Dropped,
     Finish,
     GiveUp,
+    HandOver,
     StepDecision,
 )
 from orchestrator.planning.one_step import (
     AFTER_READS,
+    LARGEST_DECISION,
     TOO_MANY,
     TWICE,
     bounded,
     calls_of,
     done_first,
+    fitted,
     inside_wall,
+    within_size,
 )
 from orchestrator.planning.planner import PlannedStep
 
@@ -99,18 +103,55 @@ def test_a_flood_of_calls_is_told_in_a_bounded_way() -> None:
 
 
 def test_calls_outside_the_wall_are_taken_out_of_several() -> None:
-    """Without their arguments; the others are made."""
+    """Without their arguments; when all are outside, the first is left to be refused."""
     planned = PlannedStep(decision=CallTools(calls=(A, B)))
 
     kept = inside_wall(planned, lambda call: "not yours" if call == B else None)
     assert kept.decision == A
     assert kept.dropped == (Dropped(tool="read_b", why="not yours", is_refused=True),)
     assert inside_wall(planned, lambda call: None) == planned
+    none = inside_wall(planned, lambda call: "not yours")
+    assert (none.decision, [one.tool for one in none.dropped]) == (A, ["read_b"])
 
 
-def test_when_all_are_outside_the_first_is_left_to_be_refused() -> None:
-    """As a single call would be."""
-    planned = inside_wall(PlannedStep(decision=CallTools(calls=(A, B))), lambda call: "not yours")
+LARGE = "é" * LARGEST_DECISION
 
-    assert planned.decision == A
-    assert [one.tool for one in planned.dropped] == ["read_b"]
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        CallTool(tool="send", arguments={"text": LARGE}),
+        CallTool(tool="send", reason=LARGE),
+        CallTool(tool=LARGE),
+        CallTools(calls=(CallTool(tool="look"), CallTool(tool="look", arguments={"q": LARGE}))),
+        AskUser(question=LARGE, fields={}),
+        AskUser(question="which?", fields={LARGE: {}}),
+        HandOver(agent="b", goal=LARGE),
+        DiscoverTools(query=LARGE),
+        Finish(summary=LARGE),
+        GiveUp(reason=LARGE),
+    ],
+)
+def test_what_does_not_fit_is_cut_or_refused(decision: StepDecision) -> None:
+    """A call or a question is refused, and the leg ends in fewer words; what fits stays."""
+    large = CallTool(tool="send", arguments={"text": "x" * 50_000})
+    assert fitted(large) == (large, None)
+    kept, refusal = fitted(decision)
+
+    assert len(kept.model_dump_json().encode()) < LARGEST_DECISION
+    if isinstance(decision, CallTool | CallTools | AskUser | HandOver):
+        assert isinstance(kept, CallTool)
+        assert refusal is not None
+        assert "at most 100 kB" in refusal
+    else:
+        assert (type(kept), refusal) == (type(decision), None)
+
+
+def test_what_is_dropped_keeps_its_name() -> None:
+    """The planner is told what was not done, if not with what arguments."""
+    dropped = Dropped(tool="send", arguments={"text": LARGE}, why="one at a time")
+
+    planned, refusal = within_size(PlannedStep(decision=Finish(summary="x"), dropped=(dropped,)))
+
+    assert refusal is None
+    assert planned.dropped == (Dropped(tool="send", why="one at a time"),)

@@ -43,6 +43,13 @@ def test_a_profile_says_to_whom(
     assert [one.name for one in found] == names
 
 
+def test_orders_go_along_inside_the_walls(shipped: Catalog) -> None:
+    """An agent has none that it could not serve."""
+    hotel, expense = Order(tools=("hotel_book_room",)), Order(tools=("expense_file_report",))
+
+    assert handed_over_orders([hotel, expense], HOTELIER, shipped) == (hotel,)
+
+
 def test_a_model_is_shown_it_where_there_is_somebody(step_context: StepContext) -> None:
     """With what each may use; else no such tool is there."""
     among = step_context.model_copy(update={"colleagues": colleagues_of(FLYER, EVERYBODY)})
@@ -66,13 +73,6 @@ def test_what_cannot_be_handed_over_is_told(
 
     with pytest.raises(DecisionInvalid, match=why):
         check_decision(wanted, fake_selection(catalog_size=0), among, Catalog({}, {}))
-
-
-def test_orders_go_along_inside_the_walls(shipped: Catalog) -> None:
-    """An agent has none that it could not serve."""
-    hotel, expense = Order(tools=("hotel_book_room",)), Order(tools=("expense_file_report",))
-
-    assert handed_over_orders([hotel, expense], HOTELIER, shipped) == (hotel,)
 
 
 def test_a_file_that_names_nobody_is_told() -> None:

@@ -64,23 +64,36 @@ def _planner(default_model: str | None = None) -> PerAgentPlanner:
     return PerAgentPlanner(Lost(), Modelled, default_model=default_model)
 
 
+class Named(Modelled):
+    """A planner of the user's own: every step ends with its name."""
+
+    summary = "own"
+
+
 @pytest.mark.parametrize(
-    ("profile_model", "default", "summary"),
+    ("profile", "default", "summary"),
     [
-        (None, None, "chaining"),
-        ("some:model", None, "model"),
-        (None, "some:model", "model"),
+        ({}, None, "chaining"),
+        ({"model": "some:model"}, None, "model"),
+        ({}, "some:model", "model"),
+        ({"planner": "chaining"}, "a:model", "chaining"),
+        ({"planner": "llm"}, "a:model", "model"),
+        ({"planner": "mine:make"}, "a:model", "own"),
     ],
 )
-async def test_a_leg_is_planned_by_a_model_where_one_is_set(
-    step_context: StepContext, profile_model: str | None, default: str | None, summary: str
+async def test_a_leg_is_planned_by_whom_its_profile_names(
+    step_context: StepContext, profile: dict[str, str], default: str | None, summary: str
 ) -> None:
-    """By its agent or by the worker; else by chaining."""
-    agent = AgentProfile(name="a", model=profile_model)
+    """Else by a model where the worker has one, else by chaining, which has no usage."""
+    agent = AgentProfile.model_validate({"name": "a", **profile})
     context = step_context.model_copy(update={"agent": agent})
+    own = {"mine:make": Named()}
+    planner = PerAgentPlanner(Lost(), Modelled, default_model=default, own=own)
 
-    planned = await _planner(default).plan_step(context, SELECTION, CATALOG)
+    planned = await planner.plan_step(context, SELECTION, CATALOG)
+
     assert planned.decision == Finish(summary=summary)
+    assert (planned.usage is None) is (summary == "chaining")
 
 
 @pytest.mark.parametrize(
@@ -111,37 +124,31 @@ async def test_a_plan_says_who_decides_each_leg(
     assert [leg.planned_by for leg in plan.legs] == [told]
 
 
-async def test_planning_without_a_model_has_no_usage(step_context: StepContext) -> None:
-    """None, which is not the same as no tokens."""
-    planned = await _planner().plan_step(step_context, SELECTION, CATALOG)
-
-    assert planned.usage is None
-
-
 async def test_a_goal_that_cannot_be_split_is_one_leg_of_a_model() -> None:
-    """Of the agent for every domain that has one, or of a generalist with the default."""
+    """Of the agent for every domain that has one, or of a generalist; a model must be set."""
+    unread = PerAgentPlanner(Lost(GoalUnread("KeyError", code="RequestUnread")), Lost)
     by_profile = await _planner().split_goal(BRIEF, CATALOG, [MODELLED])
     by_default = await _planner("some:model").split_goal(BRIEF, CATALOG, [])
+    own = BRIEF.model_copy(update={"model": "its:own"})
+    [by_mission] = (await _planner().split_goal(own, CATALOG, [])).legs
 
     assert [(leg.goal, leg.agent.name) for leg in by_profile.legs] == [("do it", "modelled")]
+    assert await unread.split_goal(BRIEF, CATALOG, [MODELLED]) == by_profile
     assert [leg.agent.name for leg in by_default.legs] == ["generalist"]
-
-
-async def test_a_goal_that_the_router_cannot_read_is_one_leg_of_a_model() -> None:
-    """It plans from the whole catalog."""
-    planner = PerAgentPlanner(
-        Lost(GoalUnread("KeyError in the router", code="RequestUnread")), Lost
-    )
-
-    plan = await planner.split_goal(BRIEF, CATALOG, [MODELLED])
-
-    assert [(leg.goal, leg.agent.name) for leg in plan.legs] == [("do it", "modelled")]
-
-
-async def test_without_a_model_nothing_fits() -> None:
-    """An agent without a model cannot do what chaining cannot."""
+    assert (by_mission.agent.name, by_mission.agent.model) == ("generalist", "its:own")
     with raises_code("NothingFits"):
         await _planner().split_goal(BRIEF, CATALOG, [AgentProfile(name="plain")])
+
+
+async def test_what_rules_refuse_is_given_to_no_model() -> None:
+    """What no agent may touch; and a mission by rules asks not even the worker's own model."""
+    walled = PerAgentPlanner(Lost(PlanError("pay it", code="NothingAllowed")), Lost)
+
+    with raises_code("NothingAllowed"):
+        await walled.split_goal(BRIEF, CATALOG, [PLAIN_WALL])
+    with pytest.raises(GoalUnread):
+        by_rules = BRIEF.model_copy(update={"planner": "chaining"})
+        await _planner("some:model").split_goal(by_rules, CATALOG, [])
 
 
 WALLED = AgentProfile(name="walled", model="some:model", domains=("messages",))
@@ -172,38 +179,6 @@ async def test_a_whole_goal_is_for_an_agent_without_a_wall_or_the_only_one(
             await split
     else:
         assert [leg.agent.name for leg in (await split).legs] == [chosen]
-
-
-async def test_what_no_agent_may_touch_is_refused() -> None:
-    """Where rules split."""
-    planner = PerAgentPlanner(Lost(PlanError("pay it", code="NothingAllowed")), Lost)
-
-    with raises_code("NothingAllowed"):
-        await planner.split_goal(BRIEF, CATALOG, [PLAIN_WALL])
-
-
-class Named(Modelled):
-    """A planner of the user's own: every step ends with its name."""
-
-    summary = "own"
-
-
-@pytest.mark.parametrize(
-    ("planner", "summary"),
-    [("chaining", "chaining"), ("llm", "model"), ("mine:make", "own")],
-)
-async def test_a_leg_is_planned_by_whom_its_profile_names(
-    step_context: StepContext, planner: str, summary: str
-) -> None:
-    """Whatever the worker's default is."""
-    agent = AgentProfile(name="a", planner=planner)
-    ours = PerAgentPlanner(Lost(), Modelled, default_model="a:model", own={"mine:make": Named()})
-
-    planned = await ours.plan_step(
-        step_context.model_copy(update={"agent": agent}), SELECTION, CATALOG
-    )
-
-    assert planned.decision == Finish(summary=summary)
 
 
 async def test_a_planner_that_was_not_loaded_is_not_looked_for(step_context: StepContext) -> None:
@@ -239,23 +214,6 @@ def test_a_mission_chooses_where_the_profile_says_nothing(
     [leg] = with_choice(plan, brief).legs
 
     assert (leg.agent.planner, leg.agent.model) == (planner, model)
-
-
-async def test_a_mission_brings_the_model_that_nothing_else_names() -> None:
-    """A goal that rules cannot split goes to a generalist with the mission's model."""
-    brief = BRIEF.model_copy(update={"model": "its:own"})
-
-    [leg] = (await _planner().split_goal(brief, CATALOG, [])).legs
-
-    assert (leg.agent.name, leg.agent.model) == ("generalist", "its:own")
-
-
-async def test_a_mission_by_rules_asks_no_model() -> None:
-    """Not even the worker's own."""
-    brief = BRIEF.model_copy(update={"planner": "chaining"})
-
-    with pytest.raises(GoalUnread):
-        await _planner("some:model").split_goal(brief, CATALOG, [])
 
 
 async def test_a_model_that_cannot_be_asked_is_told_before_anything_is_begun() -> None:

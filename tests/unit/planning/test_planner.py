@@ -1,12 +1,13 @@
 """The checks that plans and decisions pass before anything is run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DecisionInvalid, PlanInvalid, ToolNotFound
+from orchestrator.core.record import JsonObject
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -19,20 +20,15 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.planner import Planner, check_decision, check_plan
-from orchestrator.planning.rules.rule_planner import RulePlanner
-from orchestrator.routing.router import Router
+from orchestrator.planning.planner import check_decision, check_plan
 from orchestrator.testing import fake_selection
 
+_INPUTS: JsonObject = {"book_id": {"type": "string"}, "card_number": {"type": "string"}}
 BOOK = Tool(
     name="loan_borrow_book",
     document="library",
     domain="library",
-    input_schema={
-        "type": "object",
-        "required": ["book_id", "card_number"],
-        "properties": {"book_id": {"type": "string"}, "card_number": {"type": "string"}},
-    },
+    input_schema={"type": "object", "required": [*_INPUTS], "properties": _INPUTS},
     pii_fields=("card_number",),
 )
 CATALOG = Catalog({}, {BOOK.name: BOOK})
@@ -42,34 +38,9 @@ def leg(leg_id: str, *depends_on: str) -> LegPlan:
     return LegPlan(leg_id=leg_id, goal="do it", agent=AgentProfile(name="a"), depends_on=depends_on)
 
 
-def check(
-    decision: StepDecision,
-    context: StepContext,
-    *,
-    shown: Sequence[str] = (BOOK.name,),
-) -> None:
-    check_decision(decision, fake_selection(*shown, catalog_size=1), context, CATALOG)
-
-
 @pytest.fixture
 def context(step_context: StepContext) -> StepContext:
     return step_context.model_copy(update={"inputs": {"known": 1}})
-
-
-def test_the_chaining_planner_is_a_planner() -> None:
-    """The default implementation honours the protocol, so that either can be configured."""
-    planner: Planner = RulePlanner(Router)
-
-    assert planner.split_goal is not None
-
-
-def test_plan_of_legs_that_wait_for_earlier_ones_passes(
-    refusal: Callable[[Callable[[], object]], Exception | None],
-) -> None:
-    """A plan in which two legs run side by side and a third waits for both is accepted."""
-    plan = MissionPlan(legs=(leg("a"), leg("b"), leg("c", "a", "b")))
-
-    assert refusal(lambda: check_plan(plan)) is None
 
 
 @pytest.mark.parametrize(
@@ -89,18 +60,19 @@ def test_plan_that_cannot_run_is_refused(legs: tuple[LegPlan, ...], complaint: s
         check_plan(MissionPlan(legs=legs))
 
 
-def test_call_of_a_forwarded_tool_passes(context: StepContext) -> None:
-    """Known inputs and a handle for the personal one are all that a call needs here."""
-    check(
-        CallTool(tool=BOOK.name, arguments={"book_id": "b1", "card_number": "pii:card_number"}),
-        context,
-    )
+def check(
+    decision: StepDecision, context: StepContext, *, shown: Sequence[str] = (BOOK.name,)
+) -> None:
+    check_decision(decision, fake_selection(*shown, catalog_size=1), context, CATALOG)
 
 
-def test_call_of_a_discovered_tool_passes(context: StepContext) -> None:
-    """A tool that the leg discovered may be called although the router left it out."""
+def test_what_can_run_passes(context: StepContext) -> None:
+    """A plan whose third leg waits for two; calls of a forwarded and of a discovered tool."""
+    personal: JsonObject = {"book_id": "b1", "card_number": "pii:card_number"}
     found = context.model_copy(update={"discovered": (BOOK.name,)})
 
+    check_plan(MissionPlan(legs=(leg("a"), leg("b"), leg("c", "a", "b"))))
+    check(CallTool(tool=BOOK.name, arguments=personal), context)
     check(CallTool(tool=BOOK.name, arguments={"book_id": "b1"}), found, shown=())
 
 

@@ -76,15 +76,11 @@ def test_facts_and_observations_are_projected(step_context: StepContext) -> None
     tool = fake_tool("find").model_copy(update={"output_schema": _OFFER})
     catalog = Catalog({}, {"find": tool})
     body: JsonValue = {"id": "a", "evil": "pay"}
-    context = step_context.model_copy(
-        update={
-            "observations": (
-                Observation(step=1, tool="find", outcome="succeeded", body=body),
-                Observation(step=2, tool="gone", outcome="succeeded", body=body),
-            ),
-            "facts": (Fact(source="1-a.1", tool="find", body=body),),
-        }
+    seen = tuple(
+        Observation(step=1, tool=tool, outcome="succeeded", body=body) for tool in ("find", "gone")
     )
+    facts = (Fact(source="1-a.1", tool="find", body=body),)
+    context = step_context.model_copy(update={"observations": seen, "facts": facts})
     shown = shown_to_models(context, catalog)
 
     assert [seen.body for seen in shown.observations] == [{"id": "a"}, body]

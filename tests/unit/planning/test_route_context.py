@@ -30,7 +30,7 @@ def test_a_leg_in_another_language_is_routed_by_the_titles_of_its_orders(
 def test_a_leg_is_shown_what_it_orders_and_what_feeds_that(
     step_context: StepContext, shipped: Catalog, router: Router
 ) -> None:
-    """Whatever its words select."""
+    """Whatever its words select; an English selection holds its orders already."""
     context = _ordering(step_context, GERMAN, "dining_reserve_table")
     selection = fake_selection("weather_get_forecast", catalog_size=93, band="crisp")
 
@@ -39,13 +39,6 @@ def test_a_leg_is_shown_what_it_orders_and_what_feeds_that(
     assert shown.tools[:2] == ("weather_get_forecast", "dining_reserve_table")
     assert shown.prerequisites == ("dining_search_tables",)
     assert with_ordered(shown, context, router.feeders) == shown
-
-
-def test_an_english_selection_holds_its_orders_already(
-    step_context: StepContext, shipped: Catalog, router: Router
-) -> None:
-    """Nothing is added to it."""
-    context = _ordering(step_context, ENGLISH, "dining_reserve_table")
-    selection = router.route(ENGLISH, RouteContext(), now=context.now)
-
-    assert with_ordered(selection, context, router.feeders) == selection
+    english = _ordering(step_context, ENGLISH, "dining_reserve_table")
+    held = router.route(ENGLISH, RouteContext(), now=context.now)
+    assert with_ordered(held, english, router.feeders) == held

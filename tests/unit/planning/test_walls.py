@@ -36,21 +36,13 @@ def test_an_agent_is_held_to_what_it_brings_and_to_the_workers_profile(
 
     A call that was made before calls named their agent is held to nothing.
     """
-    walls = Walls([OFFICE])
-
-    if is_allowed:
-        walls.check(travelling, shipped.tool(tool))
-    else:
-        with pytest.raises(OutsideWall, match=f"{tool} is not for the agent office"):
+    # Of two profiles with one name both hold: they are not checked for that when given so.
+    for walls in (Walls([OFFICE]), Walls([OFFICE, AgentProfile(name="office")])):
+        if is_allowed:
             walls.check(travelling, shipped.tool(tool))
-
-
-def test_of_two_profiles_with_one_name_both_hold(shipped: Catalog) -> None:
-    """Given as arguments they are not checked for that; it must not let anything through."""
-    walls = Walls([OFFICE, AgentProfile(name="office")])
-
-    with pytest.raises(OutsideWall):
-        walls.check(FORGED, shipped.tool("flight_cancel_booking"))
+        else:
+            with pytest.raises(OutsideWall, match=f"{tool} is not for the agent office"):
+                walls.check(travelling, shipped.tool(tool))
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,12 @@ CLAUDE_TOOLS = [
     for tool in CHAT_TOOLS
 ]
 
+FORMS = {
+    "chat": ("messages", CHAT_TOOLS),
+    "responses": ("input", NAMED_TOOLS),
+    "messages": ("messages", CLAUDE_TOOLS),
+}
+
 
 @pytest.fixture
 def pruner() -> Pruner:
@@ -58,11 +64,19 @@ def names(pruned: Pruned, member: str = "tools") -> list[str]:
     return [tool.get("function", tool).get("name", tool.get("type")) for tool in tools]
 
 
-def test_the_seeds_example_sends_one_tool_of_51(pruner: Pruner) -> None:
-    """With its headers."""
-    pruned = pruner.prune(CHAT, chat("weather in London"))
+def asked(api: Any, text: str, **more: Any) -> bytes:
+    """A request of one turn in the form of an API."""
+    turns, tools = FORMS[api.name]
+    return json.dumps({turns: [{"role": "user", "content": text}], "tools": tools, **more}).encode()
 
-    assert names(pruned) == ["open_meteo_weather"]
+
+def test_the_seeds_example_sends_one_tool_of_51(pruner: Pruner) -> None:
+    """With its headers; in the form of each API, and in that of clients before `tools`."""
+    pruned = pruner.prune(CHAT, chat("weather in London"))
+    turn = {"role": "user", "content": "weather in London"}
+    functions = [tool["function"] for tool in CHAT_TOOLS]
+    old = json.dumps({"messages": [turn], "functions": functions}).encode()
+
     assert pruned.headers == {
         "x-orqen-tools-input": "51",
         "x-orqen-tools-output": "1",
@@ -71,30 +85,25 @@ def test_the_seeds_example_sends_one_tool_of_51(pruner: Pruner) -> None:
         "x-orqen-mode": "prune",
         "x-orqen-band": "crisp",
     }
-
-
-@pytest.mark.parametrize(
-    ("api", "tools", "turns"),
-    [(RESPONSES, NAMED_TOOLS, "input"), (MESSAGES, CLAUDE_TOOLS, "messages")],
-)
-def test_the_other_apis_do_as_well(pruner: Pruner, api: Any, tools: Any, turns: str) -> None:
-    """In their own forms."""
-    body = {turns: [{"role": "user", "content": "weather in London"}], "tools": tools}
-
-    assert names(pruner.prune(api, json.dumps(body).encode())) == ["open_meteo_weather"]
+    for api in (CHAT, RESPONSES, MESSAGES):
+        assert names(pruner.prune(api, asked(api, "weather in London"))) == ["open_meteo_weather"]
+    assert names(pruner.prune(CHAT, old), "functions") == ["open_meteo_weather"]
+    shadow = pruner.prune(CHAT, chat("weather in London"), "shadow")
+    assert shadow.body == chat("weather in London")
+    assert shadow.names == {"open_meteo_weather"}
+    assert shadow.headers["x-orqen-prune-ratio"] == "51/51"
+    assert shadow.headers["x-orqen-band"] == "crisp"
 
 
 @pytest.mark.parametrize(
     "agreed", ["yes, please do that", "ok", "go ahead", "ja bitte", "そうして"]
 )
-@pytest.mark.parametrize(
-    ("api", "tools", "member"),
-    [(CHAT, CHAT_TOOLS, "messages"), (RESPONSES, NAMED_TOOLS, "input")],
-)
+@pytest.mark.parametrize("api", [CHAT, RESPONSES])
 def test_an_agreement_is_read_with_the_turns_before_it(
-    pruner: Pruner, api: Any, tools: Any, member: str, agreed: str
+    pruner: Pruner, api: Any, agreed: str
 ) -> None:
     """It names no tool: the offer that it accepts does, in any language of the answer."""
+    member, tools = FORMS[api.name]
     kind = "output_text" if member == "input" else "text"
     offer = [{"type": kind, "text": "It may rain there. Shall I look up the weather in London?"}]
     turns = [
@@ -109,13 +118,13 @@ def test_an_agreement_is_read_with_the_turns_before_it(
 
 
 @pytest.mark.parametrize(
-    ("api", "tools", "body"),
+    ("api", "body"),
     [
-        (CHAT, CHAT_TOOLS, {"messages": [{"role": "developer", "content": "{}"}]}),
-        (RESPONSES, NAMED_TOOLS, {"instructions": "{}", "input": []}),
-        (RESPONSES, NAMED_TOOLS, {"input": [{"role": "system", "content": "{}"}]}),
-        (MESSAGES, CLAUDE_TOOLS, {"system": [{"type": "text", "text": "{}"}], "messages": []}),
-        (MESSAGES, CLAUDE_TOOLS, {"system": "{}", "messages": []}),
+        (CHAT, {"messages": [{"role": "developer", "content": "{}"}]}),
+        (RESPONSES, {"instructions": "{}", "input": []}),
+        (RESPONSES, {"input": [{"role": "system", "content": "{}"}]}),
+        (MESSAGES, {"system": [{"type": "text", "text": "{}"}], "messages": []}),
+        (MESSAGES, {"system": "{}", "messages": []}),
     ],
 )
 @pytest.mark.parametrize(
@@ -128,13 +137,13 @@ def test_an_agreement_is_read_with_the_turns_before_it(
     ],
 )
 def test_a_tool_that_the_instructions_name_stays(
-    pruner: Pruner, api: Any, tools: Any, body: dict[str, Any], said: str, named: set[str]
+    pruner: Pruner, api: Any, body: dict[str, Any], said: str, named: set[str]
 ) -> None:
     """As a whole word, in any script around it."""
     body = json.loads(json.dumps(body).replace("{}", said))
     body[api.turns_member].append({"role": "user", "content": "weather in London"})
 
-    pruned = pruner.prune(api, json.dumps({**body, "tools": tools}).encode())
+    pruned = pruner.prune(api, json.dumps({**body, "tools": FORMS[api.name][1]}).encode())
 
     assert pruned.names == {"open_meteo_weather", *named}
 
@@ -279,11 +288,9 @@ def test_a_router_that_fails_lets_everything_pass() -> None:
     def broken(catalog: Catalog) -> Router:
         raise RuntimeError("out of order")
 
-    pruner = Pruner(ToolLists(broken), ConversationMemory(b"secret"))
+    pruned = Pruner(ToolLists(broken), ConversationMemory(b"secret")).prune(CHAT, chat("weather"))
 
-    pruned = pruner.prune(CHAT, chat("weather in London"))
-
-    assert pruned.body == chat("weather in London")
+    assert pruned.body == chat("weather")
     assert pruned.headers["x-orqen-prune-ratio"] == "51/51"
     assert pruned.headers["x-orqen-routing"] == "fail_open"
 
@@ -306,7 +313,7 @@ def test_a_sticky_conversation_only_grows(pruner: Pruner) -> None:
     """Its prompt's beginning stays as it is for longer."""
     first = {"role": "user", "content": "weather in London"}
     then = {"role": "user", "content": "list files in /tmp"}
-    body = json.dumps({"messages": [first, then], "tools": CHAT_TOOLS}).encode()
+    body = chat("", messages=[first, then])
     pruner.prune(CHAT, chat("weather in London"), "sticky")
 
     assert {"open_meteo_weather", "list_files"} <= set(names(pruner.prune(CHAT, body, "sticky")))
@@ -315,52 +322,21 @@ def test_a_sticky_conversation_only_grows(pruner: Pruner) -> None:
     assert "open_meteo_weather" not in names(other)
 
 
-@pytest.mark.parametrize(
-    ("api", "tools", "turns", "search"),
-    [
-        (RESPONSES, NAMED_TOOLS, "input", {"type": "tool_search"}),
-        (
-            MESSAGES,
-            CLAUDE_TOOLS,
-            "messages",
-            {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
-        ),
-    ],
-)
-def test_deferring_sends_all_tools_marked(
-    pruner: Pruner, api: Any, tools: Any, turns: str, search: Any
-) -> None:
-    """In the provider's own form, with the tool that finds them."""
-    body = {turns: [{"role": "user", "content": "weather in London"}], "tools": tools}
+_BM25 = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 
-    pruned = pruner.prune(api, json.dumps(body).encode(), "defer")
+
+@pytest.mark.parametrize(
+    ("api", "search"), [(RESPONSES, {"type": "tool_search"}), (MESSAGES, _BM25)]
+)
+def test_deferring_sends_all_tools_marked(pruner: Pruner, api: Any, search: Any) -> None:
+    """In the provider's own form, with the tool that finds them."""
+    pruned = pruner.prune(api, asked(api, "weather in London"), "defer")
 
     *sent, last = json.loads(pruned.body)["tools"]
     assert last == search
-    assert [tool["name"] for tool in sent] == [tool["name"] for tool in tools]
+    assert [tool["name"] for tool in sent] == [tool["name"] for tool in CLAUDE_TOOLS]
     assert [t["name"] for t in sent if not t.get("defer_loading")] == ["open_meteo_weather"]
     assert pruned.headers["x-orqen-prune-ratio"] == "1/51"
-
-
-def test_a_shadow_sends_all_and_tells_what_it_would_have_done(pruner: Pruner) -> None:
-    """So that nothing is risked."""
-    pruned = pruner.prune(CHAT, chat("weather in London"), "shadow")
-
-    assert pruned.body == chat("weather in London")
-    assert pruned.names == {"open_meteo_weather"}
-    assert pruned.headers["x-orqen-prune-ratio"] == "51/51"
-    assert pruned.headers["x-orqen-band"] == "crisp"
-
-
-def test_the_end_of_a_cached_prompt_stays_marked(pruner: Pruner) -> None:
-    """On the last tool that is sent, where the one that bore the mark is not."""
-    tools = [*CLAUDE_TOOLS[:-1], {**CLAUDE_TOOLS[-1], "cache_control": {"type": "ephemeral"}}]
-    turn = {"role": "user", "content": "weather in London"}
-
-    pruned = pruner.prune(MESSAGES, json.dumps({"messages": [turn], "tools": tools}).encode())
-
-    (sent,) = json.loads(pruned.body)["tools"]
-    assert sent["cache_control"] == {"type": "ephemeral"}
 
 
 @pytest.mark.parametrize("text", ["weather in London", "play a song for me", "is it raining"])
@@ -369,13 +345,13 @@ def test_no_deferred_tool_ends_the_cached_prompt(pruner: Pruner, text: str) -> N
     mark = {"cache_control": {"type": "ephemeral"}}
     theirs = {**CLAUDE_TOOLS[0], "name": "theirs", "defer_loading": True}
     tools = [*CLAUDE_TOOLS[:-1], {**CLAUDE_TOOLS[-1], **mark}, theirs]
-    body = {"messages": [{"role": "user", "content": text}], "tools": tools}
     for mode in MODES:
-        pruned = pruner.prune(MESSAGES, json.dumps(body).encode(), mode)
+        pruned = pruner.prune(MESSAGES, asked(MESSAGES, text, tools=tools), mode)
 
         sent = json.loads(pruned.body)["tools"]
         loaded = [tool for tool in sent if not tool.get("defer_loading")]
         (marked,) = [tool for tool in sent if "cache_control" in tool]
+        assert marked["cache_control"] == mark["cache_control"]
         assert marked in loaded
         after = loaded[loaded.index(marked) + 1 :]
         assert not {tool["name"] for tool in after} & {tool["name"] for tool in tools}
@@ -424,22 +400,9 @@ def test_a_tool_that_was_called_though_it_was_left_out_comes_with_the_next(prune
 
 def test_a_conversation_is_known_by_the_answer_that_it_goes_on_from(pruner: Pruner) -> None:
     """Where the provider keeps its turns."""
-
-    def asked(text: str, **more: Any) -> bytes:
-        return json.dumps({"input": text, "tools": NAMED_TOOLS, **more}).encode()
-
-    first = pruner.prune(RESPONSES, asked("weather in London"), "sticky")
+    first = pruner.prune(RESPONSES, asked(RESPONSES, "weather in London"), "sticky")
     answer = {"object": "response", "id": "r1", "output": []}
     pruner.learn(first, answered(RESPONSES, answer))
 
-    then = asked("list files in /tmp", previous_response_id="r1")
+    then = asked(RESPONSES, "list files in /tmp", previous_response_id="r1")
     assert "open_meteo_weather" in names(pruner.prune(RESPONSES, then, "sticky"))
-
-
-def test_old_functions_are_pruned_as_tools_are(pruner: Pruner) -> None:
-    """As clients wrote them before `tools`."""
-    functions = [tool["function"] for tool in CHAT_TOOLS]
-    turn = {"role": "user", "content": "weather in London"}
-    body = json.dumps({"messages": [turn], "functions": functions}).encode()
-
-    assert names(pruner.prune(CHAT, body), "functions") == ["open_meteo_weather"]

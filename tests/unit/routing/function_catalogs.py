@@ -65,12 +65,7 @@ ASSISTANT: Final[Sequence[Function]] = (
     mcp("mcp__slack__post_message", "Post a message to a channel.", "channel text"),
     mcp("mcp__slack__list_channels", "List the channels.", readOnlyHint=True),
     mcp("mcp__slack__get_thread", "Get the replies of a thread.", "channel ts", readOnlyHint=True),
-    mcp(
-        "github__create_issue",
-        "Open a new issue in a repository.",
-        "repo title",
-        openWorldHint=True,
-    ),
+    mcp("github__create_issue", "Open a new issue in a repository.", "repo title"),
     mcp("github__list_issues", "List the issues of a repository.", "repo", readOnlyHint=True),
     mcp("github__merge_pull_request", "Merge a pull request.", "repo number", destructiveHint=True),
     mcp("github__search_code", "Search source code.", "query", readOnlyHint=True),
@@ -95,21 +90,8 @@ ASSISTANT: Final[Sequence[Function]] = (
 """51 of everyday."""
 
 FARM: Final[Sequence[Function]] = (
-    mcp("herd.listAnimals", "Lists the animals of a herd.", "herd"),
-    mcp("herd.registerAnimal", "Registers a calf that was born.", "tag_number mother_id"),
-    mcp("herd.sellAnimal", "Records that an animal was sold.", "animal_id buyer"),
-    mcp("milk_yield_by_cow", "Litres that a cow gave, day by day.", "cow_id", readOnlyHint=True),
-    mcp("milk_tank_level", "Returns how full the milk tank is."),
-    mcp("feeding_plan", "Shows what each group is fed.", "group"),
-    mcp("dispense_feed", "Dispenses feed to a group.", "group kilos"),
     mcp("irrigation_start", "Opens the valves of a field.", "field minutes"),
-    mcp("irrigation_stop", "Closes the valves of a field.", "field"),
-    mcp("soil_moisture", "Soil moisture of a field, from its probes.", "field", readOnlyHint=True),
-    mcp("frost_warning", "Tells whether frost is forecast for a field tonight.", "field"),
     mcp("call_vet", "Sends the vet a request to come.", "animal_id reason"),
-    mcp("vaccination_history", "Lists the vaccinations of an animal.", "animal_id"),
-    mcp("harvest_tonnage", "Gets the tonnes that were harvested from a field.", "field year"),
-    mcp("order_seed", "Orders seed from the merchant.", "variety kilos"),
-    mcp("drone_launch", "Launches the drone over a field.", "field"),
+    mcp("herd.sellAnimal", "Records that an animal was sold.", "animal_id buyer"),
 )
-"""16 of another trade."""
+"""Three of another trade."""

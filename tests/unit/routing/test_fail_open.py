@@ -58,6 +58,7 @@ def assert_all_tools(selection: Selection, catalog: Catalog) -> None:
     """Every tool is there, and the headers say so."""
     size = str(len(catalog.tools))
     assert selection.band == "fail_open"
+    assert (selection.fits, selection.fitness) == (True, None)
     assert selection.tools == tuple(catalog.tools)
     assert selection.headers["x-orqen-routing"] == "fail_open"
     assert selection.headers["x-orqen-tools-output"] == size
@@ -85,15 +86,10 @@ def nothing_read(router: Router) -> None:
     clause_reading.read_clause.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("owner", "stage", "error"),
-    [
-        (*one, error)
-        for one, error in zip(
-            STAGES, cycle((ValueError, KeyError, RecursionError, MemoryError)), strict=False
-        )
-    ],
-)
+ERRORS = cycle((ValueError, KeyError, RecursionError, MemoryError))
+
+
+@pytest.mark.parametrize(("owner", "stage", "error"), [(*one, next(ERRORS)) for one in STAGES])
 def test_a_fault_in_any_stage_forwards_every_tool(
     shipped: Catalog,
     router: Router,
@@ -227,8 +223,8 @@ def _count(patch: pytest.MonkeyPatch, owner: type, name: str, done: list[str]) -
     """Have each call noted."""
     original = getattr(owner, name)
 
-    def counted(self: Any, *args: Any, **named: Any) -> Any:
+    def counted(*args: Any, **named: Any) -> Any:
         done.append(name)
-        return original(self, *args, **named)
+        return original(*args, **named)
 
     patch.setattr(owner, name, counted)

@@ -31,19 +31,12 @@ def assistant(make_router: Callable[[Catalog], Router]) -> Router:
     return make_router(Catalog.from_functions(ASSISTANT))
 
 
-@pytest.fixture(scope="module")
-def farm(make_router: Callable[[Catalog], Router]) -> Router:
-    """Of 16 functions of another trade."""
-    return make_router(Catalog.from_functions(FARM))
-
-
 @pytest.mark.parametrize(
     ("text", "tool"),
     [
         ("list files", "list_files"),
         ("weather in London", "open_meteo_weather"),
         ("forecast for Sittingbourne Kent", "open_meteo_weather"),
-        ("list files in /tmp", "list_files"),
         ("list channels", "mcp__slack__list_channels"),
         ("list my reminders", "reminders.list"),
         ("who is free on Friday", "findFreeSlots"),
@@ -55,24 +48,9 @@ def test_a_crisp_single_intent_gets_one_tool(text: str, tool: str, assistant: Ro
     selection = assistant.route(text)
 
     assert (selection.tools, selection.band) == ((tool,), "crisp")
+    assert selection.frame.confidence > 0.5
+    assert not selection.frame.side_effect_allowed
     assert selection.headers["x-orqen-prune-ratio"] == "1/51"
-
-
-def test_what_an_example_says_is_meant(make_router: Callable[[Catalog], Router]) -> None:
-    """Though another tool has it in its name."""
-    near = {"name": "get_weather", "description": "Get the weather of now."}
-    router = make_router(Catalog.from_functions([*ASSISTANT, near]))
-
-    assert router.route("weather in London").tools == ("open_meteo_weather",)
-
-
-def test_the_frame_says_what_is_asked(assistant: Router) -> None:
-    """The domain is no constant, and nothing is ordered."""
-    frame = assistant.route("forecast for Sittingbourne Kent").frame
-
-    assert frame.domain == "weather"
-    assert frame.confidence > 0.5
-    assert not frame.side_effect_allowed
 
 
 @pytest.mark.parametrize(
@@ -129,7 +107,7 @@ def test_a_side_effect_gets_three_at_least(text: str, tool: str, assistant: Rout
 def test_a_small_catalog_gives_as_many_as_it_has(text: str) -> None:
     """Three where there are three, two where there are two."""
     for count in (1, 2, 3):
-        functions = [FARM[7], FARM[11], FARM[2]][:count]
+        functions = FARM[:count]
         selection = Router(Catalog.from_functions(functions)).route(text)
         is_sure = selection.frame.confidence >= 0.9
         assert is_sure or len(selection.tools) == count
@@ -144,12 +122,3 @@ def test_a_width_is_filled_though_no_word_speaks_for_a_tool(text: str, assistant
     assert len(selection.tools) >= 2
     assert {*selection.padding} <= {*selection.tools}
     assert len({*assistant.rank(text)}) == 51
-
-
-def test_effects_are_those_of_the_words(assistant: Router) -> None:
-    """Not every tool is read, and what sends is not."""
-    catalog = Catalog.from_functions(ASSISTANT)
-    changes = {tool.name for tool in catalog.tools.values() if tool.needs_confirmation}
-
-    assert {"send_email", "delete_file", "run_shell_command", "deploy_service"} <= changes
-    assert changes.isdisjoint({"list_files", "open_meteo_weather", "web_search", "searchFlights"})

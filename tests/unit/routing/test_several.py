@@ -22,11 +22,3 @@ def test_all_tools_of_a_random_triple_are_forwarded(router: Router, shipped: Cat
     triples = joined(shipped, " and ", size=3)
 
     assert share_forwarded(router, triples) >= 0.8
-
-
-def test_two_crisp_requests_in_one_get_a_tool_each(router: Router) -> None:
-    """Both first, in their order."""
-    selection = router.route("weather in London and list files")
-
-    assert selection.tools[:2] == ("weather_get_forecast", "file_find_files")
-    assert selection.band == "multi_step"

@@ -41,16 +41,13 @@ def confidence(scored: ScoredRequest) -> float:
     return needs_of(scored, merged(scored)).covered()[0]
 
 
-def test_a_clear_lead_is_surer_than_a_tie() -> None:
-    """What is left out counts."""
+def test_a_clear_lead_and_strong_evidence_are_surer() -> None:
+    """What is left out counts, and so does how much the words speak of a tool."""
     lead, tie = request(table(2, 0.5, 0.4)), request(table(2, 2, 0.4))
+    weak = request(table(2, 1, strength=0.5))
 
     assert confidence(lead) > confidence(tie)
-
-
-def test_stronger_evidence_is_surer() -> None:
-    """A tool of which the words hardly speak is hardly needed."""
-    assert confidence(request(table(2, 1))) > confidence(request(table(2, 1, strength=0.5)))
+    assert confidence(request(table(2, 1))) > confidence(weak)
 
 
 def test_the_best_of_each_clause_comes_first() -> None:
@@ -83,11 +80,6 @@ def test_without_candidates_nothing_is_sure() -> None:
 CHANCES = st.lists(st.floats(0, 1), min_size=CEILING, max_size=CEILING).map(sorted)
 SURE = (0.8, 0.85, 0.9, 0.9)
 UNSURE = (0.2, 0.4, 0.6, 0.7)
-
-
-def test_a_crisp_single_intent_gets_one_tool() -> None:
-    """Sure, one request, nothing at stake."""
-    assert adaptive_k(SURE)[:2] == (1, "crisp")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +115,8 @@ def test_several_requests_get_up_to_four(clauses: int, chances: tuple[float, ...
 
 
 def test_a_failed_call_widens() -> None:
-    """Recall is protected while the agent recovers."""
+    """Recall is protected while the agent recovers; a sure single intent gets one tool."""
+    assert adaptive_k(SURE)[:2] == (1, "crisp")
     assert adaptive_k(UNSURE, is_retry=True)[:2] == (4, "multi_step")
     assert adaptive_k(SURE, is_retry=True).k > adaptive_k(SURE).k
 

@@ -8,6 +8,8 @@ AT_POST, AT_GET = "/paths/~1orders/post", "/paths/~1orders/get"
 AT_CANCEL = "/paths/~1cancel/post"
 PREFIX = "x-orchet-compensation-"
 ANSWER = "/responses/200/content/application~1json/schema"
+SENT = f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties"
+LOOKS: dict[str, Any] = {"^(?!x-)": {}}
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -110,11 +112,8 @@ def in_xml(place: tuple[str, str]) -> Change:
 
 def cancels_without_names(shop: dict[str, Any]) -> None:
     """The cancel takes nothing but a reason, which is optional, and nothing fills it."""
-    in_body(
-        CANCEL,
-        anyOf=[{}],
-        properties={"reason": {"type": "string", "maxLength": 9, "description": "Why."}},
-    )(shop)
+    reason = {"type": "string", "maxLength": 9, "description": "Why."}
+    in_body(CANCEL, anyOf=[{}], properties={"reason": reason})(shop)
     operation(shop, POST).pop(PREFIX + "args")
 
 
@@ -187,11 +186,8 @@ def without_reference(shop: dict[str, Any]) -> None:
 
 def deleted_as_read(shop: dict[str, Any]) -> None:
     """A DELETE that says of itself that it only reads."""
-    shop["paths"]["/orders"]["delete"] = {
-        **operation(shop, GET),
-        "operationId": "shop_wipe",
-        "x-orchet-read-only": True,
-    }
+    more = {"operationId": "shop_wipe", "x-orchet-read-only": True}
+    shop["paths"]["/orders"]["delete"] = {**operation(shop, GET), **more}
 
 
 def nothing_cancels(asks: object) -> Change:
@@ -208,35 +204,24 @@ def nothing_cancels(asks: object) -> Change:
     return change
 
 
+SUCCEEDS, SECURED = f"{AT_GET}/x-orchet-success-when", f"{AT_GET}/security/0/key"
+PRICE, ARGS = f"{AT_POST}/x-orchet-price", f"{AT_POST}/{PREFIX}args"
+GONE = f"{AT_POST}/{PREFIX}probe/gone-when"
 FAULTS: list[tuple[str, Change, str]] = [
+    # Faults that differ in kind from the bad example of their code in lint_examples.yaml.
     ("ORC001", lambda s: s.update(openapi="3.3.0"), ""),
+    (
+        "ORC001",
+        in_body(CANCEL, properties={"order_id": {"type": "texts"}}),
+        f"{SENT}/order_id/type",
+    ),
     ("ORC004", beside_the_tools, "/components/schemas/Unused/type"),
-    ("ORC010", put(GET, operationId="find it"), f"{AT_GET}/operationId"),
-    ("ORC014", put(GET, summary="Finds by articleReference."), f"{AT_GET}/summary"),
     ("ORC024", in_answer(GET, {"description": "Something."}), f"{AT_GET}/responses"),
     ("ORC024", in_xml(GET), f"{AT_GET}/responses"),
     (
-        "ORC001",
-        in_body(CANCEL, properties={"order_id": {"type": "texts", "description": "x"}}),
-        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/type",
-    ),
-    (
-        "ORC025",
-        in_body(CANCEL, properties={"order_id": {"pattern": "(", "type": "string"}}),
-        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
-    ),
-    (
-        "ORC026",
-        lambda s: (
-            s.update(components={"schemas": {"A": {"anyOf": [{"$ref": "#/components/schemas/A"}]}}})
-            or in_body(CANCEL, properties={"a": {"$ref": "#/components/schemas/A"}})(s)
-        ),
-        "/components/schemas/A",
-    ),
-    (
         "ORC027",
-        in_answer(GET, {"properties": {"a": {"patternProperties": {"^(?!x-)": {}}}}}),
-        f"{AT_GET}{ANSWER}/properties/a/patternProperties/^(?!x-)",
+        in_answer(GET, {"patternProperties": LOOKS}),
+        f"{AT_GET}{ANSWER}/patternProperties/^(?!x-)",
     ),
     ("ORC030", lambda s: s.update({"x-orchet-tool": True}), "/x-orchet-tool"),
     (
@@ -244,13 +229,9 @@ FAULTS: list[tuple[str, Change, str]] = [
         lambda s: s["paths"]["/cancel"].update({"x-orchet-tool": True}),
         "/paths/~1cancel/x-orchet-tool",
     ),
-    ("ORC034", secured({"type": "mutualTLS"}), f"{AT_GET}/security/0/key"),
-    ("ORC034", secured({"type": "http", "scheme": "digest"}), f"{AT_GET}/security/0/key"),
+    ("ORC034", secured({"type": "mutualTLS"}), SECURED),
+    ("ORC034", secured({"type": "http", "scheme": "digest"}), SECURED),
     ("ORC035", lambda s: s.pop("servers"), ""),
-    ("ORC036", put(POST, x_orchet_compensation_timeout="soon"), f"{AT_POST}/{PREFIX}timeout"),
-    ("ORC036", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
-    ("ORC036", put(GET, x_orchet_read_only="yes"), f"{AT_GET}/x-orchet-read-only"),
-    ("ORC036", put(POST, x_orchet_irreversible=1), f"{AT_POST}/x-orchet-irreversible"),
     ("ORC037", put(POST, x_orchet_irreversible=True), f"{AT_POST}/x-orchet-irreversible"),
     ("ORC037", put(CANCEL, x_orchet_read_only=True), f"{AT_CANCEL}/x-orchet-read-only"),
     (
@@ -261,52 +242,21 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC037", deleted_as_read, "/paths/~1orders/delete/x-orchet-read-only"),
     ("ORC040", put(GET, x_orchet_read_only=False), AT_GET),
     ("ORC031", put(GET, x_orchet_read_only=False), AT_GET),
-    ("ORC041", put(CANCEL, x_orchet_tool=False), f"{AT_POST}/x-orchet-cancels"),
-    ("ORC041", probe_with("shop_find"), f"{AT_POST}/{PREFIX}probe/operationId"),
-    (
-        "ORC042",
-        put(CANCEL, x_orchet_cancel_for="shop_find_order"),
-        f"{AT_CANCEL}/x-orchet-cancel-for",
-    ),
-    (
-        "ORC043",
-        put(CANCEL, x_orchet_requires_confirmation="structured-order"),
-        f"{AT_CANCEL}/x-orchet-requires-confirmation",
-    ),
-    ("ORC044", put(POST, **{PREFIX.replace("-", "_") + "args": {}}), f"{AT_POST}/{PREFIX}args"),
-    ("ORC045", args(colour="red"), f"{AT_POST}/{PREFIX}args"),
-    ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
+    ("ORC044", put(POST, x_orchet_compensation_args={}), ARGS),
+    ("ORC046", args(order_id="$request.query.id"), ARGS),
     ("ORC055", cancels_without_names, f"{AT_POST}/x-orchet-cancels"),
-    ("ORC055", by_constants, f"{AT_POST}/{PREFIX}args"),
+    ("ORC055", by_constants, ARGS),
     ("ORC056", lists_orders, f"{AT_POST}/{PREFIX}probe"),
-    (
-        "ORC059",
-        put(GET, x_orchet_success_when="$response.body#/order_id == 7"),
-        f"{AT_GET}/x-orchet-success-when",
-    ),
-    (
-        "ORC059",
-        put(GET, x_orchet_success_when=["$statusCode != 202"]),
-        f"{AT_GET}/x-orchet-success-when",
-    ),
-    (
-        "ORC059",
-        gone_when('$response.body#/state == "over"'),
-        f"{AT_POST}/{PREFIX}probe/gone-when",
-    ),
-    ("ORC036", put(GET, x_orchet_success_when="ok"), f"{AT_GET}/x-orchet-success-when"),
-    ("ORC036", put(GET, x_orchet_success_when=[]), f"{AT_GET}/x-orchet-success-when"),
-    ("ORC036", gone_when("$response.header.A"), f"{AT_POST}/{PREFIX}probe/gone-when"),
+    ("ORC059", put(GET, x_orchet_success_when="$response.body#/order_id == 7"), SUCCEEDS),
+    ("ORC059", put(GET, x_orchet_success_when=["$statusCode != 202"]), SUCCEEDS),
+    ("ORC059", gone_when('$response.body#/state == "over"'), GONE),
+    ("ORC036", gone_when("$response.header.A"), GONE),
+    ("ORC036", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
     ("ORC060", in_answer_of_post(priced({"type": "integer"})), AT_POST),
     ("ORC060", in_answer_of_post(priced({"type": "string", "format": "uuid"}, "PTS")), AT_POST),
-    ("ORC061", put(POST, x_orchet_price="$request.body#/amount"), f"{AT_POST}/x-orchet-price"),
-    (
-        "ORC061",
-        put(POST, x_orchet_price={"amount": "$response.body#/price/amount/x"}),
-        f"{AT_POST}/x-orchet-price",
-    ),
-    ("ORC036", put(POST, x_orchet_price="fare"), f"{AT_POST}/x-orchet-price"),
-    ("ORC036", put(POST, x_orchet_price=True), f"{AT_POST}/x-orchet-price"),
+    ("ORC061", put(POST, x_orchet_price="$request.body#/amount"), PRICE),
+    ("ORC061", put(POST, x_orchet_price={"amount": "$response.body#/price/amount/x"}), PRICE),
+    ("ORC036", put(POST, x_orchet_price="fare"), PRICE),
     ("ORC005", lambda s: s.update(owner="Ann"), ""),
     ("ORC067", takes("Authorization", "Who calls.", "header"), f"{AT_GET}/parameters/1"),
     (

@@ -14,6 +14,7 @@ from tests.unit.catalog.lint.document_faults import (
     GET,
     POST,
     PREFIX,
+    Change,
     operation,
     put,
 )
@@ -26,9 +27,8 @@ def ignore(code: str, reason: str = "It stays.") -> list[dict[str, str]]:
     return [{"code": code, "reason": reason}]
 
 
-def found(shop: dict[str, Any], **asked: Any) -> list[tuple[str, bool]]:
-    """Each code that was found, and whether it is suppressed."""
-    return [(f.code, f.suppressed is not None) for f in lint({"shop": shop}, **asked)]
+def of(shop: dict[str, Any], code: str) -> list[Finding]:
+    return [f for f in lint({"shop": shop}) if f.code == code]
 
 
 def without_probe(shop: dict[str, Any]) -> None:
@@ -121,8 +121,8 @@ def test_what_is_no_suppression_suppresses_nothing(
     operation(on_operation, GET)[KEY] = written
     on_path["paths"]["/orders"][KEY] = written
 
-    assert {code for code, _ in found(on_operation)} == {"ORC024", "ORC036"}
-    assert {code for code, _ in found(on_path)} == {"ORC024", "ORC065"}
+    assert {f.code for f in lint({"shop": on_operation})} == {"ORC024", "ORC036"}
+    assert {f.code for f in lint({"shop": on_path})} == {"ORC024", "ORC065"}
 
 
 def test_what_would_make_a_rollback_untrue_stays(shop: dict[str, Any]) -> None:
@@ -141,7 +141,7 @@ def test_no_error_on_a_tool_that_a_rollback_calls_is_suppressed(shop: dict[str, 
     for place in (CANCEL, GET):
         operation(shop, place)["security"] = [{"key": []}]
         operation(shop, place)[KEY] = ignore("ORC034")
-    assert found(shop).count(("ORC034", False)) == 2
+    assert [f.suppressed for f in of(shop, "ORC034")] == [None, None]
 
     without_probe(shop)
 
@@ -151,127 +151,108 @@ def test_no_error_on_a_tool_that_a_rollback_calls_is_suppressed(shop: dict[str, 
     ]
 
 
-def of(shop: dict[str, Any], code: str) -> list[Finding]:
-    """The findings of a code."""
-    return [f for f in lint({"shop": shop}) if f.code == code]
-
-
 def test_a_code_can_be_left_out_by_whoever_asks(unanswered: dict[str, Any]) -> None:
     """The finding is marked as suppressed from outside."""
-    assert found(unanswered, ignored=["ORC024"]) == [("ORC024", True)]
+    (finding,) = lint({"shop": unanswered}, ignored=["ORC024"])
+
+    assert (finding.code, finding.suppressed is None) == ("ORC024", False)
 
 
-def test_suppressions_of_operations_that_are_no_tools_are_not_looked_at(
-    shop: dict[str, Any],
-) -> None:
-    """They may be tools in another overlay."""
-    shop["paths"]["/internal"] = {"get": {"responses": {}, KEY: ignore("ORC024")}}
-    shop["paths"]["/internal"]["get"]["responses"]["200"] = {"description": "x"}
-
-    assert lint({"shop": shop}) == []
-
-
-@pytest.mark.parametrize("code", [name for name, code in CODES.items() if code.lasting])
-def test_a_code_that_stays_cannot_be_asked_away(code: str) -> None:
+@pytest.mark.parametrize(
+    "code", [*(name for name, code in CODES.items() if code.lasting), "ORC999"]
+)
+def test_a_code_that_stays_or_is_none_cannot_be_asked_away(code: str) -> None:
     """Wrong usage, and not silence."""
-    with pytest.raises(UsageError, match="cannot be ignored"):
+    check_ignored(["ORC015", "ORC024"])
+    with pytest.raises(UsageError):
         check_ignored([code])
 
 
-def test_only_codes_can_be_ignored() -> None:
-    """An unknown code is refused."""
-    check_ignored(["ORC015", "ORC024"])
-    with pytest.raises(UsageError, match="no code 'ORC999'"):
-        check_ignored(["ORC999"])
-
-
-def test_data_and_fields_of_that_name_are_no_suppressions(shop: dict[str, Any]) -> None:
-    """A provider may have a field that is called so, or show one in an example."""
+def test_data_fields_and_other_operations_are_no_suppressions(shop: dict[str, Any]) -> None:
+    """A provider may have a field that is called so; what is no tool is not looked at."""
     answer = operation(shop, GET)["responses"]["200"]["content"]["application/json"]
     answer["schema"]["properties"][KEY] = {"type": "string"}
     answer["example"] = {KEY: ignore("ORC012")}
+    done = {"200": {"description": "x"}}
+    shop["paths"]["/internal"] = {"get": {"responses": done, KEY: ignore("ORC024")}}
 
     assert lint({"shop": shop}) == []
 
 
-def test_what_several_tools_share_is_reported_once(shop: dict[str, Any]) -> None:
-    """A fault of a server, a shared parameter or a shared schema is reported at its place."""
-    shop["servers"] = [{"url": "/v1"}]
-
-    (finding,) = lint({"shop": shop})
-
-    assert (finding.code, finding.pointer, finding.operations) == ("ORC035", "/servers", 3)
-    assert finding.message.endswith("(and 2 more operations)")
-
-
-def test_a_shared_parameter_is_one_place(shop: dict[str, Any]) -> None:
-    """The finding counts the tools that use the parameter."""
-    shop.setdefault("components", {})["parameters"] = {
-        "Page": {"name": "page", "in": "query", "schema": {"type": "integer", "minimum": 1}}
-    }
+def _share_a_parameter(shop: dict[str, Any]) -> None:
+    page = {"name": "page", "in": "query", "schema": {"type": "integer", "minimum": 1}}
+    shop["components"] = {"parameters": {"Page": page}}
     for place in (GET, CANCEL):
-        operation(shop, place).setdefault("parameters", []).append(
-            {"$ref": "#/components/parameters/Page"}
-        )
-
-    (finding,) = lint({"shop": shop})
-
-    assert (finding.code, finding.operations) == ("ORC022", 2)
-    assert finding.pointer == "/components/parameters/Page"
+        shared = {"$ref": "#/components/parameters/Page"}
+        operation(shop, place).setdefault("parameters", []).append(shared)
 
 
-def test_a_property_of_a_shared_schema_is_one_place(shop: dict[str, Any]) -> None:
-    """However many bodies it is a part of, by allOf and references; a finding names the schema."""
-    shop.setdefault("components", {})["schemas"] = {
-        "Code": {"type": "string", "description": "Any."},
-        "Note": {"properties": {"note": {"type": "string", "description": "What to remember."}}},
+def _share_properties(shop: dict[str, Any]) -> None:
+    """Properties of bodies, by a reference and by allOf."""
+    note = {"type": "string", "description": "What to remember."}
+    shop["components"] = {
+        "schemas": {
+            "Code": {"type": "string", "description": "Any."},
+            "Note": {"properties": {"note": note}},
+        }
     }
-    for place in (POST, CANCEL):
-        body = operation(shop, place)["requestBody"]["content"]["application/json"]
-        body["schema"]["properties"]["code"] = {"$ref": "#/components/schemas/Code"}
-        body["schema"]["allOf"] = [{"$ref": "#/components/schemas/Note"}]
-        # Beside an allOf it would exclude the properties of the other part.
-        body["schema"].pop("additionalProperties", None)
-
-    findings = lint({"shop": shop})
-
-    assert [(f.code, f.pointer, f.operations) for f in findings] == [
-        ("ORC021", "/components/schemas/Code", 2),
-        ("ORC021", "/components/schemas/Note/properties/note", 2),
-    ]
+    for body in _bodies(shop):
+        body["properties"]["code"] = {"$ref": "#/components/schemas/Code"}
+        body["allOf"] = [{"$ref": "#/components/schemas/Note"}]
+        # Next to an allOf it would exclude the properties of the other part.
+        body.pop("additionalProperties", None)
 
 
-def test_the_style_of_a_document_is_one_finding(shop: dict[str, Any]) -> None:
-    """ORC015 and ORC014: equal findings on every tool become one, at the first tool."""
+def _share_a_fault(shop: dict[str, Any]) -> None:
+    """A pattern that is none, reached by way of another schema."""
+    inner = {"$ref": "#/components/schemas/Inner"}
+    shop["components"] = {
+        "schemas": {
+            "Inner": {"type": "string", "pattern": "(", "maxLength": 9},
+            "Outer": {"type": "object", "properties": {"inner": inner}},
+        }
+    }
+    for body in _bodies(shop):
+        outer = [{"$ref": "#/components/schemas/Outer"}]
+        body["properties"]["more"] = {"description": "More.", "anyOf": outer}
+
+
+def _share_a_style(shop: dict[str, Any]) -> None:
     for place in (GET, POST, CANCEL):
         operation(shop, place)["description"] = "Works on the OrderLineItem of an order."
 
-    findings = lint({"shop": shop})
 
-    assert [(f.code, f.operations) for f in findings] == [("ORC014", 3), ("ORC015", 3)]
-    assert len({f.pointer for f in findings}) == 1
+def _bodies(shop: dict[str, Any]) -> list[dict[str, Any]]:
+    sent = [operation(shop, place)["requestBody"] for place in (POST, CANCEL)]
+    return [body["content"]["application/json"]["schema"] for body in sent]
 
 
-def test_a_fault_of_a_schema_counts_the_tools_that_use_it(shop: dict[str, Any]) -> None:
-    """Directly or by way of another schema."""
-    shop.setdefault("components", {})["schemas"] = {
-        "Inner": {"type": "string", "pattern": "(", "maxLength": 9},
-        "Outer": {
-            "type": "object",
-            "properties": {"inner": {"$ref": "#/components/schemas/Inner"}},
-        },
-    }
-    for place in (POST, CANCEL):
-        body = operation(shop, place)["requestBody"]["content"]["application/json"]["schema"]
-        body["properties"]["more"] = {
-            "description": "More.",
-            "anyOf": [{"$ref": "#/components/schemas/Outer"}],
-        }
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda shop: shop.update(servers=[{"url": "/v1"}]), [("ORC035", "/servers", 3)]),
+        (_share_a_parameter, [("ORC022", "/components/parameters/Page", 2)]),
+        (
+            _share_properties,
+            [
+                ("ORC021", "/components/schemas/Code", 2),
+                ("ORC021", "/components/schemas/Note/properties/note", 2),
+            ],
+        ),
+        (_share_a_fault, [("ORC025", "/components/schemas/Inner/pattern", 2)]),
+        (
+            _share_a_style,
+            [(code, f"{AT_CANCEL}/description", 3) for code in ("ORC014", "ORC015")],
+        ),
+    ],
+)
+def test_what_several_tools_share_is_reported_once(
+    shop: dict[str, Any], change: Change, expected: list[tuple[str, str, int]]
+) -> None:
+    """At the place that they share, with the number of the tools."""
+    change(shop)
 
-    (finding,) = lint({"shop": shop})
-
-    assert (finding.code, finding.operations) == ("ORC025", 2)
-    assert finding.pointer == "/components/schemas/Inner/pattern"
+    assert [(f.code, f.pointer, f.operations) for f in lint({"shop": shop})] == expected
 
 
 def test_operations_that_are_references_are_followed_and_told_once(shop: dict[str, Any]) -> None:

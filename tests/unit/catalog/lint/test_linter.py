@@ -31,11 +31,6 @@ from tests.unit.catalog.lint.document_faults import (
 )
 
 
-def test_a_good_document_has_no_findings(shop: dict[str, Any]) -> None:
-    """The document that every other test breaks is clean."""
-    assert lint({"shop": shop}) == []
-
-
 @pytest.mark.parametrize(("code", "change", "pointer"), FAULTS)
 def test_each_fault_is_found_where_it_stands(
     shop: dict[str, Any], code: str, change: Change, pointer: str
@@ -49,67 +44,88 @@ def test_each_fault_is_found_where_it_stands(
     assert all(f.message and f.fix and f.document == "shop" for f in found)
 
 
+NO_TOOL = {"responses": {"204": {"description": "Gone."}}}
+
+
+def _probe_without_404(shop: dict[str, Any]) -> None:
+    gone_when('$response.body#/state == "ended"')(shop)
+    del operation(shop, GET)["responses"]["404"]
+
+
+def _empty_list_told(shop: dict[str, Any]) -> None:
+    lists_orders(shop)
+    operation(shop, POST)[PREFIX + "probe"]["gone-when"] = "!$response.body#/orders/0"
+
+
+def _accepted_and_probed(shop: dict[str, Any]) -> None:
+    probe = operation(shop, POST)[PREFIX + "probe"]
+    accepted_only(shop)
+    operation(shop, POST)[PREFIX + "probe"] = probe
+
+
+def _accepted_and_done(shop: dict[str, Any]) -> None:
+    accepted_only(shop)
+    operation(shop, POST)["x-orchet-success-when"] = "$statusCode == 202"
+    operation(shop, CANCEL)["x-orchet-success-when"] = '$response.body#/status == "cancelled"'
+
+
+def _search_by_post(shop: dict[str, Any]) -> None:
+    more = {"operationId": "shop_search_orders", "x-orchet-read-only": True}
+    shop["paths"]["/orders/search"] = {"post": {**operation(shop, GET), **more}}
+
+
+def _own_card_type(shop: dict[str, Any]) -> None:
+    operation(shop, POST)["x-orchet-requires-confirmation"] = "gift-wrap"
+    shop["x-orchet-card-types"] = ["gift-wrap"]
+
+
+def _confirmed_by(keyword: str, value: object) -> Change:
+    def change(shop: dict[str, Any]) -> None:
+        del operation(shop, POST)["x-orchet-requires-confirmation"]
+        operation(shop, POST)[keyword] = value
+
+    return change
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        lambda shop: None,
         gone_when('$response.body#/state == "ended"'),
         put(GET, x_orchet_success_when="$response.body#/order_id"),
         put(GET, x_orchet_success_when=["$statusCode == 200", "!$response.body#/order_id"]),
         put(GET, x_orchet_success_when="$response.header.X-State == 'done'"),
+        _probe_without_404,
+        _empty_list_told,
+        _accepted_and_probed,
+        _accepted_and_done,
+        nothing_cancels("structured-order"),
+        _search_by_post,
+        lambda shop: shop["paths"].update({"/internal": {"delete": NO_TOOL}}),
+        laid_out("article_id", "order_id.digits"),
+        _own_card_type,
+        _confirmed_by("x-openai-isConsequential", True),
     ],
-    ids=["gone-when", "presence", "two", "header"],
 )
-def test_conditions_that_read_what_is_declared_are_sound(
-    shop: dict[str, Any], change: Change
-) -> None:
-    """Conditions may read the body, by possible values, the headers and the status."""
+def test_a_sound_document_has_no_finding(shop: dict[str, Any], change: Change) -> None:
+    """Conditions read what is declared; operations that are no tools are nobody's business."""
     change(shop)
 
     assert lint({"shop": shop}) == []
 
 
-def test_a_probe_that_shows_what_is_gone_needs_no_404(shop: dict[str, Any]) -> None:
-    """The probe never answers that the resource is missing."""
-    gone_when('$response.body#/state == "ended"')(shop)
-    operation(shop, GET)["responses"].pop("404")
+def test_another_dialects_word_that_is_no_boolean_declares_nothing(shop: dict[str, Any]) -> None:
+    """The tool still has to say if it is confirmed."""
+    _confirmed_by("x-requireConfirmation", "always")(shop)
 
-    assert lint({"shop": shop}) == []
-
-
-def test_a_list_may_say_by_a_condition_that_it_is_empty(shop: dict[str, Any]) -> None:
-    """Then an empty one settles that nothing is there."""
-    lists_orders(shop)
-    operation(shop, POST)[PREFIX + "probe"]["gone-when"] = "!$response.body#/orders/0"
-
-    assert lint({"shop": shop}) == []
-
-
-@pytest.mark.parametrize("done_by", ["a probe", "its status"])
-def test_what_is_accepted_may_be_followed_or_be_done(shop: dict[str, Any], done_by: str) -> None:
-    """A probe, or a condition in the document, gives the outcome."""
-    probe = operation(shop, POST)[PREFIX + "probe"]
-    accepted_only(shop)
-    if done_by == "a probe":
-        operation(shop, POST)[PREFIX + "probe"] = probe
-    else:
-        operation(shop, POST)["x-orchet-success-when"] = "$statusCode == 202"
-        operation(shop, CANCEL)["x-orchet-success-when"] = '$response.body#/status == "cancelled"'
-
-    assert lint({"shop": shop}) == []
-
-
-def test_what_nothing_cancels_needs_no_counterpart(shop: dict[str, Any]) -> None:
-    """`x-orchet-irreversible: true` is an answer to ORC040, as long as somebody is asked."""
-    nothing_cancels("structured-order")(shop)
-
-    assert lint({"shop": shop}) == []
+    assert [f.code for f in lint({"shop": shop})] == ["ORC031"]
 
 
 @pytest.mark.parametrize(("asks", "says"), [("structured-order", False), (False, True)])
 def test_a_change_that_nobody_is_asked_about_is_called_so(
     shop: dict[str, Any], asks: object, says: bool
 ) -> None:
-    """`requires-confirmation: false` does not make it a read, and the finding says what it does."""
+    """`requires-confirmation: false` does not make it a read."""
     nothing_cancels(asks)(shop)
     del operation(shop, POST)["x-orchet-irreversible"]
 
@@ -117,27 +133,6 @@ def test_a_change_that_nobody_is_asked_about_is_called_so(
 
     assert found.code == "ORC040"
     assert ("nobody is asked before it is called" in found.message) is says
-    assert "x-orchet-read-only: true if it changes nothing" in found.fix
-
-
-def test_a_read_by_post_need_not_speak_of_confirmation(shop: dict[str, Any]) -> None:
-    """A tool without effect needs no confirmation, whatever its method."""
-    shop["paths"]["/orders/search"] = {
-        "post": {
-            **operation(shop, GET),
-            "operationId": "shop_search_orders",
-            "x-orchet-read-only": True,
-        }
-    }
-
-    assert lint({"shop": shop}) == []
-
-
-def test_a_probe_that_is_not_there_is_one_finding(shop: dict[str, Any]) -> None:
-    """ORC041 says it; the compiler, which met it too, need not."""
-    probe_with("shop_find")(shop)
-
-    assert [f.code for f in lint({"shop": shop})] == ["ORC041"]
 
 
 @pytest.mark.parametrize(
@@ -167,80 +162,22 @@ def test_a_parameter_is_filled_by_the_text_of_an_id(
     assert ("ORC074" in {f.code for f in lint({"shop": shop})}) is found
 
 
-def test_operations_that_are_no_tools_are_not_examined(shop: dict[str, Any]) -> None:
-    """The rest of a company's API is none of our business."""
-    shop["paths"]["/internal"] = {"delete": {"responses": {"204": {"description": "Gone."}}}}
-
-    assert lint({"shop": shop}) == []
-
-
-def test_a_layout_may_show_inputs_and_answers(shop: dict[str, Any]) -> None:
-    """Fields of all tools of the document count; a dot leads into an object."""
-    laid_out("article_id", "order_id.digits")(shop)
-
-    assert lint({"shop": shop}) == []
-
-
-def test_card_types_of_its_own_can_be_declared_by_the_document(shop: dict[str, Any]) -> None:
-    """A custom type is listed at the root."""
-    operation(shop, POST)["x-orchet-requires-confirmation"] = "gift-wrap"
-    shop["x-orchet-card-types"] = ["gift-wrap"]
-
-    assert lint({"shop": shop}) == []
-
-
-@pytest.mark.parametrize(
-    ("keyword", "value", "codes"),
-    [("x-openai-isConsequential", True, []), ("x-requireConfirmation", "always", ["ORC031"])],
-)
-def test_another_dialects_boolean_declares_confirmation(
-    shop: dict[str, Any], keyword: str, value: Any, codes: list[str]
-) -> None:
-    """A boolean counts like x-orchet-requires-confirmation; any other value is ignored."""
-    operation(shop, POST).pop("x-orchet-requires-confirmation")
-    operation(shop, POST)[keyword] = value
-
-    assert [f.code for f in lint({"shop": shop})] == codes
-
-
-def test_an_action_of_an_overlay_that_changes_nothing_is_found(shop: dict[str, Any]) -> None:
-    """ORC003, on the overlay, as a warning: the standard allows it."""
+def test_what_concerns_several_parts_is_one_finding_at_its_place(shop: dict[str, Any]) -> None:
+    """A missing probe, an idle action of an overlay, and the second of two equal names."""
     idle = IdleAction(overlay="ours.yaml", pointer="/actions/2", reason="$.x selects nothing")
-
     (found,) = lint({"shop": shop}, idle=[idle])
+    twice = lint({"a": shop, "b": copy.deepcopy(shop)})
+    probe_with("shop_find")(shop)
 
     assert (found.code, found.severity) == ("ORC003", "warning")
     assert (found.document, found.pointer) == ("ours.yaml", "/actions/2")
-
-
-def test_one_name_in_two_documents_is_found(shop: dict[str, Any]) -> None:
-    """The finding stands on the second and names the first."""
-    found = lint({"a": shop, "b": copy.deepcopy(shop)})
-
-    assert {(f.document, f.code) for f in found} == {("b", "ORC011")}
-    assert all("of a," in f.message for f in found)
-
-
-def test_findings_are_in_order_of_place(shop: dict[str, Any]) -> None:
-    """Findings are sorted by document and place, elements of lists by number."""
-    operation(shop, POST).pop("summary")
-    operation(shop, POST).pop("description")
-    operation(shop, CANCEL).pop("summary")
-    operation(shop, GET)["x-orchet-pii-required"] = [f"field{n}" for n in range(11)]
-
-    found = lint({"z": shop, "a": {"openapi": "1"}})
-
-    assert [(f.document, f.pointer, f.code) for f in found] == [
-        ("a", "", "ORC001"),
-        ("z", AT_CANCEL, "ORC012"),
-        *(("z", f"{AT_GET}/x-orchet-pii-required/{n}", "ORC033") for n in range(11)),
-        ("z", AT_POST, "ORC012"),
-        ("z", AT_POST, "ORC013"),
-    ]
+    assert {(f.document, f.code) for f in twice} == {("b", "ORC011")}
+    assert all("of a," in f.message for f in twice)
+    assert [f.code for f in lint({"shop": shop})] == ["ORC041"]
 
 
 def test_ten_mistakes_are_ten_findings(shop: dict[str, Any]) -> None:
-    """One run finds them all, each under its own code, and nothing besides."""
+    """One run finds them all, in order of document and place, elements of lists by number."""
     shop["info"].pop("title")
     operation(shop, GET)["operationId"] = "find order"
     operation(shop, GET).pop("summary")
@@ -249,14 +186,15 @@ def test_ten_mistakes_are_ten_findings(shop: dict[str, Any]) -> None:
     operation(shop, POST).pop("x-orchet-compensation-probe")
     operation(shop, POST)["x-orchet-compensation-timeout"] = "soon"
     operation(shop, POST)["x-orchet-requires-confirmation"] = "fancy"
-    operation(shop, POST)["x-orchet-pii-required"] = ["address", "passport"]
+    operation(shop, POST)["x-orchet-pii-required"] = [f"field{n}" for n in range(11)]
     operation(shop, CANCEL)["x-orchet-success-when"] = '$response.body#/status == "cancelled"'
     operation(shop, CANCEL).pop("x-orchet-requires-confirmation")
     operation(shop, CANCEL)["security"] = [{"key": []}]
 
-    found = lint({"shop": shop})
+    found = lint({"z": shop, "a": {"openapi": "1"}})
 
     assert [(f.code, f.pointer) for f in found] == [
+        ("ORC001", ""),
         ("ORC001", "/info"),
         ("ORC043", AT_CANCEL),
         ("ORC034", f"{AT_CANCEL}/security/0/key"),
@@ -265,7 +203,7 @@ def test_ten_mistakes_are_ten_findings(shop: dict[str, Any]) -> None:
         ("ORC010", f"{AT_GET}/operationId"),
         ("ORC030", f"{AT_GET}/x-orchet-intent-tag"),
         ("ORC036", f"{AT_POST}/x-orchet-compensation-timeout"),
-        ("ORC033", f"{AT_POST}/x-orchet-pii-required/1"),
+        *(("ORC033", f"{AT_POST}/x-orchet-pii-required/{n}") for n in range(11)),
         ("ORC032", f"{AT_POST}/x-orchet-requires-confirmation"),
     ]
 
@@ -325,24 +263,19 @@ _K = {"required": ["k"]}
 _NAMED = {"properties": {"name": _TEXT}}
 
 
+def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """A property that is held to two schemas."""
+    return {"allOf": [{"properties": {"k": one}}, {**_K, "properties": {"k": other}}]}
+
+
 @pytest.mark.parametrize(
     "schema",
     [
         {"properties": {"id": _TEXT}, "additionalProperties": False, "required": ["name"]},
         {"allOf": [{"properties": {"id": _TEXT}, "unevaluatedProperties": False}, _NAMED]},
-        {"allOf": [{"properties": {"k": _TEXT}}, {**_K, "properties": {"k": {"type": "integer"}}}]},
-        {
-            "allOf": [
-                {"properties": {"k": {"enum": [1]}}},
-                {**_K, "properties": {"k": {"const": 2}}},
-            ]
-        },
-        {
-            "allOf": [
-                {"properties": {"k": {"enum": [*map(str, range(50_000))]}}},
-                {**_K, "properties": {"k": {"enum": [*range(50_000), {"k": 1}]}}},
-            ]
-        },
+        _both(_TEXT, {"type": "integer"}),
+        _both({"enum": [1]}, {"const": 2}),
+        _both({"enum": [*map(str, range(50_000))]}, {"enum": [*range(50_000), {"k": 1}]}),
         {**_K, "properties": {"k": {"type": "integer", "enum": ["1", "2"]}}},
         {**_K, "properties": {"k": {"type": "string", "minLength": 9, "maxLength": 3}}},
     ],
@@ -355,9 +288,7 @@ def test_a_schema_that_nothing_fits_is_an_error(schema: dict[str, Any]) -> None:
     about = {"title": "T", "version": "1"}
     document: dict[str, Any] = {"openapi": "3.1.0", "info": about, "paths": paths}
 
-    found = lint({"shop": document})
-
-    assert "ORC029" in {f.code for f in found}
+    assert "ORC029" in {f.code for f in lint({"shop": document})}
 
 
 @pytest.mark.parametrize("ending", ["?x=1", "#top"])
@@ -371,14 +302,10 @@ def test_a_server_that_no_path_can_follow_is_an_error(ending: str) -> None:
 
 
 def test_every_code_is_explained_and_has_an_example() -> None:
-    """Examples cover all codes in their order, and each rule has a code of its own."""
+    """Each rule has a code; what an example finds is caused by its patch alone."""
     assert list(_EXAMPLES["examples"]) == list(CODES)
     assert len({rule.code for rule in RULES}) == len(RULES)
     assert {rule.code for rule in RULES} <= CODES.keys()
-
-
-def test_the_unpatched_document_has_no_finding() -> None:
-    """The findings of an example are caused by its patch alone."""
     assert _findings({}) == []
 
 

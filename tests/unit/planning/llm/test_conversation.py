@@ -1,10 +1,9 @@
-"""Conversations: what was said is sent again as it was, by whichever worker, and only grows."""
+"""Conversations: what was said is kept, sent again unchanged, and taken by each provider."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from pydantic_ai.usage import RequestUsage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import ObservationMissing
+from orchestrator.planning.llm.model_asking import request_settings
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import (
     AgentProfile,
@@ -38,19 +38,16 @@ from orchestrator.planning.models import (
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
-
-AGENT: Final = AgentProfile(name="weather", model="fake:model", instructions="Be brief.")
-CONTEXT: Final = StepContext(
-    mission_id="m",
-    leg_id="1-weather",
-    step=1,
-    mission_goal="Plan a picnic in Lisbon",
-    leg_goal="find out the weather in Lisbon",
-    agent=AGENT,
-    now=datetime(2026, 11, 21, 10, 0, tzinfo=UTC),
-    catalog_digest="digest",
+from orchestrator.testing.model_server import (
+    ModelAnswer,
+    ModelCall,
+    ModelServer,
+    ReceivedRequest,
+    calling,
 )
-SELECTION: Final = fake_selection("weather_get_current", catalog_size=93)
+from tests.unit.planning.llm.test_model_planner import CONTEXT, SELECTION
+
+AGENT: Final = CONTEXT.agent
 CITY: Final[dict[str, JsonValue]] = {"city": "Lisbon"}
 CURRENT: Final = ToolCallPart("weather_get_current", CITY)
 
@@ -131,16 +128,8 @@ def _then(
 
 
 def _seen(step: int, body: JsonValue = None, part: int = 0, **changes: Any) -> Observation:
-    told: dict[str, Any] = {
-        "step": step,
-        "part": part,
-        "tool": "weather_get_current",
-        "arguments": CITY,
-        "outcome": "succeeded",
-        "body": body,
-        **changes,
-    }
-    return Observation.model_validate(told)
+    told = {"tool": "weather_get_current", "arguments": CITY, "outcome": "succeeded", **changes}
+    return Observation.model_validate({"step": step, "part": part, "body": body, **told})
 
 
 def _returns(messages: list[ModelMessage]) -> list[ToolReturnPart]:
@@ -203,31 +192,23 @@ async def test_any_worker_goes_on_with_it(talk: Talk, same_worker: bool) -> None
     assert thoughts == [reasoned] * 3
 
 
-async def test_what_is_missing_is_not_sent(talk: Talk) -> None:
-    """The step begins anew, with all that the leg has seen."""
+@pytest.mark.parametrize(
+    "damage", [lambda piece: b"", lambda piece: b"{", lambda piece: piece[:-40] + b'"}']
+)
+async def test_what_is_missing_or_damaged_is_not_sent(
+    talk: Talk, damage: Callable[[bytes], bytes]
+) -> None:
+    """Nothing of it is guessed at: the step begins anew, with all that the leg has seen."""
     first = await talk.step(CONTEXT, CURRENT)
     assert talk.kept is not None
-    talk.kept.pieces.clear()
+    damaged = {key: damage(piece) for key, piece in talk.kept.pieces.items()}
+    talk.kept.pieces = {key: piece for key, piece in damaged.items() if piece}
     talk.planner = talk.worker()
     second = await talk.step(_then(CONTEXT, first, _seen(1, {"condition": "sunny"})), CURRENT)
 
     assert len(talk.sent[1]) == 1
     assert '"condition":"sunny"' in _text(talk.sent[1])
     assert second.conversation
-
-
-@pytest.mark.parametrize("damage", [lambda piece: b"{", lambda piece: piece[:-40] + b'"}'])
-async def test_a_piece_that_is_damaged_is_missing(
-    talk: Talk, damage: Callable[[bytes], bytes]
-) -> None:
-    """Nothing of it is guessed at."""
-    first = await talk.step(CONTEXT, CURRENT)
-    assert talk.kept is not None
-    talk.kept.pieces = {key: damage(piece) for key, piece in talk.kept.pieces.items()}
-    talk.planner = talk.worker()
-    await talk.step(_then(CONTEXT, first, _seen(1)), CURRENT)
-
-    assert len(talk.sent[1]) == 1
 
 
 async def test_a_full_disk_costs_a_cache_and_nothing_else(shipped: Catalog) -> None:
@@ -294,12 +275,9 @@ async def test_an_amended_call_answers_the_call_that_was_amended(talk: Talk) -> 
 async def test_what_else_is_new_stands_behind_the_answers(talk: Talk) -> None:
     """Values that the user gave, what is left of the budget; nothing that was told before."""
     ask = ToolCallPart("user_ask", {"question": "When?", "fields": [{"name": "day"}]})
-    context = CONTEXT.model_copy(
-        update={
-            "inputs": {"city": "Lisbon"},
-            "budget_left": Money(amount=Decimal(90), currency="EUR"),
-        }
-    )
+    budget = Money(amount=Decimal(90), currency="EUR")
+    known = {"inputs": {"city": "Lisbon"}, "budget_left": budget}
+    context = CONTEXT.model_copy(update=known)
     planned = await talk.step(context, ask)
     given = {"city": "Lisbon", "day": "2026-12-01"}
     less = Money(amount=Decimal(50), currency="EUR")
@@ -323,11 +301,8 @@ async def test_a_conversation_that_is_too_long_is_begun_anew_once_in_many_steps(
     talk: Talk,
 ) -> None:
     """From the newest answer whole and the older ones in short, with room for more behind it."""
-    context = CONTEXT.model_copy(
-        update={
-            "agent": AGENT.model_copy(update={"context_tokens": 8_000, "domains": ("weather",)})
-        }
-    )
+    small = AGENT.model_copy(update={"context_tokens": 8_000, "domains": ("weather",)})
+    context = CONTEXT.model_copy(update={"agent": small})
     body: dict[str, JsonValue] = {"condition": "x" * 1_500}
     for n in range(1, 41):
         planned = await talk.step(context, ToolCallPart("weather_get_current", CITY))
@@ -369,10 +344,59 @@ async def test_what_the_wall_has_closed_since_is_not_shown_again(talk: Talk) -> 
     assert "weather_get_current" not in talk.tools[1]
 
 
-async def test_cached_tokens_are_counted(talk: Talk) -> None:
-    """And that nobody knows the price of this model."""
-    usage = (await talk.step(CONTEXT, CURRENT)).usage
+_STEPS: Final = 4
 
-    assert usage is not None
-    assert (usage.input_tokens, usage.cached_tokens, usage.unpriced) == (100, 64, 1)
-    assert str(usage) == "1 request, 100 tokens in (64 cached), 7 out, price unknown"
+
+def _two_cities(asked: ReceivedRequest) -> ModelAnswer:
+    """A thought, and two calls at once."""
+    cities = (f"Porto-{asked.number}", f"Faro-{asked.number}")
+    calls = (ModelCall("weather_get_current", {"city": city}) for city in cities)
+    return calling(*calls, thought=f"thought number {asked.number}")
+
+
+@pytest.mark.parametrize(
+    "model", ["openai:gpt-5", "openai-chat:gpt-5", "anthropic:claude-sonnet-5"]
+)
+async def test_providers_take_a_conversation_that_another_worker_began(
+    shipped: Catalog, model: str
+) -> None:
+    """With several calls in each answer; what was sent before is read from the cache."""
+    agent = AgentProfile(name="weather", model=model, domains=("weather",))
+    context = CONTEXT.model_copy(update={"agent": agent})
+    kept, cached = Kept(), []
+    async with ModelServer(_two_cities) as server:
+        for step in range(1, _STEPS + 1):
+            planner = LlmPlanner(
+                models=server.model, pieces=kept, settings=request_settings(thinking="medium")
+            )
+            planned = await planner.plan_step(context, SELECTION, shipped)
+            assert isinstance(planned.decision, CallTools)
+            assert planned.usage is not None
+            cached.append(planned.usage.cached_tokens)
+            seen = tuple(
+                Observation(
+                    step=step,
+                    part=part,
+                    tool=call.tool,
+                    arguments=call.arguments,
+                    outcome="succeeded",
+                    body={"condition": "sunny " * 100},
+                )
+                for part, call in enumerate(planned.decision.calls)
+            )
+            context = context.model_copy(
+                update={
+                    "step": step + 1,
+                    "observations": (*context.observations, *seen),
+                    "conversation": planned.conversation,
+                }
+            )
+        last = json.dumps(server.requests[-1].body)
+
+    assert server.refused == []
+    for number in range(1, _STEPS):
+        assert f"Porto-{number}" in last
+        assert f"Faro-{number}" in last
+    if model != "openai-chat:gpt-5":  # which has no words for reasoning
+        assert "thought number 1" in last or "encrypted_content" in last
+    assert cached[-1] > 0

@@ -30,16 +30,10 @@ async def _step(
 
 def _booked(**arguments: JsonValue) -> tuple[Observation, ...]:
     """Return an invalid call of a booking."""
-    invalid = "arrival_time must match the pattern"
-    return (
-        Observation(
-            step=1,
-            tool="hotel_book_room",
-            arguments={**ROOM, "traveler_email": "pii:traveler_email", **arguments},
-            outcome="invalid",
-            error=invalid,
-        ),
-    )
+    given = {**ROOM, "traveler_email": "pii:traveler_email", **arguments}
+    why = "arrival_time must match the pattern"
+    booking: Any = {"step": 1, "tool": "hotel_book_room", "arguments": given}
+    return (Observation(**booking, outcome="invalid", error=why),)
 
 
 async def test_an_invalid_call_says_which_inputs_it_can_do_without(shipped: Catalog) -> None:
@@ -108,18 +102,20 @@ def _pays(number: str) -> ToolCallPart:
 EACH: Final = (Order(tools=("payment_pay_invoice",), each="my overdue invoices"),)
 
 
+async def _pay(
+    catalog: Catalog, *answers: ModelResponsePart, paid: str, orders: tuple[Order, ...] = EACH
+) -> tuple[PlannedStep, list[str]]:
+    """Return what follows when the invoices of these numbers are paid."""
+    seen = _paid(*paid)
+    tool = "payment_pay_invoice"
+    return await _step(catalog, *answers, tool=tool, observations=seen, orders=orders)
+
+
 async def test_an_effect_that_stands_is_not_made_again_for_each_of_a_list(
     shipped: Catalog,
 ) -> None:
     """The model reads what it has done, and what of the list it has not."""
-    planned, asked = await _step(
-        shipped,
-        _pays("1"),
-        _pays("2"),
-        tool="payment_pay_invoice",
-        observations=_paid("1"),
-        orders=EACH,
-    )
+    planned, asked = await _pay(shipped, _pays("1"), _pays("2"), paid="1")
 
     assert isinstance(planned.decision, CallTool)
     assert planned.decision.arguments["invoice_id"] == "inv_2"
@@ -129,43 +125,17 @@ async def test_an_effect_that_stands_is_not_made_again_for_each_of_a_list(
 
 async def test_a_list_that_is_done_ends_the_part(shipped: Catalog) -> None:
     """Nothing of it is left."""
-    _, asked = await _step(
-        shipped,
-        _pays("3"),
-        GIVES_UP,
-        tool="payment_pay_invoice",
-        observations=_paid("1", "2", "3"),
-        orders=EACH,
-    )
+    _, asked = await _pay(shipped, _pays("3"), GIVES_UP, paid="123")
 
     assert "its effect stands. End your part" in asked[1]
 
 
 async def test_a_model_that_turns_in_circles_ends_its_leg(shipped: Catalog) -> None:
     """A person has read on two cards that the effect stands; what was ordered is not lost."""
-    insists, _ = await _step(
-        shipped,
-        _pays("1"),
-        _pays("1"),
-        tool="payment_pay_invoice",
-        observations=_paid("1", "1"),
-        orders=EACH,
-    )
-    ended, _ = await _step(
-        shipped,
-        _pays("1"),
-        tool="payment_pay_invoice",
-        observations=_paid("1", "1", "1"),
-        orders=EACH,
-    )
-
-    served, _ = await _step(
-        shipped,
-        _pays("1"),
-        tool="payment_pay_invoice",
-        observations=_paid("1", "1", "1"),
-        orders=(Order(tools=("payment_pay_invoice",)),),
-    )
+    once = (Order(tools=("payment_pay_invoice",)),)
+    insists, _ = await _pay(shipped, _pays("1"), _pays("1"), paid="11")
+    ended, _ = await _pay(shipped, _pays("1"), paid="111")
+    served, _ = await _pay(shipped, _pays("1"), paid="111", orders=once)
 
     assert isinstance(insists.decision, CallTool)
     assert isinstance(ended.decision, GiveUp)
@@ -175,13 +145,8 @@ async def test_a_model_that_turns_in_circles_ends_its_leg(shipped: Catalog) -> N
 
 async def test_the_same_effect_may_be_ordered_twice(shipped: Catalog) -> None:
     """The order has room for another, so that nothing is corrected."""
-    _, asked = await _step(
-        shipped,
-        _pays("1"),
-        tool="payment_pay_invoice",
-        observations=_paid("1"),
-        orders=(Order(tools=("payment_pay_invoice",), count=2),),
-    )
+    twice = (Order(tools=("payment_pay_invoice",), count=2),)
+    _, asked = await _pay(shipped, _pays("1"), paid="1", orders=twice)
 
     assert len(asked) == 1
 
@@ -189,17 +154,10 @@ async def test_the_same_effect_may_be_ordered_twice(shipped: Catalog) -> None:
 async def test_what_was_cancelled_may_be_done_again(shipped: Catalog) -> None:
     """Its effect does not stand."""
     books: dict[str, JsonValue] = {**ROOM, "traveler_email": "pii:traveler_email"}
+    done: Any = {"outcome": "succeeded", "side_effect": True}
     seen = (
-        Observation(
-            step=1, tool="hotel_book_room", arguments=books, outcome="succeeded", side_effect=True
-        ),
-        Observation(
-            step=2,
-            tool="hotel_cancel_booking",
-            arguments={"booking_id": "bkg_1"},
-            outcome="succeeded",
-            side_effect=True,
-        ),
+        Observation(step=1, tool="hotel_book_room", arguments=books, **done),
+        Observation(step=2, tool="hotel_cancel_booking", arguments={"booking_id": "b"}, **done),
     )
     again = ToolCallPart("hotel_book_room", books)
     given = {"inputs": {"offer": "rof_1"}, "observations": seen}

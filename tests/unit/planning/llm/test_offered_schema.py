@@ -14,6 +14,7 @@ from orchestrator.planning.llm.prompt import tool_parameters
 from orchestrator.testing.model_server.provider_apis import open_ai_tool_breaches
 
 _A: dict[str, Any] = {"type": "string"}
+_NEEDS_A = {"required": ["a"]}
 
 
 def test_every_tool_of_the_documents_can_be_offered(shipped: Catalog) -> None:
@@ -38,12 +39,12 @@ def test_what_fits_is_left_as_it_is() -> None:
     ("combined", "names", "told"),
     [
         (
-            {"oneOf": [{"required": ["a"]}, {"required": ["b", "c"]}]},
+            {"oneOf": [_NEEDS_A, {"required": ["b", "c"]}]},
             {"a"},
             "Give exactly one of: a; b and c.",
         ),
         (
-            {"anyOf": [{"properties": {"b": _A}, "required": ["b"]}, {"required": ["a"]}]},
+            {"anyOf": [{"properties": {"b": _A}, "required": ["b"]}, _NEEDS_A]},
             {"a", "b"},
             'The inputs together fit {"anyOf"',
         ),

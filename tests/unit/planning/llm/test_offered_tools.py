@@ -39,24 +39,36 @@ def _call(planned: PlannedStep) -> CallTool:
 
 
 @pytest.mark.parametrize(
-    "name", [RESERVE, f"{RESERVE} [confirm]", "Dining_Reserve_Table", "reserve_table"]
+    "name",
+    [
+        f"{RESERVE} [confirm]",
+        "Dining_Reserve_Table",
+        "reserve_table",
+        f"{RESERVE}<|channel|>commentary",
+        f"to=functions.{RESERVE}:0",
+        f"<|start|>assistant.{RESERVE}",
+        f"mcp__diner__{RESERVE}",
+        f"{RESERVE} json",
+    ],
 )
 def test_a_name_is_forgiven_where_one_shown_tool_can_be_meant(
     shipped: Catalog, step_context: StepContext, name: str
 ) -> None:
-    """The call is that of the tool."""
+    """A model's own marks of channels and namespaces are no part of a tool's name."""
     assert _call(_planned(shipped, step_context, name, NEEDED)).tool == RESERVE
 
 
-@pytest.mark.parametrize("name", ["dining", "Please reserve a table for me there", "hotel_book"])
+@pytest.mark.parametrize(
+    "name", ["dining", "Please reserve a table for me there", "hotel_book", f"cancel.{RESERVE}"]
+)
 def test_another_name_is_refused_with_the_list(
     shipped: Catalog, step_context: StepContext, name: str
 ) -> None:
-    """Of several tools, of none, and a sentence."""
+    """Of several tools, of none, a sentence; and to cancel a thing is not to make it."""
     with pytest.raises(DecisionInvalid) as refused:
         _planned(shipped, step_context, name, NEEDED)
 
-    assert all(tool in str(refused.value) for tool in SHOWN)
+    assert "cancel" in name or all(tool in str(refused.value) for tool in SHOWN)
 
 
 def test_a_consequence_takes_a_reason_which_is_not_sent(
@@ -75,7 +87,9 @@ def test_a_consequence_takes_a_reason_which_is_not_sent(
 def test_an_example_that_nobody_asked_for_is_left_out_with_a_note(
     shipped: Catalog, step_context: StepContext
 ) -> None:
-    """Of an optional input of a consequence; a search keeps its own."""
+    """Of an optional input of a consequence; a search keeps its own; null stands for nothing."""
+    unsaid = _planned(shipped, step_context, RESERVE, {**NEEDED, "special_request": None})
+    assert _call(unsaid).arguments == NEEDED
     planned = _planned(shipped, step_context, RESERVE, {**NEEDED, **COPIED})
 
     assert _call(planned).arguments == NEEDED
@@ -125,38 +139,3 @@ def test_an_ending_says_of_conditional_orders_what_was_read(
     ]
     assert "conditions" in str(shown[ENDED])
     assert "conditions" not in str(plain[ENDED])
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        f"{RESERVE}<|channel|>commentary",
-        f"functions.{RESERVE}",
-        f"to=functions.{RESERVE}:0",
-        f"<|start|>assistant.{RESERVE}",
-        f"mcp__diner__{RESERVE}",
-        f"{RESERVE} json",
-    ],
-)
-def test_what_models_put_around_a_name_is_left_out(
-    shipped: Catalog, step_context: StepContext, name: str
-) -> None:
-    """A model's own marks of channels and namespaces are no part of a tool's name."""
-    assert _call(_planned(shipped, step_context, name, NEEDED)).tool == RESERVE
-
-
-def test_a_verb_around_a_name_makes_it_another_tool(
-    shipped: Catalog, step_context: StepContext
-) -> None:
-    """To cancel a thing is not to make it."""
-    with pytest.raises(DecisionInvalid):
-        _planned(shipped, step_context, f"cancel.{RESERVE}", NEEDED)
-
-
-def test_a_null_for_an_optional_input_is_left_out(
-    shipped: Catalog, step_context: StepContext
-) -> None:
-    """It stands for nothing, and the schema does not take it."""
-    call = _call(_planned(shipped, step_context, RESERVE, {**NEEDED, "special_request": None}))
-
-    assert call.arguments == NEEDED

@@ -1,10 +1,12 @@
-"""The prompt's tool sections: what they show, how small they are, and that they stay bounded."""
+"""The prompt's tool sections: what they show, how small they are, and when they change."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from hypothesis import given, settings
@@ -27,7 +29,7 @@ from orchestrator.planning.llm.prompt import (
     tool_parameters,
     tool_schema,
 )
-from orchestrator.planning.models import StepContext
+from orchestrator.planning.models import AgentProfile, StepContext
 from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.cards.capability_card import probes_of
 from orchestrator.routing.discovery import DiscoveryIndex
@@ -53,21 +55,23 @@ def _selection(tools: Sequence[str], band: Band = "crisp") -> Selection:
     return fake_selection(*tools, catalog_size=1, band=band)
 
 
+def _context(discovered: Iterable[str] = (), domains: Sequence[str] = ()) -> StepContext:
+    return StepContext(
+        mission_id="m",
+        leg_id="l",
+        step=1,
+        mission_goal="",
+        leg_goal="",
+        agent=AgentProfile(name="a", domains=tuple(domains)),
+        discovered=tuple(discovered),
+        now=datetime(2026, 11, 21, 10, tzinfo=UTC),
+        catalog_digest="",
+    )
+
+
 def _initial(catalog: Catalog, *domains: str) -> ToolBlock:
     """What an agent of these domains starts with: nothing is known of the step."""
-    context = StepContext.model_validate(
-        {
-            "mission_id": "m",
-            "leg_id": "l",
-            "step": 1,
-            "mission_goal": "",
-            "leg_goal": "",
-            "agent": {"name": "a", "domains": domains},
-            "now": "2026-11-21T10:00:00Z",
-            "catalog_digest": "",
-        }
-    )
-    return block_of(context, _selection([], "fail_open"), catalog)
+    return block_of(_context(domains=domains), _selection([], "fail_open"), catalog)
 
 
 def _text(block: ToolBlock) -> str:
@@ -186,53 +190,36 @@ def test_references_that_the_orchestrator_fills_are_not_shown() -> None:
 
 def test_examples_that_tell_nothing_are_not_shown() -> None:
     """Of optional inputs and consequences, and where type, format or choices say what is taken."""
-    told = {"type": "string", "format": "date", "examples": ["2026-12-03"]}
-    plain = {"type": "string", "minLength": 2, "examples": ["Berlin"]}
-    counts = {"type": "integer", "minimum": 1, "maximum": 9, "examples": [1]}
-    nested = {"type": "array", "items": {"type": "object", "properties": {"on": told}}}
-    properties = {"on": told, "city": plain, "count": counts, "days": nested, "any": {}}
-    properties["wish"] = plain
+    day: JsonObject = {"type": "string", "format": "date"}
+    city = {"type": "string", "minLength": 2}
+    count = {"type": "integer", "minimum": 1, "maximum": 9}
+    told: JsonObject = {**day, "examples": ["2026-12-03"]}
+    plain = {**city, "examples": ["Berlin"]}
+
+    def days(on: JsonObject) -> JsonObject:
+        return {"type": "array", "items": {"type": "object", "properties": {"on": on}}}
+
+    properties = {"on": told, "city": plain, "count": {**count, "examples": [1]}, "any": {}}
+    properties |= {"days": days(told), "wish": plain}
     schema = {"type": "object", "properties": properties, "required": ["city"]}
     tool = _tool("t", input_schema=schema)
 
-    assert tool_parameters(tool)["properties"] == {
-        "on": {"type": "string", "format": "date"},
-        "city": plain,
-        "count": {"type": "integer", "minimum": 1, "maximum": 9},
-        "days": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"on": {"type": "string", "format": "date"}},
-            },
-        },
-        "any": {},
-        "wish": {"type": "string", "minLength": 2},
-    }
+    shown = {"on": day, "city": plain, "count": count, "any": {}, "days": days(day), "wish": city}
+    assert tool_parameters(tool)["properties"] == shown
     assert tool.properties["on"] == told
     changing = tool.model_copy(update={"effect": Effect.WRITE})
-    shown = tool_parameters(changing)["properties"]
-    assert isinstance(shown, dict)
-    assert shown["city"] == {"type": "string", "minLength": 2}
+    shown |= {"city": city, "reason": {"type": "string"}}
+    assert tool_parameters(changing)["properties"] == shown
 
 
 def test_a_model_is_told_in_words_what_an_amount_counts() -> None:
     """It knows no extensions, and 25 for 25.00 EUR would be a quarter."""
-    amount: JsonObject = {
-        "type": "integer",
-        "description": "To charge.",
-        "x-orchet-minor-units": True,
-        "x-orchet-price": True,
-    }
-    tool = _tool("charge", input_schema={"type": "object", "properties": {"amount": amount}})
+    amount: JsonObject = {"type": "integer", "description": "To charge.", "x-orchet-price": True}
+    schema = {"type": "object", "properties": {"amount": amount | {"x-orchet-minor-units": True}}}
+    (shown,) = tool_parameters(_tool("charge", input_schema=schema))["properties"].values()  # type: ignore[union-attr]
 
-    assert tool_parameters(tool)["properties"] == {
-        "amount": {
-            "type": "integer",
-            "description": "To charge. Counts the smallest unit of its currency: "
-            "2500 for 25.00 EUR.",
-        }
-    }
+    said = "To charge. Counts the smallest unit of its currency: 2500 for 25.00 EUR."
+    assert shown == {"type": "integer", "description": said}
 
 
 def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
@@ -252,28 +239,15 @@ def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
     ]
 
 
-def test_sections_without_tools_are_empty() -> None:
-    """No heading stands alone."""
-    assert (section(CORE_TITLE, []), catalog_section([], most_tokens=9)) == ("", "")
-
-
 def test_what_the_router_selected_joins_the_full_schemas(
     shipped: Catalog, step_context: StepContext
 ) -> None:
-    """Best first, those that are core already not twice."""
+    """Best first, and no core tool twice; those of other domains can still be discovered."""
     selected = ["flight_book_offer", "flight_search_offers"]
     block = block_of(step_context, _selection(selected), shipped)
 
     assert [t.name for t in block.step] == ["flight_book_offer"]
     assert "flight_search_offers" in {t.name for t in block.core}
-
-
-def test_core_tools_of_other_domains_go_to_the_catalog_for_the_step(
-    shipped: Catalog, step_context: StepContext
-) -> None:
-    """A step about flights carries no weather schema, but can still discover it."""
-    block = block_of(step_context, _selection(["flight_book_offer"]), shipped)
-
     assert {t.domain for t in block.core} == {"flights"}
     assert "weather_get_forecast" in {t.name for t in block.deferred}
 
@@ -303,20 +277,12 @@ def test_discovered_tools_stay_in_their_own_section(
     shipped: Catalog, step_context: StepContext
 ) -> None:
     """In the order in which they were found, selected or not."""
-    context = step_context.model_copy(
-        update={"discovered": ("weather_get_history", "message_send")}
-    )
+    found = ("weather_get_history", "message_send")
+    context = step_context.model_copy(update={"discovered": found})
     block = block_of(context, _selection(["message_send"]), shipped)
 
-    assert [t.name for t in block.discovered] == ["weather_get_history", "message_send"]
+    assert tuple(t.name for t in block.discovered) == found
     assert block.step == ()
-
-
-def test_an_agent_sees_the_tools_of_its_domains(shipped: Catalog) -> None:
-    """In both sections."""
-    block = _initial(shipped, "flights", "hotels")
-
-    assert {t.domain for t in (*block.core, *block.deferred)} == {"flights", "hotels"}
 
 
 def test_the_best_selected_tool_is_shown_whatever_its_size(step_context: StepContext) -> None:
@@ -328,26 +294,21 @@ def test_the_best_selected_tool_is_shown_whatever_its_size(step_context: StepCon
 
 
 def test_past_its_bound_the_catalog_shows_domains_with_counts() -> None:
-    """The largest first."""
+    """The largest first; past its bound again, as many as fit, then how many are left."""
     rows = [("travel", f"travel_tool_{n}") for n in range(600)]
     rows += [("office", f"office_tool_{n}") for n in range(700)]
+    many = [(f"domain_{n:05}", "tool" * 9) for n in range(10_000)]
+    text = catalog_section(many, most_tokens=2_000)
+    lines = text.splitlines()[2:]
 
     assert catalog_section(rows, most_tokens=2_000).splitlines()[2:] == [
         "- office: 700 tools",
         "- travel: 600 tools",
     ]
-
-
-def test_past_its_bound_again_the_catalog_counts_the_other_domains() -> None:
-    """As many as fit, then how many are left."""
-    text = catalog_section(
-        [(f"domain_{n:05}", "tool" * 9) for n in range(10_000)], most_tokens=2_000
-    )
-    lines = text.splitlines()[2:]
-
     assert lines[0] == "- domain_00000: 1 tools"
     assert lines[-1] == f"- {10_000 - len(lines) + 1} more domains"
     assert estimate_tokens(text) <= 2_000
+    assert (section(CORE_TITLE, []), catalog_section([], most_tokens=9)) == ("", "")
 
 
 _WORDS: Final = st.text(min_size=1, max_size=300)
@@ -385,19 +346,7 @@ def test_the_tool_block_is_bounded_for_any_catalog(
         for n in range(size)
     ]
     catalog = _catalog(*tools)
-    context = StepContext.model_validate(
-        {
-            "mission_id": "m",
-            "leg_id": "l",
-            "step": 1,
-            "mission_goal": "",
-            "leg_goal": "",
-            "agent": {"name": "a"},
-            "discovered": [t.name for t in tools[:discovered]],
-            "now": "2026-11-21T10:00:00Z",
-            "catalog_digest": "",
-        }
-    )
+    context = _context(t.name for t in tools[:discovered])
     selection = _selection(list(catalog.tools), "fail_open" if failed_open else "crisp")
     text = _text(block_of(context, selection, catalog))
 
@@ -432,3 +381,51 @@ def test_meta_tools_stand_first_with_plain_schemas(shipped: Catalog) -> None:
         "properties": {"query": {"type": "string"}},
         "required": ["query"],
     }
+
+
+_REPOSITORY: Final = Path(__file__).parents[4]
+
+
+def test_the_document_shows_the_section_that_is_built(
+    step_context: StepContext, shipped: Catalog
+) -> None:
+    """It is the section of an agent for weather, over the example documents."""
+    agent = AgentProfile(name="weather", domains=("weather",))
+    context = step_context.model_copy(update={"agent": agent})
+    selection = fake_selection("weather_get_forecast", catalog_size=93, band="moderate")
+
+    text = rendered(block_of(context, selection, shipped), "")["catalog"].text
+    assert text
+    assert text in (_REPOSITORY / "docs/routing.md").read_text(encoding="utf-8")
+
+
+_ONE, _TWO = (
+    Tool(name=name, document="d", domain="d", input_schema={"type": "object"})
+    for name in ("one", "two")
+)
+_BLOCK = ToolBlock(core=(_ONE,), step=(), discovered=(), deferred=(_TWO,), catalog_tokens=2_000)
+_FOUND = ToolBlock((_ONE,), (), (_TWO,), (_TWO,), 2_000)
+
+
+def test_a_refresh_is_free_when_nothing_changed() -> None:
+    """The most stable sections come first; another catalog may have other schemas."""
+    before = rendered(_BLOCK, "digest")
+    after = rendered(_BLOCK, "digest", before)
+    other = rendered(_BLOCK, "another", before)
+
+    assert [*before] == ["core", "catalog", "discovered", "step"]
+    assert [name for name, one in before.items() if one.text] == ["core", "catalog"]
+    assert all(after[name] is before[name] for name in before)
+    assert all(other[name] is not before[name] for name in before)
+
+
+def test_a_discovery_changes_its_own_section_only() -> None:
+    """Core tools and the catalog stay as they were sent; what is empty again is forgotten."""
+    before = rendered(_BLOCK, "digest")
+    found = rendered(_FOUND, "digest", before)
+    again = rendered(_BLOCK, "digest", found)
+
+    assert [name for name in found if found[name] is not before[name]] == ["discovered"]
+    assert found["discovered"].text == rendered(_FOUND, "digest")["discovered"].text != ""
+    assert again["discovered"].text == ""
+    assert again["core"] is before["core"]

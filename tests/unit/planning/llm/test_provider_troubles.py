@@ -1,4 +1,4 @@
-"""Every trouble of a provider, over the wire: in a few words, with the variable that mends it."""
+"""Where models are asked, and every trouble of a provider, over the wire."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 from pydantic_ai import exceptions
+from pydantic_ai.models import infer_model
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import ModelRefused, ModelUnavailable, ModelUnusable
@@ -16,7 +17,6 @@ from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.llm.model_providers import provider_variables, redacted, trouble_with
 from orchestrator.planning.metering import AnswerUnusable
 from orchestrator.planning.models import AgentProfile, GiveUp, StepContext
-from orchestrator.testing import fake_selection
 from orchestrator.testing.model_server import (
     PROVIDER_TROUBLES,
     ModelServer,
@@ -28,10 +28,10 @@ from orchestrator.testing.model_server import (
     unauthorized,
 )
 from orchestrator.testing.model_server.replies import RawBody, StatusTrouble
+from tests.unit.planning.llm.test_model_planner import CONTEXT, SELECTION
 
 MODELS: Final = ("openai:gpt-5", "openai-chat:gpt-4o", "anthropic:claude-sonnet-5-5")
 KEYS: Final = dict(zip(MODELS, ("OPENAI", "OPENAI", "ANTHROPIC"), strict=True))
-SELECTION: Final = fake_selection("weather_get_current", catalog_size=93)
 
 
 def _context(**agent: object) -> StepContext:
@@ -76,20 +76,9 @@ async def test_every_trouble_is_told_and_its_words_are_ours(shipped: Catalog, mo
     assert planned.decision == GiveUp(reason="so")
 
 
-_CHOICE: Final = {
-    "index": 0,
-    "delta": {
-        "tool_calls": [
-            {
-                "index": 0,
-                "id": "c",
-                "type": "function",
-                "function": {"name": "part_lost", "arguments": '{"reason": "so"}'},
-            }
-        ]
-    },
-    "finish_reason": "tool_calls",
-}
+_ENDS: Final = {"name": "part_lost", "arguments": '{"reason": "so"}'}
+_CALL: Final = {"index": 0, "id": "c", "type": "function", "function": _ENDS}
+_CHOICE: Final = {"index": 0, "delta": {"tool_calls": [_CALL]}, "finish_reason": "tool_calls"}
 _CHUNK: Final = json.dumps(
     {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [_CHOICE]}
 )
@@ -212,21 +201,27 @@ def test_the_variables_of_a_provider_are_read_from_its_code() -> None:
         (404, {"detail": "no route"}, "no such model, or no such API at this address: no route"),
         (400, "<html>no</html>", "it refuses the request as it is"),
         (401, {"message": "Incorrect API key: sk-7"}, "it does not take the key"),
+        (400, {"message": "filtered", "code": "content_filter"}, "content filter"),
     ],
 )
 def test_a_refused_request_is_explained_by_its_provider(
     status: int, body: object, told: str
 ) -> None:
     """In its own words, where they are about the request and not about who asks."""
+    code = body.get("code") if isinstance(body, dict) else None
     error = exceptions.ModelHTTPError.for_category(
-        _CATEGORY[status], status_code=status, model_name="gpt-5", body=body
+        _CATEGORY[status],
+        status_code=status,
+        model_name="gpt-5",
+        body=body,
+        provider_error_code=code,
     )
 
     said = str(trouble_with("openai:gpt-5", error))
 
     assert told in said
-    assert "sk-7" not in said
-    assert "html" not in said
+    assert "sk-7" not in said and "html" not in said
+    assert "content filter" in CAUSES["content_filter"]
 
 
 _CATEGORY: Final[dict[int, Any]] = {
@@ -252,15 +247,56 @@ def test_nothing_of_a_prompt_or_a_key_is_quoted(text: str, shown: str) -> None:
     assert redacted(text, "Please book a table for Zephyrine with parallel care.") == shown
 
 
-def test_a_content_filter_is_called_so() -> None:
-    """Refused before the model, or held back after it."""
-    error = exceptions.ModelHTTPError.for_category(
-        exceptions.ModelRequestRejectedError,
-        status_code=400,
-        model_name="gpt-5",
-        body={"message": "filtered", "code": "content_filter"},
-        provider_error_code="content_filter",
-    )
+UNSET: Final = CONTEXT.model_copy(update={"agent": AgentProfile(name="weather")})
+KEY: Final = "sk-of-this-server"
 
-    assert "content filter" in str(trouble_with("openai:gpt-5", error))
-    assert "content filter" in CAUSES["content_filter"]
+
+@pytest.mark.parametrize(
+    ("model", "variable", "key_variable", "path", "api"),
+    [
+        ("openai:gpt-5", "OPENAI_BASE_URL", "OPENAI_API_KEY", "/v1", "responses"),
+        ("openai-chat:gpt-5", "OPENAI_BASE_URL", "OPENAI_API_KEY", "/v1", "chat"),
+        ("anthropic:claude-sonnet-5-5", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "", "messages"),
+        ("vllm:our/own-model", "VLLM_BASE_URL", "VLLM_API_KEY", "/v1", "chat"),
+        ("ollama:qwen3:32b", "OLLAMA_BASE_URL", "OLLAMA_API_KEY", "/v1", "chat"),
+    ],
+    ids=["responses", "LiteLLM", "messages", "vLLM", "Ollama"],
+)
+async def test_a_model_is_asked_where_its_variable_says(
+    monkeypatch: pytest.MonkeyPatch,
+    shipped: Catalog,
+    model: str,
+    variable: str,
+    key_variable: str,
+    path: str,
+    api: str,
+) -> None:
+    """By its own name, with its own key, in the API that the server speaks."""
+    async with ModelServer(lambda asked: call("weather_get_current", city="Lisbon"), key=KEY) as at:
+        monkeypatch.setenv(variable, f"{at.url}{path}")
+        monkeypatch.setenv(key_variable, KEY)
+        async with infer_model(model) as asking:
+            planner = LlmPlanner(default_model=model, models=lambda name: asking)
+            answer = await planner.plan_step(UNSET, SELECTION, shipped)
+
+    assert "weather_get_current" in repr(answer)
+    [asked] = at.requests
+    assert (asked.api, asked.model) == (api, model.partition(":")[2])
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"), [("vllm:own", "VLLM_BASE_URL"), ("ollama:qwen", "OLLAMA_BASE_URL")]
+)
+async def test_a_server_of_ones_own_may_want_no_key(
+    monkeypatch: pytest.MonkeyPatch, shipped: Catalog, model: str, variable: str
+) -> None:
+    """Then a placeholder is sent, and never the key of another provider."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    script = call("weather_get_current", city="Lisbon")
+    async with ModelServer(lambda asked: script, key="api-key-not-set") as at:
+        monkeypatch.setenv(variable, at.openai_url)
+        async with infer_model(model) as asking:
+            planner = LlmPlanner(default_model=model, models=lambda name: asking)
+            await planner.plan_step(UNSET, SELECTION, shipped)
+
+    assert "sk-of-openai" not in str(at.requests[0].headers)

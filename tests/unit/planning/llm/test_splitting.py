@@ -44,7 +44,12 @@ def leg(
     return {"quotes": [*serves], "orders": [*orders], "needs": [*needs], **more}
 
 
+TABLE_TOOL = "dining_reserve_table"
 SUBSCRIBING = ("subscribe", "unsubscribe")
+WALLED = (
+    AgentProfile(name="diner", domains=("dining",)),
+    AgentProfile(name="writer", domains=("messages",)),
+)
 RESERVE = leg(TABLE, id="1-table", orders=[order("dining_reserve_table")])
 SEND = leg(TELL, id="2-ana", orders=[order("message_send")], needs=["1-table"])
 
@@ -141,37 +146,21 @@ async def test_a_plan_states_its_orders_and_quotes_what_each_leg_serves(split: S
 
 
 @pytest.mark.parametrize(
-    "said",
-    [
-        "dining_reserve_table [confirm]",
-        "`dining_reserve_table`",
-        "Dining_Reserve_Table",
-        "reserve_table",
-        "reserveTable",
-        "Reserve a table at a restaurant",
-        "dining_reserve_table(city, date)",
-    ],
+    "said", ["`dining_reserve_table`", "reserveTable", "dining_reserve_table(city, date)", "title"]
 )
 async def test_a_name_is_forgiven_where_one_tool_can_be_meant(
     shipped: Catalog, split: Split, said: str
 ) -> None:
-    """Marks, case, a missing prefix, the title: the tool is the same."""
-    if said.startswith("Reserve a"):
-        said = shipped.tools["dining_reserve_table"].title
-    plan = await split(Scripted({"legs": [leg(TABLE, orders=[order(said)])]}), TABLE)
+    """Marks, a missing prefix, the title; a tool that only reads is no order."""
+    named = shipped.tools["dining_reserve_table"].title if said == "title" else said
+    orders = [order("dining_search_tables"), order(named)]
+    plan = await split(Scripted({"legs": [leg(TABLE, orders=orders)]}), TABLE)
 
-    assert plan.legs[0].orders[0].tools == ("dining_reserve_table",)
+    assert [o.tools for o in plan.legs[0].orders] == [("dining_reserve_table",)]
     assert plan.made_by.corrected == ()
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Reserve a table for four people in Lisbon and tell everybody about it",
-        "cancel",
-        "teleport_everybody",
-    ],
-)
+@pytest.mark.parametrize("said", [f"{TABLE} and tell everybody", "cancel", "teleport_everybody"])
 async def test_another_name_is_refused_with_the_list(split: Split, said: str) -> None:
     """A sentence, a word that several tools have, a tool that there is not."""
     model = Scripted({"legs": [leg(TABLE, orders=[order(said)])]}, {"legs": [RESERVE]})
@@ -180,15 +169,6 @@ async def test_another_name_is_refused_with_the_list(split: Split, said: str) ->
 
     assert "dining_cancel_reservation" in model.asked[1]
     assert len(plan.made_by.corrected) == 1
-
-
-async def test_a_tool_that_only_reads_is_no_order(split: Split) -> None:
-    """The leg looks it up on its way."""
-    orders = [order("dining_search_tables"), order("dining_reserve_table")]
-
-    plan = await split(Scripted({"legs": [leg(TABLE, orders=orders)]}), TABLE)
-
-    assert [o.tools[0] for o in plan.legs[0].orders] == ["dining_reserve_table"]
 
 
 async def test_two_legs_for_the_same_words_and_tool_are_one(split: Split) -> None:
@@ -283,24 +263,14 @@ async def test_conditions_and_lists_stand_on_the_orders(split: Split) -> None:
         ({"legs": [{**RESERVE, "agent": "press"}, SEND]}, "there are: diner, writer"),
         ({"legs": [RESERVE, {**SEND, "agent": "diner"}]}, "which may not use message_send"),
         ({"legs": [RESERVE, {**SEND, "needs": ["9"]}]}, "depends on 9, which is no leg"),
-        (
-            {"legs": [RESERVE, {**SEND, "id": "1-table", "agent": "writer"}]},
-            "several legs are called 1-table",
-        ),
-        (
-            {"legs": [{**RESERVE, "orders": [order("dining_reserve_table", count=31)]}, SEND]},
-            "at most 20",
-        ),
+        ({"legs": [RESERVE, {**SEND, "id": "1-table", "agent": "writer"}]}, "are called 1-table"),
+        ({"legs": [{**RESERVE, "orders": [order(TABLE_TOOL, count=31)]}, SEND]}, "at most 20"),
     ],
 )
 async def test_what_is_wrong_is_answered_to_the_model(
     split: Split, wrong: JsonObject | str, told: str
 ) -> None:
     """It answers again; the plan says how often it was corrected, and why."""
-    agents = [
-        AgentProfile(name="diner", domains=("dining",)),
-        AgentProfile(name="writer", domains=("messages",)),
-    ]
     right = [{**RESERVE, "agent": "diner"}, {**SEND, "agent": "Writer"}]
     if isinstance(wrong, dict):
         given = {"1-table": "diner", "2-ana": "writer"}
@@ -311,7 +281,7 @@ async def test_what_is_wrong_is_answered_to_the_model(
             one.setdefault("agent", given.get(str(one.get("id")), "diner"))
     model = Scripted(wrong, {"legs": [*right]})
 
-    plan = await split(model, agents=agents)
+    plan = await split(model, agents=WALLED)
 
     assert told in model.asked[1]
     assert [one.agent.name for one in plan.legs] == ["diner", "writer"]
@@ -346,12 +316,8 @@ async def test_a_withheld_split_is_called_so(split: Split) -> None:
 
 async def test_no_agent_gets_a_whole_goal_that_its_wall_does_not_admit(split: Split) -> None:
     """Where several have walls, a split that fails says so before anything is done."""
-    agents = [
-        AgentProfile(name="diner", domains=("dining",)),
-        AgentProfile(name="writer", domains=("messages",)),
-    ]
     with pytest.raises(PlanInvalid):
-        await split(Scripted("I would rather not."), agents=agents)
+        await split(Scripted("I would rather not."), agents=WALLED)
 
 
 async def test_goals_for_agents_of_ones_own_are_split_by_the_model(split: Split) -> None:
@@ -388,7 +354,7 @@ async def test_the_next_model_splits_where_the_first_one_is_away(split: Split) -
 async def test_a_split_shows_no_personal_value_and_no_tool_that_it_cannot_call(
     split: Split,
 ) -> None:
-    """Goal, time and inputs come last, for providers' caches."""
+    """Nor one for orders where nothing may change; goal and inputs come last, for caches."""
     brief = split.brief(GOAL, inputs={"traveler_id": "pii:traveler_id"})
     request = split_request(brief, split.catalog, ())
     text = str(_said(request))
@@ -396,13 +362,8 @@ async def test_a_split_shows_no_personal_value_and_no_tool_that_it_cannot_call(
     assert text.index("# Goal") < text.index("pii:traveler_id")
     assert "tools_discover" not in text + str(request.instructions)
     assert GOAL not in str(request.instructions)
-
-
-async def test_a_mission_that_may_change_nothing_is_shown_no_tool_for_orders(split: Split) -> None:
-    """Its plan orders nothing."""
-    request = split_request(split.brief(GOAL, read_only=True), split.catalog, ())
-
-    assert "dining_reserve_table" not in str(request.instructions)
+    reading = split_request(split.brief(GOAL, read_only=True), split.catalog, ())
+    assert "dining_reserve_table" not in str(reading.instructions)
 
 
 def test_a_split_takes_at_most_a_thousand_tokens(split: Split) -> None:

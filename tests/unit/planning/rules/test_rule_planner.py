@@ -32,17 +32,6 @@ ORDERS = [
         "dining_reserve_table",
     ),
     (
-        "Book a flight from Berlin to Oslo on 2026-12-03, returning 2026-12-06",
-        "flight_search_offers",
-        {
-            "origin": "Berlin",
-            "destination": "Oslo",
-            "departure_date": "2026-12-03",
-            "return_date": "2026-12-06",
-        },
-        "flight_book_offer",
-    ),
-    (
         "Rent a compact car in Nice from 7 December to 9 December for at most 90 EUR",
         "car_search_offers",
         {
@@ -80,16 +69,6 @@ async def test_an_order_gets_its_search_by_schema(
             "Remind me tomorrow at 9am to call the landlord",
             "calendar_create_reminder",
             {"reminder_text": "call the landlord", "date": "2026-11-22", "time": "09:00"},
-        ),
-        (
-            'Upload a file called "todo.txt" with the text "buy stamps"',
-            "file_upload_file",
-            {"file_name": "todo.txt", "content_text": "buy stamps"},
-        ),
-        (
-            "Email kim@example.com that the parcel has arrived",
-            "message_send_email",
-            {"recipient_email": "kim@example.com", "text": "the parcel has arrived"},
         ),
         (
             "Email kim@example.com saying that the parcel has arrived",
@@ -144,6 +123,18 @@ def _operation(name: str, summary: str, path: str, /, **inputs: JsonObject) -> J
             }
         }
     }
+
+
+def _things(paths: JsonObject) -> Catalog:
+    info: JsonObject = {"title": "T", "version": "1"}
+    return Catalog.from_documents({"things": {"openapi": "3.1.0", "info": info, "paths": paths}})
+
+
+async def _run(paths: JsonObject, goal: str, body: JsonObject | None = None, **more: Any) -> Run:
+    """What a mission over these paths does, whose provider answers every call with the body."""
+    catalog = _things(paths)
+    provider = Provider(script=lambda tool, arguments: {"id": "t-1"} if body is None else body)
+    return await Mission(catalog, Router(catalog), provider=provider, **more).run(goal)
 
 
 _NUMBER: JsonObject = {"type": "number"}
@@ -209,9 +200,7 @@ def test_an_order_over_any_document_is_filled_by_schema(
 
 
 def _read(goal: str, tool: str) -> Reading:
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": _PATHS}
-    catalog = Catalog.from_documents({"things": document})
+    catalog = _things(_PATHS)
     return Reader(catalog, {}, NOW).read(goal, catalog.tool(tool))
 
 
@@ -275,7 +264,6 @@ async def test_nothing_that_is_added_to_an_order_is_dropped(
     [
         "Can I cancel my flight to Oslo?",
         "Is flight LH2034 on time on 5 December?",
-        "What does a hotel in Rome cost from 5 December to 7 December?",
         "I would like to know what a hotel in Rome costs from 5 December to 7 December",
         "Show me flights from Berlin to Oslo on 5 December",
     ],
@@ -293,51 +281,43 @@ async def test_a_question_never_reaches_a_consequence(
 
 
 @pytest.mark.parametrize(
-    "goal",
+    ("goal", "code"),
     [
-        "Compose a symphony in D minor",
-        "do not pay the invoice",
-        "Mute the event evt_1 in my calendar",
-        "list them",
+        ("Compose a symphony in D minor", "NothingFits"),
+        ("do not pay the invoice", "NothingFits"),
+        ("Mute the event evt_1 in my calendar", "NothingFits"),
+        ("list them", "NothingFits"),
+        ("Bitte bezahle die Rechnung von Papier & Co", "LanguageUnread"),
     ],
 )
 async def test_what_nothing_does_is_refused_before_anything_is_done(
-    mission: Mission, goal: str
+    mission: Mission, goal: str, code: str
 ) -> None:
-    """A goal without a tool that does it is said so."""
-    with raises_code("NothingFits"):
+    """A goal without a tool that does it is said so; the rules read English alone."""
+    with raises_code(code):
         await mission.run(goal)
 
 
-async def test_an_order_after_an_unquoted_text_is_asked_about(mission: Mission) -> None:
-    """It may belong to the text."""
-    plan = (await mission.run(f"Email kim@example.com that I am late and {_TABLE.lower()}")).plan
-
-    assert "ambiguous" in {doubt.kind for doubt in plan.doubts}
-
-
-@pytest.mark.parametrize("goal", ["Cancel all my bookings", "Cancel my booking"])
-async def test_an_order_that_several_services_could_carry_out_is_asked_about(
-    mission: Mission, goal: str
+@pytest.mark.parametrize(
+    ("goal", "kind"),
+    [
+        # Nobody guesses whether the hotel, the flight or the car is meant.
+        ("Cancel all my bookings", "ambiguous"),
+        ("Cancel my booking", "ambiguous"),
+        # It may be another order rather than the end of the text.
+        ("Remind me tomorrow at 8am to call the bank and at 9am to pay the rent", "ambiguous"),
+        (f"Email kim@example.com that I am late and {_TABLE.lower()}", "ambiguous"),
+        # A day before today is never one of next year.
+        ("Book a flight from Oslo to Rome on 19 November", "impossible"),
+    ],
+)
+async def test_an_order_of_several_readings_is_asked_about(
+    mission: Mission, goal: str, kind: str
 ) -> None:
-    """Nobody guesses whether the hotel, the flight or the car is meant."""
+    """Whose tool, text or day it is, is not said."""
     plan = (await mission.run(goal)).plan
 
-    assert [doubt.kind for doubt in plan.doubts] == ["ambiguous"]
-
-
-async def test_a_second_moment_after_an_unquoted_text_is_asked_about(mission: Mission) -> None:
-    """It may be another order rather than the end of the text."""
-    goal = "Remind me tomorrow at 8am to call the bank and at 9am to pay the rent"
-    plan = (await mission.run(goal)).plan
-
-    assert [doubt.kind for doubt in plan.doubts] == ["ambiguous"]
-
-
-async def test_another_language_is_refused(mission: Mission) -> None:
-    """The rules read English alone."""
-    with raises_code("LanguageUnread"):
-        await mission.run("Bitte bezahle die Rechnung von Papier & Co")
+    assert kind in {doubt.kind for doubt in plan.doubts}
 
 
 async def test_a_said_id_is_never_replaced_by_another(mission: Mission) -> None:
@@ -397,13 +377,6 @@ async def test_nobody_guesses_where_an_unquoted_text_ends(
     assert not quoted.doubts
 
 
-async def test_a_day_that_has_just_passed_is_asked_about(mission: Mission) -> None:
-    """An order for a day before today is in doubt, and is never one for next year."""
-    plan = (await mission.run("Book a flight from Oslo to Rome on 19 November")).plan
-
-    assert [doubt.kind for doubt in plan.doubts] == ["impossible"]
-
-
 async def test_the_demo_trip_takes_days_and_prices_of_its_earlier_legs(mission: Mission) -> None:
     """Those nights are said before: flight and hotel need not wait; the expense takes both."""
     run = await mission.run(
@@ -419,15 +392,6 @@ async def test_the_demo_trip_takes_days_and_prices_of_its_earlier_legs(mission: 
     assert (searched["check_in"], searched["check_out"]) == ("2026-12-03", "2026-12-06")
     items = run.calls(expense.leg_id)[-1].arguments["items"]
     assert isinstance(items, list) and len(items) == 2
-
-
-async def test_side_by_side_clauses_do_not_wait(mission: Mission) -> None:
-    """Two clauses that need nothing of each other are legs without dependencies."""
-    run = await mission.run("weather in London and list my reminders")
-
-    assert [leg.depends_on for leg in run.plan.legs] == [(), ()]
-    names = [run.names(leg.leg_id)[0] for leg in run.plan.legs]
-    assert names[1] == "calendar_list_reminders"
 
 
 @pytest.mark.parametrize(
@@ -446,14 +410,21 @@ async def test_a_read_that_nothing_asks_for_is_asked_about(mission: Mission, goa
     assert asks_first(plan)
 
 
+async def test_side_by_side_clauses_do_not_wait(mission: Mission) -> None:
+    """Two clauses that need nothing of each other are legs without dependencies."""
+    run = await mission.run("weather in London and list my reminders")
+
+    assert [leg.depends_on for leg in run.plan.legs] == [(), ()]
+    assert run.names(run.plan.legs[1].leg_id)[0] == "calendar_list_reminders"
+
+
 async def test_what_a_read_does_not_apply_is_said(mission: Mission) -> None:
     """An answer names the words of the question that it does not take into account."""
     run = await mission.run("Show me flights from Berlin to Oslo on 5 December unless it snows")
 
     end = run.last(run.plan.legs[0].leg_id)
-    assert isinstance(end, Finish)
+    assert isinstance(end, Finish) and end.table is not None
     assert "unless it snows" in end.summary
-    assert end.table is not None
 
 
 def _cottages(**paging: JsonObject) -> Catalog:
@@ -469,15 +440,7 @@ def _cottages(**paging: JsonObject) -> Catalog:
         "responses": {"200": {"description": "offers", "content": _ANY}},
     }
     book = _operation("cottages_book", "Book a cottage", "/orders", offer_id=_TEXT)
-    return Catalog.from_documents(
-        {
-            "cottages": {
-                "openapi": "3.1.0",
-                "info": {"title": "T", "version": "1"},
-                "paths": {"/offers": {"get": find}, **book},
-            }
-        }
-    )
+    return _things({"/offers": {"get": find}, **book})
 
 
 _OFFER: JsonObject = {
@@ -572,36 +535,30 @@ def test_a_name_is_looked_for_on_every_page(
     assert isinstance(found, CallTool) and found.arguments == {"offer_id": "o3"}
 
 
-def test_pages_that_are_not_read_are_said() -> None:
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        ("Book the cottage called Fjord", "lists more, of which only its first page was read)"),
+        # A part done would be reported as the whole.
+        ("Book all cottages", "cannot be done whole"),
+    ],
+)
+def test_pages_that_are_not_read_are_said(goal: str, said: str) -> None:
     """What is not found may stand on one of them: here nothing says how to turn to it."""
     page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), has_more=True))
-    end = _step(_cottages(), "Book the cottage called Fjord", page)
+    end = _step(_cottages(), goal, page)
 
     assert isinstance(end, GiveUp)
-    assert end.reason.endswith("(cottages_find lists more, of which only its first page was read)")
-
-
-def test_all_of_a_list_that_was_not_read_whole_is_not_begun() -> None:
-    """A part done would be reported as the whole."""
-    page: _Seen = ("cottages_find", {}, _offers(("o1", "Anchor", 90), has_more=True))
-    end = _step(_cottages(), "Book all cottages", page)
-
-    assert isinstance(end, GiveUp)
-    assert "cannot be done whole" in end.reason
+    assert said in end.reason
 
 
 async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
     """Only the number is asked for, with the reason."""
-    unit: JsonObject = {
-        "type": "integer",
-        "description": "In minor units, unlike ISO 4217 for ISK.",
-    }
+    said = "In minor units, unlike ISO 4217 for ISK."
+    unit: JsonObject = {"type": "integer", "description": said}
     paths = _operation("pay", "Make a payment", "/payments", value=unit, currency=_TEXT)
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
 
-    run = await Mission(catalog, Router(catalog)).run("Make a payment of 2790 ISK")
+    run = await _run(paths, "Make a payment of 2790 ISK")
 
     (asked,) = run.decisions[run.plan.legs[0].leg_id]
     assert isinstance(asked, AskUser)
@@ -612,27 +569,19 @@ async def test_an_amount_in_an_unclear_unit_still_says_its_currency() -> None:
 @pytest.mark.parametrize(
     ("goal", "tool"),
     [
-        ("Create a VPC in Oslo", "vpcs_create"),
         ("Create a New VPC in Oslo", "vpcs_create"),
         ("Create the Network Peering in Oslo", "peerings_create"),
-        ("Create an API key in Oslo", "createKey"),
         ("Create an API Key in Oslo", "createKey"),
     ],
 )
 async def test_nouns_of_a_tool_in_capitals_are_no_names(goal: str, tool: str) -> None:
-    """An article and the tool's own noun name no one thing, however the noun is written."""
+    """However a noun is written; a name next to it is used, or left over as a doubt."""
     run = await _of_networks(goal)
 
     assert not run.plan.doubts
     assert [call.tool for call in run.calls(run.plan.legs[0].leg_id)] == [tool]
-
-
-@pytest.mark.parametrize("goal", ["Create a Berlin VPC in Oslo", "Create VPC Nord in Oslo"])
-async def test_names_next_to_a_noun_are_still_accounted_for(goal: str) -> None:
-    """What names a thing is used, or left over as a doubt."""
-    run = await _of_networks(goal)
-
-    assert [doubt.kind for doubt in run.plan.doubts] == ["left_over"]
+    for named in ("Create a Berlin VPC in Oslo", "Create VPC Nord in Oslo"):
+        assert [doubt.kind for doubt in (await _of_networks(named)).plan.doubts] == ["left_over"]
 
 
 @pytest.mark.parametrize(
@@ -653,18 +602,11 @@ async def test_a_result_states_amounts_in_units_of_their_currency(
     paths = _operation("pay", "Make a payment", "/payments", memo=_TEXT)
     operation = cast("dict[str, dict[str, JsonObject]]", paths["/payments"])["post"]
     answer: JsonObject = {"type": "object", "properties": {"held_money": money}}
-    operation["responses"] = {
-        "200": {"description": "Made.", "content": {"application/json": {"schema": answer}}}
-    }
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
+    content: JsonObject = {"application/json": {"schema": answer}}
+    operation["responses"] = {"200": {"description": "Made.", "content": content}}
     held: JsonObject = {"held_money": {"amount": amount, "currency": "USD"}}
-    provider = Provider(script=lambda tool, arguments: held)
 
-    run = await Mission(catalog, Router(catalog), provider=provider).run(
-        'Make a payment with the memo "Lunch"'
-    )
+    run = await _run(paths, 'Make a payment with the memo "Lunch"', held)
 
     end = run.decisions[run.plan.legs[0].leg_id][-1]
     assert isinstance(end, Finish)
@@ -682,14 +624,8 @@ async def test_an_input_begins_no_optional_object_by_a_namesake() -> None:
     operation = cast("dict[str, dict[str, JsonObject]]", paths["/payments"])["post"]
     body: Any = operation["requestBody"]
     body["content"]["application/json"]["schema"]["required"] = ["source_id"]
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
-    provider = Provider(script=lambda tool, arguments: {"id": "p-1"})
-    inputs: JsonObject = {"source_id": "card-1"}
-    mission = Mission(catalog, Router(catalog), provider=provider, inputs=inputs)
 
-    run = await mission.run("Make a payment")
+    run = await _run(paths, "Make a payment", inputs={"source_id": "card-1"})
 
     (call,) = run.calls(run.plan.legs[0].leg_id)
     assert call.arguments == {"source_id": "card-1"}
@@ -701,11 +637,7 @@ async def _of_networks(goal: str) -> Run:
         **_operation("peerings_create", "Create a New Network Peering", "/peerings", city=_TEXT),
         **_operation("createKey", "Create an API Key", "/keys", city=_TEXT),
     }
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
-    provider = Provider(script=lambda tool, arguments: {"id": "n-1"})
-    return await Mission(catalog, Router(catalog), provider=provider).run(goal)
+    return await _run(paths, goal)
 
 
 @pytest.mark.parametrize(
@@ -718,15 +650,10 @@ async def test_what_is_turned_on_is_not_turned_off(goal: str, tool: str) -> None
         **_operation("lightLamp", "Turn on a lamp", "/lights", lamp_id=_TEXT),
         **_operation("darkenLamp", "Turn off a lamp", "/darkness", lamp_id=_TEXT),
     }
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
-    provider = Provider(script=lambda tool, arguments: {"id": "l_12"})
-    mission = Mission(catalog, Router(catalog), provider=provider)
 
-    run = await mission.run(goal)
+    run = await _run(paths, goal)
     with raises_code("NothingFits"):
-        await mission.run("Switch the lamp l_12")
+        await _run(paths, "Switch the lamp l_12")
 
     assert not run.plan.doubts
     assert [call.tool for call in run.calls(run.plan.legs[0].leg_id)] == [tool]
@@ -740,21 +667,10 @@ async def test_another_version_of_a_tool_takes_its_place(deprecated: bool) -> No
         **_operation("orderPickup2", "Order a pickup", "/v2/pickups", address=_TEXT),
     }
     cast("dict[str, dict[str, JsonValue]]", paths["/v1/pickups"])["post"]["deprecated"] = deprecated
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
-    answers = {
-        "orderPickup": Observation(
-            step=1, tool="orderPickup", outcome="rejected", error="HTTP 410 Gone"
-        ),
-        "orderPickup2": Observation(
-            step=2,
-            tool="orderPickup2",
-            arguments={"address": "Pier 4"},
-            outcome="succeeded",
-            side_effect=True,
-        ),
-    }
+    catalog = _things(paths)
+    gone = Observation(step=1, tool="orderPickup", outcome="rejected", error="HTTP 410 Gone")
+    taken = Observation(step=2, tool="orderPickup2", outcome="succeeded", side_effect=True)
+    answers = {"orderPickup": gone, "orderPickup2": taken}
     mission = Mission(catalog, Router(catalog), outcomes=lambda tool, a, n: answers[tool.name])
 
     run = await mission.run('Order a pickup with the address "Pier 4"')
@@ -767,34 +683,16 @@ async def test_another_version_of_a_tool_takes_its_place(deprecated: bool) -> No
 
 async def test_an_id_beside_a_chosen_offer_is_the_id_that_was_said() -> None:
     """One id is said and the other is found: each is looked for in the list of its own things."""
-    members: JsonObject = {
-        "operationId": "listMembers",
-        "summary": "List the members",
-        "x-orchet-tool": True,
-        "responses": {"200": {"description": "all", "content": _listing("member_id")}},
-    }
-    courses: JsonObject = {
-        "operationId": "listCourses",
-        "summary": "List courses of a day",
-        "x-orchet-tool": True,
-        "parameters": [
-            {
-                "name": "date",
-                "in": "query",
-                "required": True,
-                "schema": {"type": "string", "format": "date"},
-            }
-        ],
-        "responses": {"200": {"description": "all", "content": _listing("course_id")}},
-    }
+    day: JsonObject = {"type": "string", "format": "date"}
+    wanted: JsonObject = {"name": "date", "in": "query", "required": True, "schema": day}
     paths: JsonObject = {
-        "/members": {"get": members},
-        "/courses": {"get": courses},
+        "/members": {"get": _lists("listMembers", "List the members", "member_id")},
+        "/courses": {
+            "get": _lists("listCourses", "List courses of a day", "course_id", parameters=[wanted])
+        },
         **_operation("book", "Book a course", "/bookings", course_id=_TEXT, member_id=_TEXT),
     }
-    info: JsonObject = {"title": "T", "version": "1"}
-    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": paths}
-    catalog = Catalog.from_documents({"things": document})
+    catalog = _things(paths)
     answers: dict[str, JsonObject] = {
         "listMembers": {"items": [{"member_id": "41"}, {"member_id": "4711"}]},
         "listCourses": {"items": [{"course_id": "c-4711"}, {"course_id": "c-2"}]},
@@ -812,8 +710,10 @@ async def test_an_id_beside_a_chosen_offer_is_the_id_that_was_said() -> None:
     assert call.arguments == {"course_id": "c-4711", "member_id": "4711"}
 
 
-def _listing(name: str) -> JsonObject:
+def _lists(operation_id: str, summary: str, name: str, **more: JsonValue) -> JsonObject:
     item: JsonObject = {"type": "object", "properties": {name: _TEXT}}
     items: JsonObject = {"type": "array", "items": item}
     schema: JsonObject = {"type": "object", "properties": {"items": items}}
-    return {"application/json": {"schema": schema}}
+    content: JsonObject = {"application/json": {"schema": schema}}
+    told: JsonObject = {"operationId": operation_id, "summary": summary, "x-orchet-tool": True}
+    return {**told, "responses": {"200": {"description": "all", "content": content}}, **more}

@@ -1,6 +1,7 @@
 """Which tools feed another."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from orchestrator.routing.cards.prerequisites import MAX_PRODUCERS, Producers
 from orchestrator.routing.clause_reading import read_slots
 
 ID = {"type": "string"}
+Make = Callable[..., Tool]
 
 
 def producers(*tools: Tool) -> Producers:
@@ -18,111 +20,85 @@ def producers(*tools: Tool) -> Producers:
     return Producers([make_card(tool) for tool in tools])
 
 
-def test_the_search_that_feeds_a_booking_comes_along(make_tool: Callable[..., Tool]) -> None:
-    """An id that only an answer holds brings its producer, found inside arrays too."""
+def gives(make_tool: Make, name: str, *outputs: str, **more: Any) -> Tool:
+    return make_tool(name, outputs=dict.fromkeys(outputs, ID), **more)
+
+
+def takes(make_tool: Make, name: str, *inputs: str, **more: Any) -> Tool:
+    return make_tool(name, inputs=dict.fromkeys(inputs, ID), required=inputs, **more)
+
+
+def test_the_search_that_feeds_a_booking_comes_along(make_tool: Make) -> None:
+    """Found inside arrays too; known values and ids in the request are not fetched again."""
     found = {"offers": {"type": "array", "items": {"properties": {"offer_id": ID}}}}
     search = make_tool("shop_search", outputs=found)
-    book = make_tool(
-        "shop_book", inputs={"offer_id": ID}, required=("offer_id",), effect=Effect.OBLIGATION
-    )
+    index = producers(search, takes(make_tool, "shop_book", "offer_id", effect=Effect.OBLIGATION))
 
-    assert producers(search, book).prerequisites(["shop_book"]) == ("shop_search",)
-    assert producers(search, book).prerequisites(["shop_book", "shop_search"]) == ()
-
-
-def test_what_is_at_hand_needs_nobody(make_tool: Callable[..., Tool]) -> None:
-    """Known values and ids in the request are not fetched again."""
-    search = make_tool("shop_search", outputs={"offer_id": ID})
-    book = make_tool("shop_book", inputs={"offer_id": ID}, required=("offer_id",))
-    index = producers(search, book)
-
+    assert index.prerequisites(["shop_book"]) == ("shop_search",)
+    assert index.prerequisites(["shop_book", "shop_search"]) == ()
     assert index.prerequisites(["shop_book"], known=("offer_id",)) == ()
     assert index.prerequisites(["shop_book"], slots=read_slots("offer OF-12", now=None)) == ()
 
 
-def test_producers_of_producers_come_too(make_tool: Callable[..., Tool]) -> None:
+def test_producers_of_producers_come_too(make_tool: Make) -> None:
     """Three steps back, no further, and circles end."""
-    chain = [make_tool("step0", outputs={"a0_id": ID})]
-    chain += [
-        make_tool(
-            f"step{i}",
-            inputs={f"a{i - 1}_id": ID},
-            required=(f"a{i - 1}_id",),
-            outputs={f"a{i}_id": ID},
-        )
-        for i in range(1, 6)
-    ]
+    chain = [gives(make_tool, "step0", "a0_id")]
+    for i in range(1, 6):
+        outputs = {f"a{i}_id": ID}
+        chain.append(takes(make_tool, f"step{i}", f"a{i - 1}_id", outputs=outputs))
 
     assert producers(*chain).prerequisites(["step5"]) == ("step4", "step3", "step2")
 
 
-def test_reading_tools_of_the_same_document_are_preferred(
-    make_tool: Callable[..., Tool],
-) -> None:
+def test_reading_tools_of_the_same_document_are_preferred(make_tool: Make) -> None:
     """A write that answers with the id, or a stranger, is the last resort; changes are none."""
-    book = make_tool("shop_book", inputs={"offer_id": ID}, required=("offer_id",))
-    own = make_tool("shop_find", outputs={"offer_id": ID})
-    stranger = make_tool("a_find", outputs={"offer_id": ID}, document="other")
-    change = make_tool("a_order", outputs={"offer_id": ID}, effect=Effect.OBLIGATION)
+    book = takes(make_tool, "shop_book", "offer_id")
+    own = gives(make_tool, "shop_find", "offer_id")
+    stranger = gives(make_tool, "a_find", "offer_id", document="other")
+    change = gives(make_tool, "a_order", "offer_id", effect=Effect.OBLIGATION)
 
     assert producers(book, own, stranger, change).prerequisites(["shop_book"]) == ("shop_find",)
     assert producers(book, stranger, change).prerequisites(["shop_book"]) == ("a_find",)
     assert producers(book, change).prerequisites(["shop_book"]) == ()
 
 
-def test_cities_and_dates_are_never_fetched(make_tool: Callable[..., Tool]) -> None:
-    """What people say comes from people."""
-    echo = make_tool("list_bookings", outputs={"city": ID, "date": ID})
-    search = make_tool("search", inputs={"city": ID, "date": ID}, required=("city", "date"))
+def test_cities_and_dates_are_never_fetched(make_tool: Make) -> None:
+    """What people say comes from people; a code does, unless a tool tells of it."""
+    echo = gives(make_tool, "list_bookings", "city", "date")
+    search = takes(make_tool, "search", "city", "date")
+    pay = takes(make_tool, "pay", "bill_number")
+    bills = producers(gives(make_tool, "list_bills", "bill_number"), pay)
 
     assert producers(echo, search).prerequisites(["search"]) == ()
+    assert bills.prerequisites(["pay"]) == ("list_bills",)
+    assert bills.prerequisites(["pay"], slots=read_slots("bill B-2201", now=None)) == ()
 
 
 def test_undeclared_answers_are_guessed_from_names() -> None:
     """A function named for nothing but a search of the noun produces its id."""
-    movie = {"type": "object", "properties": {"movie_id": ID}, "required": ["movie_id"]}
-    catalog = Catalog.from_functions(
-        [
-            {"name": "search_movie", "parameters": None},
-            {"name": "search_movie_reviews", "parameters": None},
-            {"name": "delete_movie", "parameters": None},
-            {"name": "get_movie_credits", "parameters": movie},
-        ]
-    )
-
-    index = producers(*catalog.tools.values())
+    plain = [{"name": n} for n in ("search_movie", "search_movie_reviews", "delete_movie")]
+    credit = {"name": "get_movie_credits", "parameters": _taking("movie_id")}
+    index = producers(*Catalog.from_functions([*plain, credit]).tools.values())
 
     assert index.prerequisites(["get_movie_credits"]) == ("search_movie",)
 
 
-def test_there_are_at_most_so_many(make_tool: Callable[..., Tool]) -> None:
+def test_there_are_at_most_so_many(make_tool: Make) -> None:
     """A tool that lacks everything does not bring the whole catalog."""
     names = [f"n{i}_id" for i in range(9)]
-    greedy = make_tool("greedy", inputs=dict.fromkeys(names, ID), required=tuple(names))
-    sources = [make_tool(f"find_{n}", outputs={n: ID}) for n in names]
+    sources = [gives(make_tool, f"find_{n}", n) for n in names]
+    index = producers(takes(make_tool, "greedy", *names), *sources)
 
-    assert len(producers(greedy, *sources).prerequisites(["greedy"])) == MAX_PRODUCERS
+    assert len(index.prerequisites(["greedy"])) == MAX_PRODUCERS
 
 
-def test_what_lists_the_things_tells_one_before_what_only_names_them(
-    make_tool: Callable[..., Tool],
-) -> None:
+def test_what_lists_the_things_tells_one_before_what_only_names_them(make_tool: Make) -> None:
     """The list of machines, and not that of who has which, whatever the tools are called."""
-    having = make_tool("getMachineReservations", outputs={"machine_id": ID})
-    machines = make_tool("getMachines", outputs={"machine_id": ID})
-    reserve = make_tool("reserve", inputs={"machine_id": ID}, required=("machine_id",))
+    having = gives(make_tool, "getMachineReservations", "machine_id")
+    machines = gives(make_tool, "getMachines", "machine_id")
+    index = producers(having, machines, takes(make_tool, "reserve", "machine_id"))
 
-    assert producers(having, machines, reserve).prerequisites(["reserve"]) == ("getMachines",)
-
-
-def test_codes_that_are_listed_are_fed_unless_one_was_said(make_tool: Callable[..., Tool]) -> None:
-    """A number that people know, where a tool of the same document tells of it."""
-    bills = make_tool("list_bills", outputs={"bill_number": ID})
-    pay = make_tool("pay", inputs={"bill_number": ID}, required=("bill_number",))
-    index = producers(bills, pay)
-
-    assert index.prerequisites(["pay"]) == ("list_bills",)
-    assert index.prerequisites(["pay"], slots=read_slots("bill B-2201", now=None)) == ()
+    assert index.prerequisites(["reserve"]) == ("getMachines",)
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,11 @@ def test_noise_teaches_next_to_nothing() -> None:
         scores = {name: 1.0 - i / 10 for i, name in enumerate(chosen)}
         records.append(record(scores, chosen[0]))
 
-    learned = calibrate(records).profile.learned
+    silent = record({"a": 1.0}, "a").model_copy(update={"called": ()})
+    unchanged = calibrate([silent])
 
+    assert (unchanged.records, unchanged.profile) == (0, RoutingProfile())
+    learned = calibrate(records).profile.learned
     assert max((abs(v) for v in learned.values()), default=0.0) < 0.1
 
 
@@ -63,16 +66,6 @@ def test_thresholds_follow_the_calls() -> None:
     assert fitted.covered_after >= fitted.covered_before
     assert fitted.mean_k_after <= fitted.mean_k_before
     assert fitted.covered_after == 1
-
-
-def test_records_without_a_call_teach_nothing() -> None:
-    """The profile stays as it was."""
-    silent = record({"a": 1.0}, "a").model_copy(update={"called": ()})
-
-    report = calibrate([silent])
-
-    assert report.records == 0
-    assert report.profile == RoutingProfile()
 
 
 def test_the_router_uses_what_was_learned(shipped: Catalog) -> None:

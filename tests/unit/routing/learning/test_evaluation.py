@@ -38,14 +38,8 @@ def write(tmp_path: Path) -> Write:
 
 def test_perfect_routing_scores_one(write: Write) -> None:
     """Single requests that name their tool."""
-    report = evaluate(
-        write(
-            [
-                {"query": "weather forecast of a city", "gold": ["get_weather"]},
-                {"query": "add two numbers", "gold": ["add_numbers"]},
-            ]
-        )
-    )
+    weather = {"query": "weather forecast of a city", "gold": ["get_weather"]}
+    report = evaluate(write([weather, {"query": "add two numbers", "gold": ["add_numbers"]}]))
 
     assert report.recall_at == {1: 1.0, 3: 1.0, 5: 1.0}
     assert (report.ndcg_at_5, report.forwarded_coverage, report.forwarded_recall) == (1, 1, 1)
@@ -68,29 +62,20 @@ def test_missed_tools_lower_the_shares(write: Write) -> None:
 
 def test_one_of_equivalent_tools_suffices(write: Write) -> None:
     """Groups stand for one need each."""
-    query = {
-        "query": "play a song",
-        "gold": ["play_music", "play_song"],
-        "gold_groups": [["play_music", "play_song"]],
-    }
+    either = ["play_music", "play_song"]
+    query = {"query": "play a song", "gold": either, "gold_groups": [either]}
 
     assert evaluate(write([query])).recall_at[1] == 1
 
 
 def test_what_nothing_fits_is_told_apart(write: Write) -> None:
     """Requests for nothing score below those for something; candidates bound them."""
-    report = evaluate(
-        write(
-            [
-                {"query": "weather forecast", "gold": ["get_weather"]},
-                {"query": "paint my house", "gold": []},
-                {"query": "send an email", "gold": [], "candidates": ["add_numbers"]},
-            ]
-        )
-    )
+    weather = {"query": "weather forecast", "gold": ["get_weather"]}
+    paint = {"query": "paint my house", "gold": []}
+    bounded = {"query": "send an email", "gold": [], "candidates": ["add_numbers"]}
+    report = evaluate(write([weather, paint, bounded]))
 
-    assert report.nothing_fits_auroc == 1
-    assert report.queries == 3
+    assert (report.nothing_fits_auroc, report.queries) == (1, 3)
 
 
 def test_only_the_split_that_is_asked_for_counts(write: Write) -> None:
@@ -131,15 +116,10 @@ def test_a_folder_that_is_none_is_refused(write: Write, tmp_path: Path) -> None:
 
 def test_kinds_of_requests_that_nothing_fits_are_told_apart(write: Write) -> None:
     """One that shares no word with any tool, one that shares a common one."""
-    report = evaluate(
-        write(
-            [
-                {"query": "weather forecast of a city", "gold": ["get_weather"], "kind": "single"},
-                {"query": "xyzzy plugh", "kind": "nonsense"},
-                {"query": "weather forecast of a city", "kind": "trap"},
-            ]
-        )
-    )
+    same = "weather forecast of a city"
+    single = {"query": same, "gold": ["get_weather"], "kind": "single"}
+    nonsense = {"query": "xyzzy plugh", "kind": "nonsense"}
+    report = evaluate(write([single, nonsense, {"query": same, "kind": "trap"}]))
 
     assert report.nothing_fits_by_kind == {"nonsense": 1.0, "trap": 0.5}
     assert report.nothing_fits_auroc == 0.75

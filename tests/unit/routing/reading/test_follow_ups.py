@@ -46,8 +46,6 @@ def shop() -> Router:
         ("book it", "flight_search_offers", "flight_book_offer"),
         ("reserve the cheapest one", "dining_search_tables", "dining_reserve_table"),
         ("cancel that one", "car_list_bookings", "car_cancel_booking"),
-        ("refund it", "payment_list_payments", "payment_refund_payment"),
-        ("share it with bob@example.com", "file_find_files", "file_share_file"),
         ("undo that", "file_move_file", "file_undo_move"),
         ("and in Rome?", "weather_get_forecast", "weather_get_forecast"),
         ("what about tomorrow?", "weather_get_forecast", "weather_get_forecast"),
@@ -64,6 +62,9 @@ def test_a_follow_up_is_about_what_was_called_before(
     assert selection.frame.references
     assert selection.frame.domain == router._by_name[tool].domain
     assert selection.frame.objects
+    record = record_of(selection)
+    assert record.frame.references == len(selection.frame.references)
+    assert not any(one in record.frame.model_dump_json() for one in ("that one", "with bob"))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,6 @@ def test_a_follow_up_is_about_what_was_called_before(
         ("buy it", "search_products", "buy_product"),
         ("cancel that one", "list_orders", "cancel_order"),
         ("assign that one to Lee", "list_tickets", "assign_ticket"),
-        ("delete it", "list_tickets", "delete_ticket"),
         ("retry", "cancel_order", "cancel_order"),
         ("what about Nike?", "search_products", "search_products"),
     ],
@@ -92,28 +92,22 @@ def test_without_anything_before_it_points_at_nothing(router: Router) -> None:
     assert len({name.split("_")[0] for name in selection.tools}) > 1
 
 
-def test_the_last_tool_that_can_be_acted_on_is_meant(router: Router) -> None:
-    """Nobody books the weather, though it was looked at last."""
-    looked = RouteContext(earlier=("weather_get_forecast", "flight_search_offers"))
+def test_a_clause_points_at_the_one_before_it(router: Router) -> None:
+    """In one request, or in the goal of a leg; the thing, not the verb."""
+    selection = router.route("Find a hotel in Rome and book it")
+    goal = RouteContext(goal="Look for cars in Porto. Rent the cheapest one.")
+
+    assert (selection.frame.references, selection.frame.domain) == (("it",), "hotels")
+    assert selection.tools[:2] == ("hotel_search_rooms", "hotel_book_room")
+    assert router.route("Rent the cheapest one", goal).tools[0] == "car_book_offer"
+
+
+@pytest.mark.parametrize("last", ["weather_get_forecast", "no_such_tool"])
+def test_the_last_tool_that_can_be_acted_on_is_meant(router: Router, last: str) -> None:
+    """Nobody books the weather, and a catalog may have changed since."""
+    looked = RouteContext(earlier=(last, "flight_search_offers"))
 
     assert router.route("book the cheapest one", looked).tools[0] == "flight_book_offer"
-
-
-def test_a_clause_points_at_the_one_before_it(router: Router) -> None:
-    """In one request, before anything was called; the thing, not the verb."""
-    frame = router.route("Find a hotel in Rome and book it").frame
-    selection = router.route("Find a hotel in Rome and book it")
-
-    assert (frame.references, frame.domain) == (("it",), "hotels")
-    assert selection.tools[:2] == ("hotel_search_rooms", "hotel_book_room")
-
-
-def test_a_leg_points_at_its_goal(router: Router) -> None:
-    """A clause of a mission on its own, with the whole goal as its context."""
-    goal = "Look for cars in Porto. Rent the cheapest one."
-    selection = router.route("Rent the cheapest one", RouteContext(goal=goal))
-
-    assert selection.tools[0] == "car_book_offer"
 
 
 def test_an_answer_that_only_chooses_goes_on_with_the_goal(router: Router) -> None:
@@ -147,11 +141,7 @@ def test_a_reminder_to_do_something_does_it_not(router: Router, matter: str) -> 
 @pytest.mark.parametrize(
     ("text", "wanted", "unwanted"),
     [
-        (
-            "don't pay the invoice, just show it to me",
-            "payment_get_invoice",
-            "payment_pay_invoice",
-        ),
+        ("don't pay the invoice, just show it to me", "payment_get_invoice", "payment_pay"),
         ("don't book yet, just show me flights to Rome", "flight_search_offers", "flight_book"),
         ("find a hotel in Lisbon but don't book it yet", "hotel_search_rooms", "hotel_book_room"),
         ("list my invoices, do not pay them", "payment_list_invoices", "payment_pay_invoice"),
@@ -178,19 +168,3 @@ def test_a_failed_call_tried_again_sees_its_tool_and_others(router: Router) -> N
     assert selection.frame.previous_tool_error
     assert len(selection.tools) >= 3
     assert selection.frame.action is Action.CREATE
-
-
-def test_tools_that_are_gone_are_passed_over(router: Router) -> None:
-    """A catalog may have changed since."""
-    context = RouteContext(earlier=("no_such_tool", "flight_search_offers"))
-
-    assert router.route("book it", context).tools[0] == "flight_book_offer"
-
-
-def test_the_record_tells_how_many_pointed_back_and_no_word(router: Router) -> None:
-    """As with all of a frame."""
-    selection = router.route("cancel that one", RouteContext(earlier=("car_list_bookings",)))
-
-    record = record_of(selection)
-    assert record.frame.references == 1
-    assert "that one" not in record.model_dump_json()
