@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from inspect import isawaitable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from temporalio import activity
 
@@ -39,8 +39,8 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.limits import left_of_limits
 from orchestrator.core.read_once import read_once
+from orchestrator.core.record import shared_fields
 from orchestrator.core.wall import Wall
-from orchestrator.language.intent import IntentFrame
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
 from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
@@ -52,6 +52,7 @@ from orchestrator.messages.step import (
     KeptMessage,
     PlanStepInput,
     PlanStepOutput,
+    SelectedTools,
     ThinkInput,
     Thought,
 )
@@ -518,8 +519,6 @@ class HandOverActivities:
         return agent, f"no agent {asked.agent} may do it".replace("  ", " ")
 
 
-_TRACED: Final[dict[str, Any]] = {"frame": IntentFrame(), "scores": {}, "chances": ()}
-"""Fields of a selection that its trace has and no leg reads, set to empty values."""
 _BEGUN_AT_MOST: Final = 2
 """Number of times that a thought may begin in a workflow task without ending.
 
@@ -573,9 +572,8 @@ class ThinkingActivities:
                     step = PlanStepInput(context=context, selection=selection)
                     planned = await self._planning.plan_step(step)
                 prepared = await self._prepared(kept, planned)
-        return Thought(
-            selection=selection.model_copy(update=_TRACED), planned=planned, prepared=prepared
-        )
+        forwarded = SelectedTools(step=context.step, **shared_fields(selection, SelectedTools))
+        return Thought(selection=forwarded, planned=planned, prepared=prepared)
 
     @asynccontextmanager
     async def _noted(self, context: StepContext) -> AsyncIterator[None]:

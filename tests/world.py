@@ -42,7 +42,7 @@ from orchestrator.core.errors import (
     OrchestratorError,
 )
 from orchestrator.core.plan_origin import PlanOrigin
-from orchestrator.core.record import Record
+from orchestrator.core.record import Record, shared_fields
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
 from orchestrator.messages.leg import HandOverInput, HandOverPlan
@@ -57,6 +57,7 @@ from orchestrator.messages.step import (
     KeptMessage,
     PlanStepInput,
     PlanStepOutput,
+    SelectedTools,
     ThinkInput,
     Thought,
 )
@@ -434,7 +435,8 @@ class FakeWorld:
             tool = self.catalog.tools.get(call.tool)
             if tool is None or tool.effect is not Effect.CANCEL:
                 prepared = await self._prepare_call(_decided(wanted.call, call))
-        return Thought(selection=selection, planned=planned, prepared=prepared)
+        forwarded = SelectedTools(step=context.step, **shared_fields(selection, SelectedTools))
+        return Thought(selection=forwarded, planned=planned, prepared=prepared)
 
     @activity.defn(name=names.CHECK_MODEL)
     async def _check_model(self, wanted: ModelCheck) -> ModelCheck:

@@ -254,11 +254,10 @@ class MissionWorkflow:
                 else:
                     await self._continue_as_new()
         except LOST as error:
+            late.cancel()  # a mission that succeeds ends with its timer
             self._note_error(error)
             await mission.legs.stop()
             raise
-        finally:
-            late.cancel()
 
     def _has_news(self) -> bool:
         return bool(self._mission.hand_overs.new) or self._mission.legs.has_ended_one

@@ -24,10 +24,9 @@ with workflow.unsafe.imports_passed_through():
         LegWaiting,
         OpenCard,
         Question,
-        SelectedTools,
     )
     from orchestrator.messages.mission import with_called
-    from orchestrator.messages.step import StepRecord
+    from orchestrator.messages.step import SelectedTools, StepRecord
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import (
         AnswerTable,
@@ -36,7 +35,6 @@ with workflow.unsafe.imports_passed_through():
         Observation,
         StepGoal,
     )
-    from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import Effect, WhenRead, effects_of
     from orchestrator.saga.outcome import FollowUp
@@ -175,14 +173,9 @@ class Progress:
         """Move to one of the step's concurrent calls; the changes that follow belong to it."""
         self._update(part=part)
 
-    def forward(self, selection: Selection) -> None:
+    def forward(self, selection: SelectedTools) -> None:
         """Note the tools that this step may use; a growing tool list keeps them available."""
-        self._selected = SelectedTools(
-            step=self.state.step,
-            tools=selection.tools,
-            band=selection.band,
-            catalog_size=selection.catalog_size,
-        )
+        self._selected = selection
         self._changed()
         if self.leg.leg.agent.tool_list == "growing":
             shown = dict.fromkeys([*self.state.forwarded, *selection.tools])

@@ -1,7 +1,7 @@
 """Cards of one mission as they open, pushed by the server.
 
 The mission writes its open cards into its memo. Long polls return when its history has grown, which
-costs the mission nothing; the memo is read then.
+costs the mission nothing; the new events show how the memo changed.
 """
 
 import asyncio
@@ -9,11 +9,15 @@ import time
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import WorkflowExecutionStatus
 
+from orchestrator.adapters.temporal.raw_history import decoded
 from orchestrator.client.connection import Connection, until_answered
-from orchestrator.client.waits import waits_in
+from orchestrator.client.waits import memo_waits
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages import names
+from orchestrator.messages.leg import LegWaiting
+from orchestrator.messages.open_waits import waiting_of_all
 
 _RESTS_S: Final = (0.05, 1.0)
 """Shortest and longest pause between two long polls: each event ends a poll, and few events open a
@@ -44,7 +48,10 @@ class _Following:
     def __init__(self, connection: Connection, mission_id: str) -> None:
         self._connection = connection
         self._mission_id = mission_id
-        self._run: WorkflowExecutionDescription | None = None
+        self._run_id = ""
+        self._seen = 0
+        """The number of the run's events whose changes of the memo are known."""
+        self._waits: dict[str, LegWaiting] = {}
         self._cards: tuple[ConfirmationCard, ...] = ()
         self.is_over = False
         self.since = time.monotonic()
@@ -52,22 +59,43 @@ class _Following:
 
     async def open_cards(self) -> tuple[ConfirmationCard, ...]:
         """Wait until the history has grown; return the cards that are then open."""
-        before = self._run
-        if before is not None:
-            await asyncio.sleep(rest_after(time.monotonic() - self.since))
-            history = self._connection.histories.of(self._mission_id, before.run_id or "")
-            with self._connection.explaining(self._mission_id):
-                await history.grow(before.history_length)
-        self._run = mission = await self._connection.describe(self._mission_id)
-        self.is_over = mission.status is not WorkflowExecutionStatus.RUNNING
-        cards = (await waits_in(mission)).cards
+        is_first = not self._run_id
+        if is_first or not await self._has_grown():
+            mission = await self._connection.describe(self._mission_id)
+            self._run_id, self._seen = mission.run_id or "", mission.history_length
+            self.is_over = mission.status is not WorkflowExecutionStatus.RUNNING
+            self._waits = await memo_waits(mission)
+        cards = waiting_of_all(self._waits.values()).cards
         for card in cards:
             self._connection.note_saga(card.mission_id, self._mission_id)
         # A worker has just opened or closed one.
-        if cards != self._cards and before is not None:
+        if cards != self._cards and not is_first:
             self._connection.note_worker(self._mission_id)
         self._cards = cards
         return cards
+
+    async def _has_grown(self) -> bool:
+        """Wait for events, and read their changes of the memo: a description costs 3 ms of CPU.
+
+        Returns:
+            False if only a description shows the waits: the run is over, or nothing came.
+        """
+        await asyncio.sleep(rest_after(time.monotonic() - self.since))
+        history = self._connection.histories.of(self._mission_id, self._run_id)
+        with self._connection.explaining(self._mission_id):
+            await history.grow(self._seen)
+        grown = history.events[self._seen :]
+        if history.is_whole or not grown:
+            return False
+        for event in grown:
+            changed = event.workflow_properties_modified_event_attributes.upserted_memo.fields
+            for key in filter(lambda one: one.startswith(names.WAITS_MEMO), changed):
+                self._waits.pop(key, None)
+                waits = await decoded(self._connection.temporal, [changed[key]], LegWaiting)
+                if waits is not None:
+                    self._waits[key] = waits
+        self._seen += len(grown)
+        return True
 
 
 def rest_after(waited_s: float) -> float:

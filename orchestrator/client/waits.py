@@ -46,11 +46,16 @@ class Understood(Record):
 
 async def waits_in(mission: WorkflowExecution) -> Waiting:
     """Return the waits in a mission's memo; none for a mission that is over."""
+    return waiting_of_all((await memo_waits(mission)).values())
+
+
+async def memo_waits(mission: WorkflowExecution) -> dict[str, LegWaiting]:
+    """Return the waits in a mission's memo by their keys; none for a mission that is over."""
     if mission.status is not WorkflowExecutionStatus.RUNNING:
-        return Waiting()
+        return {}
     keys = [key for key in mission.raw_info.memo.fields if key.startswith(names.WAITS_MEMO)]
-    values = [await mission.memo_value(key, None, type_hint=LegWaiting) for key in keys]
-    return waiting_of_all(one for one in values if isinstance(one, LegWaiting))
+    found = {key: await mission.memo_value(key, None, type_hint=LegWaiting) for key in keys}
+    return {key: one for key, one in found.items() if isinstance(one, LegWaiting)}
 
 
 async def waits_of(connection: Connection, mission_id: str) -> Waiting:

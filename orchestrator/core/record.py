@@ -1,7 +1,8 @@
 """The base of all messages and values: frozen, typed, read from and written to JSON."""
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import (
     BaseModel,
@@ -10,6 +11,7 @@ from pydantic import (
     JsonValue,
     SerializerFunctionWrapHandler,
     model_serializer,
+    model_validator,
 )
 
 if TYPE_CHECKING:  # schemas are asked for rarely
@@ -50,6 +52,50 @@ def shared_fields(source: Record, kind: type[Record]) -> dict[str, Any]:
         for name in type(source).model_fields
         if name in kind.model_fields
     }
+
+
+class Enclosing(Record):
+    """A record whose parts are written without the values that they repeat of it."""
+
+    repeated: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """By part, the part's fields and the paths of the equal values in this record.
+
+    Their defaults must be plain JSON.
+    """
+
+    @model_serializer(mode="wrap")
+    def _without_repeats(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        for name, paths in self.repeated.items():
+            if (part := getattr(self, name)) is None or name not in written:
+                continue
+            for field, path in paths.items():
+                value = getattr(part, field)
+                if value == _at(self, path):
+                    written[name].pop(field, None)
+                else:
+                    written[name].setdefault(field, value)
+        return written
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_repeats(cls, data: Any) -> Any:
+        """Return the data with the values that the parts repeat; parts that say more keep it."""
+        if not isinstance(data, dict):
+            return data
+        whole = {**data}
+        for name, paths in cls.repeated.items():
+            if isinstance(part := data.get(name), dict):
+                found = {field: _at(data, path) for field, path in paths.items()}
+                repeats = {field: one for field, one in found.items() if one is not None}
+                whole[name] = {**repeats, **part}
+        return whole
+
+
+def _at(data: Any, path: str) -> Any:
+    for key in path.split("."):
+        data = data.get(key) if isinstance(data, dict) else getattr(data, key, None)
+    return data
 
 
 class OneOfSeveral(Record):

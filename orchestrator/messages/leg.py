@@ -18,7 +18,7 @@ from orchestrator.messages.failure_details import ModelChange, ModelPause, Model
 from orchestrator.messages.hold import Hold
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
-from orchestrator.messages.step import PlanStepOutput, Repeats, StepRecord
+from orchestrator.messages.step import PlanStepOutput, Repeats, SelectedTools, StepRecord
 from orchestrator.messages.tool_call import PreparedCall
 from orchestrator.planning.models import (
     AnswerTable,
@@ -344,15 +344,6 @@ class LegWaiting(Record):
     pause: ModelPause | None = None
     stalled: str = ""
     """The reason for waiting for state that no worker has; empty: it does not wait."""
-
-
-class SelectedTools(Record):
-    """The tools that the router forwarded for a step."""
-
-    step: int
-    tools: tuple[str, ...]
-    band: str
-    catalog_size: int
 
 
 class CallMade(Record):

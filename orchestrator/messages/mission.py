@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
-from pydantic import Field, computed_field, field_validator, model_validator
+from pydantic import Field, JsonValue, computed_field, field_validator, model_validator
 
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.confirmation.same_again import AgainRecord
@@ -34,6 +34,7 @@ from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import (
     CHAINING,
     Doubt,
+    Fact,
     MissionPlan,
     OneCall,
     OwnPlanner,
@@ -262,6 +263,22 @@ class MissionResult(Record):
     """Rules for later calls that people made with approvals, and what the rules approved."""
     stalled: str = ""
     """The reason for waiting for state that no worker has; empty: it does not wait."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_answers(cls, data: Any) -> Any:
+        """Return the data with the answers of effects, which `as_sent` leaves to the ledger."""
+        ledger = data.get("ledger") if isinstance(data, dict) else None
+        if not isinstance(ledger, dict):
+            return data
+        made = {one["obligation_id"]: one.get("response") for one in ledger.get("obligations", ())}
+        legs = [
+            {**leg, "facts": [_answered(one, data["mission_id"], made) for one in leg["facts"]]}
+            if leg.get("facts")
+            else leg
+            for leg in data.get("legs", ())
+        ]
+        return {**data, "legs": legs}
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -517,7 +534,21 @@ def with_called(known: tuple[str, ...], steps: Iterable[StepRecord]) -> tuple[st
     return tuple(dict.fromkeys([*known, *filter(None, called)]))
 
 
+def _answered(fact: JsonObject, mission_id: str, made: Mapping[str, JsonValue]) -> JsonObject:
+    answer = made.get(f"{mission_id}.{fact['source']}")
+    return fact if answer is None else {"body": answer, **fact}
+
+
 def as_sent(result: MissionResult) -> MissionResult:
-    """Return the final result of a mission with one merged ledger instead of one for each leg."""
-    legs = (leg.model_copy(update={"ledger": Ledger()}) for leg in result.legs)
+    """Return the final result of a mission with one merged ledger, and each answer once."""
+    made = {one.obligation_id: one.response for one in result.ledger.obligations}
+
+    def bare(fact: Fact) -> Fact:
+        is_in_ledger = made.get(f"{result.mission_id}.{fact.source}") == fact.body
+        return fact.model_copy(update={"body": None}) if is_in_ledger else fact
+
+    legs = (
+        leg.model_copy(update={"ledger": Ledger(), "facts": tuple(map(bare, leg.facts))})
+        for leg in result.legs
+    )
     return result.model_copy(update={"legs": within_size(legs)})

@@ -213,10 +213,19 @@ class ThinkInput(Record):
     """The call to prepare; the planner chooses its tool and arguments."""
 
 
+class SelectedTools(Record):
+    """The tools that the router forwarded for a step."""
+
+    step: int
+    tools: tuple[str, ...]
+    band: str
+    catalog_size: int
+
+
 class Thought(Record):
     """The outcome of one step."""
 
-    selection: Selection = Field(description="selection without its trace")
+    selection: SelectedTools
     planned: PlanStepOutput
     prepared: PreparedCall | None = None
     """The single call that the planner decided on; None: there is none."""

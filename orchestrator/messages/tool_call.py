@@ -1,6 +1,8 @@
 """A tool call: as a planner wants it, as prepared, and as sent."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import ClassVar, Final
 
 from pydantic import Field
 
@@ -10,7 +12,7 @@ from orchestrator.confirmation.policy import StandingApproval
 from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.budget import Money, Spend, SpendingLimit
 from orchestrator.core.call_ref import CallRef, StatedCancel
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import Enclosing, JsonObject
 from orchestrator.core.wall import Wall
 from orchestrator.messages.mission_policy import CALL_TIMEOUT, MissionPolicy
 from orchestrator.planning.models import NO_TERMS, CallTerms, Fact, Observation
@@ -19,25 +21,51 @@ from orchestrator.saga.obligation import CancelCall, Obligation
 from orchestrator.saga.orders import Effect, Order
 from orchestrator.saga.outcome import InputGiven
 
+_OF_CALL: Final = {
+    "mission_id": "mission_id",
+    "leg_id": "leg_id",
+    "tool": "tool",
+    "catalog_digest": "catalog_digest",
+    "origin": "origin",
+    "obligation_id": "call_id",
+    "arguments": "arguments",
+}
+"""The fields of an obligation that repeat its call."""
 
-class ToolCall(CallRef):
-    """A call with its final arguments; personal fields are handles."""
+
+class RecordedCall(CallRef, Enclosing):
+    """A call with its entry in the ledger: all that the sweep reads of a history."""
+
+    repeated: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "obligation": {**_OF_CALL, "deadline": "deadline", "approved_price": "limit.approved"}
+    }
 
     arguments: JsonObject
+    deadline: datetime | None = None
+    """The call is not sent after this time."""
+    obligation: Obligation | None = None
+    """The call's ledger entry, recorded before the call is sent."""
+    cancels: CancelCall | None = None
+    """Set for a cancel tool: the ledger's entry of this call."""
+    limit: SpendingLimit | None = None
+    """The limit on its charge."""
+    may_have_arrived: bool = False
+    """An attempt may have reached the provider before the call was held back: its outcome is found
+    out by its key, and no refusal settles it."""
+
+
+class ToolCall(RecordedCall):
+    """A call with its final arguments; personal fields are handles."""
+
     agent: Wall | None = Field(default=None, description="wall of the calling agent")
     card_type: str | None = None
     grant: Grant | None = None
     timeout_s: float = CALL_TIMEOUT.total_seconds()
-    deadline: datetime | None = None
-    """The call is not sent after this time."""
     postponed: int = 0
     """The number of earlier sendings: those that found no worker with the needed state, and those
     that the server answered with a question."""
     given: InputGiven | None = None
     """The answer to the input that its server asked for."""
-    may_have_arrived: bool = False
-    """An attempt may have reached the provider before the call was held back: its outcome is found
-    out by its key, and no refusal settles it."""
     requester: str = Field(default="", description="requester of the mission")
     amounts: tuple[Money, ...] | None = None
     """Its price and other amounts; empty: it costs nothing; None: the price is unknown."""
@@ -51,10 +79,6 @@ class ToolCall(CallRef):
     """From its card; None: unknown, or there is no card."""
     standing: StandingApproval | None = None
     """Its mission's standing approval that covers it, whoever approves it in the end."""
-    obligation: Obligation | None = None
-    """The call's ledger entry, recorded before the call is sent."""
-    cancels: CancelCall | None = None
-    """Set for a cancel tool: the ledger's entry of this call."""
     named: tuple[Obligation, ...] = ()
     """The live obligations of the mission that a cancel without a card names when it is sent: there
     must be exactly one, or the cancel is refused."""
@@ -64,8 +88,6 @@ class ToolCall(CallRef):
     """By its written workflow: the people who may approve it, in addition to the policy's rules."""
     repeats: str = ""
     """The call whose effect it repeats, as its card says."""
-    limit: SpendingLimit | None = None
-    """The limit on its charge."""
     headers: tuple[str, ...] = ()
     """Names of further headers of the answer that the outcome holds."""
     step_id: str = ""
@@ -148,8 +170,26 @@ class PrepareInput(CallRef):
     spent: Spend = Field(default_factory=Spend, description="spending of all legs")
 
 
-class PreparedCall(Record):
+class PreparedCall(Enclosing):
     """The same call checked and completed, with its card and its ledger entry."""
+
+    repeated: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "card": {
+            "mission_id": "call.mission_id",
+            "leg_id": "call.leg_id",
+            "tool": "call.tool",
+            "confirmation_id": "call.call_id",
+            "arguments": "call.arguments",
+            "card_type": "call.card_type",
+            "price": "call.price",
+            "title": "title",
+        },
+        "obligation": {
+            **{field: f"call.{path}" for field, path in _OF_CALL.items()},
+            "essence": "meaning",
+            "title": "title",
+        },
+    }
 
     problems: tuple[str, ...] = ()
     """Reasons against the call; all other fields are empty then."""

@@ -28,7 +28,7 @@ import httpx
 from temporalio.client import Client
 from temporalio.plugin import SimplePlugin
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
-from temporalio.worker import UnsandboxedWorkflowRunner, WorkerConfig
+from temporalio.worker import WorkerConfig
 
 from orchestrator.adapters.http.destinations import AddressPolicy, AddressRefused
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -228,7 +228,7 @@ async def installed(
             planner=planner,
             agents=(),
             tools=tools,
-            plugins=[_Bare("bare", workflow_runner=UnsandboxedWorkflowRunner())],
+            plugins=[_Bare("bare")],
         ):
             await stack.enter_async_context(worker)
         yield Installation(temporal, sandbox, catalog, settings, planner)
@@ -261,10 +261,9 @@ async def _leave(held: Any) -> None:
 
 
 class _Bare(SimplePlugin):
-    """Runs workflows outside the SDK's sandbox and without its deadlock detector.
+    """Runs workflows without the SDK's deadlock detector.
 
-    The sandbox would import their modules again for each workflow. The detector allows two seconds
-    of wall time, which a process that also runs tests may exceed.
+    It allows two seconds of wall time, which a process that also runs tests may exceed.
     """
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:

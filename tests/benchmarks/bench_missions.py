@@ -16,7 +16,6 @@ from typing import Final
 from rich.console import Console
 
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.messages import names
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
@@ -165,9 +164,9 @@ async def _killed(
 async def _recorded(client: MissionClient) -> list[Figure]:
     """What history has of one whole trip."""
     figures = []
-    for name, kind in (("ours", names.MISSION_WORKFLOW), ("guarded", "GuardedTrip")):
-        query = f"WorkflowType = '{kind}' AND ExecutionStatus = 'Completed'"
-        found = await anext(aiter(client.temporal.list_workflows(query)))
+    for name in ("ours", "written", "guarded"):
+        listed = client.temporal.list_workflows("ExecutionStatus = 'Completed'")
+        found = await anext(one async for one in listed if f"-{name}-" in one.id)
         events = (await client.temporal.get_workflow_handle(found.id).fetch_history()).events
         tasks = [e for e in events if e.HasField("workflow_task_completed_event_attributes")]
         size = sum(event.ByteSize() for event in events)

@@ -17,15 +17,15 @@ from temporalio.service import RPCError, RPCStatusCode
 from orchestrator.adapters.temporal import raw_history
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.core.budget import SpendingLimit
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import MissingState
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.observed import ObservedCall
 from orchestrator.messages.rollback import CompensateInput
+from orchestrator.messages.tool_call import RecordedCall
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.obligation import CancelCall, IllegalTransition, Obligation
+from orchestrator.saga.obligation import IllegalTransition, Obligation
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 
 _MOST_NOTES: Final = 20
@@ -168,16 +168,6 @@ class _Given(Record):
     carried: _Carried | None = None
 
 
-class _Call(Record):
-    """The fields of a sent call that are read here."""
-
-    call_id: str
-    obligation: Obligation | None = None
-    cancels: CancelCall | None = None
-    limit: SpendingLimit | None = None
-    may_have_arrived: bool = False
-
-
 class RunLedger:
     """The ledger of one run, built event by event."""
 
@@ -185,7 +175,7 @@ class RunLedger:
         self._client = client
         self._mission_id = mission_id
         self._run_id = run_id
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, RecordedCall] = {}
         self._compensations: dict[int, Obligation] = {}
         self._observed: set[int] = set()
         self.ledger = Ledger()
@@ -240,7 +230,7 @@ class RunLedger:
         scheduled = event.activity_task_scheduled_event_attributes
         payloads = scheduled.input.payloads
         if scheduled.activity_type.name == names.INVOKE_TOOL:
-            call = await raw_history.decoded(self._client, payloads, _Call)
+            call = await raw_history.decoded(self._client, payloads, RecordedCall)
             if call is not None and (call.obligation or call.cancels):
                 self._send(event.event_id, call)
         elif scheduled.activity_type.name == names.OBSERVE_CALL:
@@ -257,7 +247,7 @@ class RunLedger:
         self.notes += read.notes
         return read.ledger == written
 
-    def _send(self, event_id: int, call: _Call) -> None:
+    def _send(self, event_id: int, call: RecordedCall) -> None:
         written = Ledger().sending(call.obligation, call.cancels)
         if not self._is_own(written):
             return
@@ -288,7 +278,7 @@ class RunLedger:
             if result is not None and result.state != "parked":
                 self.ledger = self.ledger.written(compensated.compensated(result, at=at))
 
-    def _answer(self, call: _Call, outcome: ToolOutcome, *, at: datetime) -> None:
+    def _answer(self, call: RecordedCall, outcome: ToolOutcome, *, at: datetime) -> None:
         outcome = self.ledger.doubted(call.obligation, outcome)
         try:
             self.ledger = self.ledger.answered(

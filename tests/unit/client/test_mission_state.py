@@ -247,18 +247,28 @@ async def test_a_card_is_looked_up_in_the_memo_of_its_mission() -> None:
 
 
 class Opening(Run):
-    """A mission whose open card differs at each look; it is over after the last."""
+    """A mission that notes its open card in its memo every three events, and then ends."""
 
     def __init__(self, *cards: ConfirmationCard | None) -> None:
-        events = [HistoryEvent(event_id=number) for number in range(1, 3 * len(cards) + 1)]
-        super().__init__("trip", names.MISSION_WORKFLOW, events)
-        self._cards = list(cards)
+        self._cards, self.looks = cards, 0
+        super().__init__("trip", names.MISSION_WORKFLOW, [*map(self._event, range(3 * len(cards)))])
+        self.known = 3
+
+    def _event(self, n: int) -> HistoryEvent:
+        event = HistoryEvent(event_id=n + 1)
+        if n % 3 == 2:
+            changed = event.workflow_properties_modified_event_attributes.upserted_memo.fields
+            card = self._cards[n // 3]
+            waiting = None if card is None else LegWaiting(card=card)
+            payloads = pydantic_data_converter.payload_converter.to_payloads([waiting])
+            changed[f"{names.WAITS_MEMO}1-room"].CopyFrom(payloads[0])
+        return event
 
     async def describe(self) -> "Opening":
-        """The next look."""
-        if self._cards:
-            card = self._cards.pop(0)
-            self.memo[f"{names.WAITS_MEMO}1-room"] = LegWaiting(card=card)
+        """It is at its beginning, or over."""
+        self.looks += 1
+        if self.looks == 1:
+            self.memo[f"{names.WAITS_MEMO}1-room"] = LegWaiting(card=self._cards[0])
         else:
             self.status = Is.COMPLETED
         return self
@@ -267,14 +277,16 @@ class Opening(Run):
 async def test_cards_come_as_their_mission_writes_them_into_its_memo(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each once; an amended card is another one."""
+    """Each once, and again after it was closed only if it is another; from its events alone."""
     monkeypatch.setattr("orchestrator.client.opened_cards._RESTS_S", (0, 0))
-    amended = CARD.model_copy(update={"digest": "f" * 64})
-    looks = Opening(None, CARD, CARD, amended, None)
+    amended, second = (CARD.model_copy(update={"digest": one * 64}) for one in "fe")
+    opening = Opening(CARD, CARD, None, CARD, amended, None, second, None)
 
-    cards = opened_cards(to(looks), "trip")
+    cards = opened_cards(to(opening), "trip")
 
-    assert [card.digest async for card in cards] == [CARD.digest, amended.digest]
+    digests = [card.digest async for card in cards]
+    assert digests == [CARD.digest, amended.digest, second.digest]
+    assert opening.looks == 2
 
 
 @pytest.mark.parametrize(("waited_s", "rest_s"), [(0, 0.05), (0.4, 0.05), (3, 0.3), (90_000, 1)])

@@ -218,6 +218,27 @@ def test_a_result_is_sent_with_its_ledger_once() -> None:
     assert len(sent.model_dump_json()) < LARGEST_LEGS + len(result.ledger.model_dump_json())
 
 
+def test_a_result_is_sent_with_each_answer_once_and_read_whole() -> None:
+    """The ledger has the answer of an effect; one that differs from it stays with its fact."""
+    result = MissionResult(mission_id="m", goal="g", status=MissionStatus.SUCCEEDED)
+    (made,) = leg(1).ledger.obligations
+    made = made.model_copy(update={"obligation_id": "m.l.1", "response": {"id": "b1"}})
+    facts = (
+        Fact(source="l.1", tool="book", body={"id": "b1"}),
+        Fact(source="l.2", tool="find", body=[1]),
+    )
+    whole = result.model_copy(
+        update={
+            "ledger": Ledger(obligations=(made,)),
+            "legs": (leg(1).model_copy(update={"ledger": Ledger(), "facts": facts}),),
+        }
+    )
+    sent = as_sent(whole)
+
+    assert [one.body for one in sent.legs[0].facts] == [None, [1]]
+    assert MissionResult.model_validate_json(sent.model_dump_json(exclude_defaults=True)) == whole
+
+
 M, R, S = MissionStatus, RollbackStatus, ObligationState
 
 
