@@ -58,6 +58,8 @@ NAMED: Final = "\0named"
 _NAME_CUES: Final = frozenset({"", "for", "from", "by", "of", "customer", *CALLED})
 _HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
 _PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)
+_PREFERRED: Final = lexicon.CHEAPEST | lexicon.BEST_RATED | lexicon.NEWEST | lexicon.OLDEST
+_CHOOSING: Final = frozenset(map(stem, _PREFERRED | _LISTS.word_set("ordering")))
 _NO_NOUNS: Final = LEADS | {"", "tomorrow", "today", "tonight"}
 _UNITS_OF_TIME: Final = {
     "second": 1 / 60,
@@ -96,7 +98,14 @@ class Suits:
         return score(self, leaf, candidate, named) if score is not None else 0.0
 
     def _email_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        return 8.0 + named if candidate.kind == "email" else 0.0
+        if candidate.kind != "email":
+            return 0.0
+        if not named and self.tool.is_side_effect:
+            words = {*leaf.parameter.words}
+            is_sender = not words.isdisjoint(lexicon.ORIGIN)
+            if not words.isdisjoint(lexicon.COPIES) or (candidate.cue == "from") != is_sender:
+                return 0.0
+        return 8.0 + named
 
     def _moment_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
@@ -338,11 +347,13 @@ class Suits:
         return 0.0
 
     def is_new(self, candidate: Candidate) -> bool:
-        """Return True if a phrase has words beyond those of the tool itself."""
+        """Return True if a phrase has words beyond those of the tool and of a choice.
+
+        "The cheapest slot" says which of several is meant, and is no value to pass on.
+        """
         if candidate.text.lower() in _INDEFINITE:
             return False
-        stems = content_stems(candidate.text)
-        return any(one not in self.words for one in stems)
+        return any(one not in self.words | _CHOOSING for one in content_stems(candidate.text))
 
 
 _SCORES: Final = {
