@@ -124,6 +124,8 @@ components:
             "parameters: [{name: a, in: query, value: $input.city}]",
             "/workflows/0/steps/0/parameters/0/value",
         ),
+        ("outputs: {a b: $statusCode}", "/workflows/0/steps/0/outputs/a b"),
+        ("requestBody: {payload: 'in {$inputs.n'}", "/workflows/0/steps/0/requestBody/payload"),
         ("outputs: {a: {b: $statusCode}}", "/workflows/0/steps/0/outputs/a"),
         ("outputs: {a: $steps.x.y}", "/workflows/0/steps/0/outputs/a"),
         ("requestBody: {payload: {$select: 1}}", "/workflows/0/steps/0/requestBody/payload"),
@@ -161,6 +163,16 @@ def test_a_document_of_another_kind_is_refused(change: dict[str, object]) -> Non
 
     with pytest.raises(DocumentInvalid):
         parse_document("t.yaml", {**content, **change})  # type: ignore[dict-item]
+
+
+def test_a_reference_of_the_inputs_names_a_schema(document: Read) -> None:
+    inputs = "inputs: {properties: {a: {$ref: '#/components/inputs/none'}}}"
+    step = "steps: [{stepId: s, operationId: o}]"
+
+    with pytest.raises(DocumentInvalid) as caught:
+        document(f"workflows: [{{workflowId: w, {inputs}, {step}}}]")
+
+    assert caught.value.pointer == "/workflows/0/inputs"
 
 
 def test_ids_are_unique(document: Read) -> None:
