@@ -570,6 +570,61 @@ def test_words_of_a_choice_are_no_place(goal: str) -> None:
     assert isinstance(decision, AskUser)
 
 
+async def test_what_was_made_before_is_no_source_of_what_it_is_made_of() -> None:
+    """A list of reservations has courts too: those that are taken."""
+    court: JsonObject = {"court_id": _TEXT, "starts_at": _TEXT}
+    find = _listed("find_courts", "Find free courts", courts=court)
+    find["parameters"] = [{"name": "day", "in": "query", "required": True, "schema": _DAY}]
+    made = _operation("reserve_court", "Reserve a court", "/reservations", court_id=_TEXT)
+    mine = _listed("list_reservations", "List reservations", reservations=court)
+    paths = {"/courts": {"get": find}, "/reservations": {**made["/reservations"], "get": mine}}
+    info: JsonObject = {"title": "T", "version": "1"}
+    catalog = Catalog.from_documents({"club": {"openapi": "3.1.0", "info": info, "paths": paths}})
+    provider = Provider(script=lambda tool, arguments: {"courts": [{"court_id": "c-1"}]})
+
+    run = await Mission(catalog, Router(catalog), provider=provider).run(
+        "Reserve a court on 2026-12-04"
+    )
+
+    calls = [(call.tool, call.arguments) for call in run.calls(run.plan.legs[0].leg_id)]
+    assert calls == [
+        ("find_courts", {"day": "2026-12-04"}),
+        ("reserve_court", {"court_id": "c-1"}),
+    ]
+
+
+def _listed(name: str, summary: str, **lists: JsonObject) -> JsonObject:
+    """A read that answers with lists of objects with these properties."""
+    held = {
+        n: {"type": "array", "items": {"type": "object", "properties": one}}
+        for n, one in lists.items()
+    }
+    schema: JsonObject = {"type": "object", "properties": held}
+    answer = {"description": "found", "content": {"application/json": {"schema": schema}}}
+    return {
+        "operationId": name,
+        "summary": summary,
+        "x-orchet-tool": True,
+        "responses": {"200": answer},
+    }
+
+
+async def test_a_limit_that_nothing_found_states_is_said() -> None:
+    """Prices that cannot be read are within no limit."""
+    find = _listed("find_courts", "Find courts", courts={"name": _TEXT, "fee": _TEXT})
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": {"/courts": {"get": find}}}
+    catalog = Catalog.from_documents({"club": document})
+    court: JsonObject = {"name": "Court A", "fee": "low"}
+    provider = Provider(script=lambda tool, arguments: {"courts": [court]})
+
+    run = await Mission(catalog, Router(catalog), provider=provider).run("Find courts under 13 EUR")
+
+    end = run.last(run.plan.legs[0].leg_id)
+    assert isinstance(end, Finish)
+    assert "Not applied: 'under 13 EUR'" in end.summary
+
+
 def test_messages_beside_nothing_else_are_the_answer() -> None:
     """A list that other answers have as an aside is the list of an answer that has only it."""
     one, *_ = read_items({"messages": [{"message_id": "m-1"}], "next": None})
