@@ -16,7 +16,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import content_stems, is_any_change, stem
+from orchestrator.language.words import QUESTION_WORDS, content_stems, is_any_change, stem
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause
 from orchestrator.planning.rules.parameters import (
     DAYS,
@@ -50,6 +50,11 @@ _FOR_A_PLACE: Final = re.compile(
 )
 """Wording of a tool's summary with which "for Bergen" means a place, not a person."""
 _LIMITING: Final = frozenset({"before", "after", "since", "until", "till", "by"})
+_BEYOND: Final = {
+    "start": frozenset({"before", "until", "till", "by"}),
+    "end": frozenset({"after", "since"}),
+}
+"""Words before a moment with which it is not that end of a stretch."""
 _ELSEWHERE: Final = frozenset({"to", "into", "from", "in", "at", "by", "until"})
 _EVERYBODY: Final = frozenset(["everyone", "everybody", "someone", "somebody", "nobody", "others"])
 TELLING: Final = _LISTS.word_set("telling")
@@ -111,6 +116,8 @@ class Suits:
         parameter = leaf.parameter
         if candidate.kind != _MOMENTS[parameter.kind]:
             return 0.0
+        if parameter.side is not None and candidate.cue in _BEYOND[parameter.side]:
+            return named
         if parameter.kind is Kind.DATETIME:
             return 8.0 + named
         is_day, role = parameter.kind is Kind.DATE, self.role(candidate)
@@ -351,7 +358,8 @@ class Suits:
 
         "The cheapest slot" says which of several is meant, and is no value to pass on.
         """
-        if candidate.text.lower() in _INDEFINITE:
+        said = candidate.text.lower()
+        if said in _INDEFINITE or said.partition(" ")[0] in QUESTION_WORDS:
             return False
         return any(one not in self.words | _CHOOSING for one in content_stems(candidate.text))
 

@@ -126,7 +126,7 @@ async def test_values_go_to_the_inputs_that_mean_them(
 
 def _operation(name: str, summary: str, path: str, /, **inputs: JsonObject) -> JsonObject:
     required: list[JsonValue] = [
-        name for name, one in inputs.items() if one not in (_OPTIONAL, _COUNT, _COPIES)
+        name for name, one in inputs.items() if one not in (_OPTIONAL, _COUNT, _COPIES, _BY, _GIFT)
     ]
     schema: JsonObject = {"type": "object", "properties": {**inputs}, "required": required}
     return {
@@ -156,6 +156,8 @@ _DAY: JsonObject = {"type": "string", "format": "date"}
 _LAST_DAY: JsonObject = {**_DAY, "description": "Last day."}
 _MAILS: JsonObject = {"type": "array", "items": {"type": "string", "format": "email"}}
 _COPIES: JsonObject = {**_MAILS, "maxItems": 20}
+_BY: JsonObject = {**_DAY, "maxLength": 10}
+_GIFT: JsonObject = {"type": "boolean"}
 _CODE: dict[str, JsonObject] = {"currency": _TEXT}
 _PATHS: JsonObject = {
     **_operation("makeDevice", "Create a device", "/devices", nickname=_TEXT),
@@ -178,6 +180,7 @@ _PATHS: JsonObject = {
     **_operation("exportBills", "Export the bills", "/exports", min_total=_NUMBER),
     **_operation("post", "Send a letter", "/letters", recipients=_MAILS, text=_TEXT, cc=_COPIES),
     **_operation("leave", "Request leave", "/leave", start=_DAY, end=_LAST_DAY),
+    **_operation("buy", "Order a map", "/maps", city=_TEXT, deliver_by=_BY, gift=_GIFT),
     **_operation("rent", "Rent a tent", "/rentals", start=_DAY, end=_DAY),
 }
 
@@ -213,6 +216,7 @@ _PATHS: JsonObject = {
             "post",
             {"recipients": ["a@b.org"], "text": "Hi", "cc": ["c@d.org"]},
         ),
+        ("Order a map to Basel as a gift", "buy", {"city": "Basel", "gift": True}),
         (
             "Request leave for 3 days from 2026-12-21",
             "leave",
@@ -250,6 +254,8 @@ def _read(goal: str, tool: str) -> Reading:
         ('Update task t_12 with "Final"', "update", {"task_id": "t_12"}, ["Final"]),
         ("Order a refill of insulin for Rex", "refill", {"medicine": "insulin"}, ["Rex"]),
         ("Open the hatch from 10:00 to 11:00", "openHatch", {"start": "10:00:00Z"}, ["11:00"]),
+        ("Order a map to Basel after 2026-12-10", "buy", {"city": "Basel"}, ["2026-12-10"]),
+        ("Order a map to where I live", "buy", {}, ["live"]),
         (
             'Send the letter "Hi" from a@b.org to c@d.org',
             "post",
@@ -577,7 +583,8 @@ async def test_what_was_made_before_is_no_source_of_what_it_is_made_of() -> None
     find["parameters"] = [{"name": "day", "in": "query", "required": True, "schema": _DAY}]
     made = _operation("reserve_court", "Reserve a court", "/reservations", court_id=_TEXT)
     mine = _listed("list_reservations", "List reservations", reservations=court)
-    paths = {"/courts": {"get": find}, "/reservations": {**made["/reservations"], "get": mine}}
+    order = cast("JsonObject", made["/reservations"])
+    paths: JsonObject = {"/courts": {"get": find}, "/reservations": {**order, "get": mine}}
     info: JsonObject = {"title": "T", "version": "1"}
     catalog = Catalog.from_documents({"club": {"openapi": "3.1.0", "info": info, "paths": paths}})
     provider = Provider(script=lambda tool, arguments: {"courts": [{"court_id": "c-1"}]})
@@ -595,12 +602,15 @@ async def test_what_was_made_before_is_no_source_of_what_it_is_made_of() -> None
 
 def _listed(name: str, summary: str, **lists: JsonObject) -> JsonObject:
     """A read that answers with lists of objects with these properties."""
-    held = {
+    held: JsonObject = {
         n: {"type": "array", "items": {"type": "object", "properties": one}}
         for n, one in lists.items()
     }
     schema: JsonObject = {"type": "object", "properties": held}
-    answer = {"description": "found", "content": {"application/json": {"schema": schema}}}
+    answer: JsonObject = {
+        "description": "found",
+        "content": {"application/json": {"schema": schema}},
+    }
     return {
         "operationId": name,
         "summary": summary,
