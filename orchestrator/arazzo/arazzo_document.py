@@ -5,7 +5,7 @@ Reading refuses whatever can never run here, such as steps over AsyncAPI and XPa
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Literal, TypeVar, cast
 from urllib.parse import parse_qs
 
@@ -29,6 +29,7 @@ _MOST_ELEMENTS: Final = 500
 """Elements of any other list."""
 _VERSION = re.compile(r"1\.[01]\.[0-9]+(?:-[A-Za-z0-9.]+)?")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_OUTPUT = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _LONGEST_GOAL: Final = 4_000
 _INPUTS: Final = "#/components/inputs/"
 _ASYNC: Final = {
@@ -307,6 +308,10 @@ class _Reader:
         if shared is not None and "#/$defs/" in str(schema):
             moved = {k: _with_local_refs(v, v.value) for k, v in shared.raw_items()}
             schema = {**schema, "$defs": {**moved, **cast("JsonObject", schema.get("$defs", {}))}}
+        defined = cast("JsonObject", schema.get("$defs", {}))
+        names = (ref.removeprefix("#/$defs/").split("/")[0] for ref in _references_in(schema))
+        if missing := next((name for name in names if name not in defined), ""):
+            raise written.invalid(f"no schema of components/inputs or $defs is called {missing!r}")
         try:
             SchemaValidator.check_schema(schema)
         except SchemaError as error:
@@ -443,6 +448,8 @@ class _Reader:
         outputs = node.raw("outputs")
         given: dict[str, JsonValue] = {}
         for name, value in outputs.raw_items() if outputs is not None else ():
+            if not _OUTPUT.fullmatch(name):
+                raise value.invalid("the name of an output has letters, digits, ., - and _ alone")
             given[name] = self._template(value)
             if not isinstance(given[name], str) and not _is_selector(given[name]):
                 raise value.invalid(
@@ -594,6 +601,14 @@ def _with_local_refs(node: DocumentNode, value: JsonValue) -> JsonValue:
             raise node.invalid(reason, "put the schema under components/inputs")
         changed["$ref"] = reference.replace(_INPUTS, "#/$defs/", 1)
     return changed
+
+
+def _references_in(value: JsonValue) -> Iterator[str]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for one in inner:
+        yield from _references_in(one)
+    if isinstance(value, dict) and isinstance(reference := value.get("$ref"), str):
+        yield reference
 
 
 def _check_fields(node: DocumentNode, known: Iterable[str], extensions: Iterable[str] = ()) -> None:

@@ -193,6 +193,9 @@ def expressions_in(template: JsonValue) -> Iterator[RuntimeExpression]:
         part = waiting.pop()
         if isinstance(part, str):
             texts = [part] if is_expression(part) else embedded_in(part)
+            for rest in EMBEDDED.sub("", part).split("{")[1:]:
+                if is_expression(rest):
+                    raise ValueError(f"the brace before {rest[:40]!r} is not closed")
             yield from (parse_runtime_expression(text) for text in texts)
         elif isinstance(part, dict | list):
             waiting.extend(part.values() if isinstance(part, dict) else part)

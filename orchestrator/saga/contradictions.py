@@ -20,6 +20,8 @@ _STATES_OF_THINGS: Final = frozenset({"done", "completed"})
 """Names that also say how far a thing is: a new task answers `completed: false`."""
 _AUXILIARIES: Final = frozenset({"is", "was", "has", "been"})
 _STATES: Final = ("status", "state")
+_UNFINISHED: Final = frozenset({"pending", "processing", "in_progress", "queued", "accepted"})
+"""States with which a cancel says no more than a 202 does."""
 _TROUBLES: Final = ("error", "errors")
 _MULTI_STATUS: Final = 207
 _MOST_ITEMS: Final = 1_000
@@ -61,7 +63,7 @@ def ended_state(tool: Tool, body: JsonValue) -> str | None:
 
 
 def still_as_made(made: JsonValue, body: JsonValue, names: Mapping[str, JsonValue]) -> str | None:
-    """Return the state in a cancel's answer that equals the cancelled call's state, or None.
+    """Return the state in a cancel's answer that is the call's own or an unfinished one, or None.
 
     Args:
         made: the answer of the call that is cancelled.
@@ -76,11 +78,14 @@ def still_as_made(made: JsonValue, body: JsonValue, names: Mapping[str, JsonValu
         ids = [str(v) for n, v in held.items() if _is_id(n) and isinstance(v, str | int)]
         for name in _STATES:
             value = held.get(name)
-            if not isinstance(value, str) or value.lower() not in before.values():
+            said = value.lower() if isinstance(value, str) else ""
+            is_unfinished = not where and said in _UNFINISHED - wanted
+            if not is_unfinished and said not in before.values():
                 continue
-            is_envelope = not ids and value.lower() in _SUCCESS
+            is_envelope = not ids and said in _SUCCESS
             if not is_envelope and (not ids or not ours.isdisjoint(ids)):
-                return f"it answers {where}{name}: {value}, as before"
+                why = "which does not say that it is done" if is_unfinished else "as before"
+                return f"it answers {where}{name}: {value}, {why}"
     return None
 
 

@@ -81,7 +81,12 @@ async def _listed(server: McpServer, secrets: SecretStore, http: CheckedTranspor
         tools = await session.list_tools()
     except (SecretMissing, library.SessionUnopened, library.ListingRefused) as error:
         return McpListing(server.name, (), fault=str(error))
-    except (library.MCPError, library.ValidationError) as error:
+    except library.ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        at = ".".join(map(str, first["loc"])) or "its answer"
+        why = f"its list is none of the protocol: {at}: {first['msg']}"
+        return McpListing(server.name, (), fault=why)
+    except library.MCPError as error:
         return McpListing(server.name, (), fault=f"it lists no tools ({type(error).__name__})")
     finally:
         await session.close()

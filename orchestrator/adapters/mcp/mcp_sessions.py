@@ -248,7 +248,8 @@ async def _discarded(process: asyncio.subprocess.Process) -> bytes:
 
 
 _OPENED_WITHIN_S: Final = 20.0
-"""Time in which a server begins and lists its tools; `npx` loads a package first."""
+"""Time in which a server begins; `npx` loads a package first."""
+_LISTED_WITHIN_S: Final = 20.0
 _LISTED_FOR_S: Final = 5.0
 """Age at which a listing is read again before a call.
 
@@ -314,6 +315,7 @@ class McpSession:
             async with asyncio.timeout(_OPENED_WITHIN_S):
                 self._client = await asyncio.shield(opened)
         except TimeoutError as late:
+            opened.cancel()
             await self.close()
             raise SessionUnopened(f"it has not begun in {_OPENED_WITHIN_S:g} s") from late
         except asyncio.CancelledError:
@@ -391,9 +393,17 @@ class McpSession:
         """Return all tools as the server wrote them; the library drops what it does not know.
 
         Raises:
-            ListingRefused: there are too many, or one name twice.
+            ListingRefused: there are too many, one name twice, or no end in time.
             MCPError, ValidationError: the server answered otherwise.
         """
+        try:
+            async with asyncio.timeout(_LISTED_WITHIN_S):
+                return await self._list_tools()
+        except TimeoutError as late:
+            why = f"it has not listed its tools in {_LISTED_WITHIN_S:g} s"
+            raise ListingRefused(why) from late
+
+    async def _list_tools(self) -> list[JsonObject]:
         tools: dict[str, JsonObject] = {}
         cursor: str | None = None
         for _ in range(_MOST_PAGES):

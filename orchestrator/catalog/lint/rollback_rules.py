@@ -60,6 +60,13 @@ def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
             against.append("the method DELETE")
         for other in against:
             yield Problem(said.pointer, f"{keyword}: true on {subject.name} contradicts {other}")
+    cancels, cancel_for = map(subject.declared, ("x-orchet-cancels", "x-orchet-cancel-for"))
+    if cancels is not None and _is_set(cancels) and _is_set(cancel_for):
+        yield Problem(
+            cancels.pointer,
+            f"{subject.name} is a cancel tool, so its own x-orchet-cancels is never used",
+            "take out one of the two",
+        )
 
 
 def _is_set(keyword: DocumentNode | None) -> bool:

@@ -13,6 +13,7 @@ from orchestrator.catalog.tool import Effect, Tool, id_names, thing_with_id
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
+from orchestrator.language.inflection import singular
 from orchestrator.language.words import tokens
 from orchestrator.planning.rules.clause import Clause
 from orchestrator.planning.rules.fill import Draft, Span, fill
@@ -231,6 +232,9 @@ def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool
     specific = frozenset(
         name for name in names if name.lower() not in ("id", "uuid", "key", "name")
     )
+    if (tool.document, tool.path) == (consumer.document, consumer.path) and is_listing(tool):
+        # A list of what the call makes repeats what was taken before: the court of a reservation.
+        specific &= id_names(singular(consumer.path.rstrip("/").rpartition("/")[2]))
     if specific & fields:
         return True, bool(specific & own) or not own
     listed = tool.document == consumer.document and _lists_the_path(tool, parameter, consumer)

@@ -259,11 +259,13 @@ class Clause:
     def _texts(self, typed: list[Candidate]) -> Iterator[Candidate]:
         """Yield texts to pass on: after "that", "saying", a colon, or "to" and a verb."""
         asks = self.verb in _ASKED_TO or any(word.stem == "remind" for word in self.words)
+        values = {one.start for one in typed}  # "to Basel" is no verb
         for number, word in enumerate(self.words):
             following = self.words[number + 1] if number + 1 < len(self.words) else None
             if following is None:
                 continue
-            is_to = asks and word.lower == "to" and following.lower not in ARTICLES
+            is_verb_next = following.lower not in ARTICLES and following.start not in values
+            is_to = asks and word.lower == "to" and is_verb_next
             if word.lower in SAYING or is_to:
                 yield from self._rest(word.start, following.start, typed, is_to=is_to)
         colon = self.text.find(": ")

@@ -13,7 +13,7 @@ from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import FINISH, AskUser, Finish, GiveUp, Observation
 from orchestrator.planning.rules.chain import value_for
-from orchestrator.planning.rules.choose import MOST_CHOICES, choose, matches
+from orchestrator.planning.rules.choose import MOST_CHOICES, choose, keeps, matches
 from orchestrator.planning.rules.items import Item, goes_on, is_empty, is_listing, read_items
 from orchestrator.planning.rules.parameters import MONEY, Leaf
 from orchestrator.planning.rules.result_text import (
@@ -130,7 +130,8 @@ def _fitting(reading: Reading, items: list[Item]) -> tuple[list[Item], list[str]
         most=len(kept),
     )
     if choice.items or not account.superlative:
-        return [*(choice.items or choice.asks)], missed
+        unread = [one.text for one in account.limits if not all(keeps(i, one) for i in choice.asks)]
+        return [*(choice.items or choice.asks)], [*missed, *unread]
     return kept, [*missed, choice.why]
 
 

@@ -12,7 +12,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.words import content_stems, is_verb, stem
+from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
 from orchestrator.planning.rules.parameters import (
     DAYS,
@@ -204,9 +204,12 @@ class _Reader:
         blocked = [*taken, *self.draft.used]
         pairs = [pair for leaf in self._open() for pair in self._pairs(leaf)]
         for _, leaf, candidate, value in sorted(pairs, key=lambda pair: -pair[0]):
-            if leaf.path not in self.draft.found and not candidate.overlaps(blocked):
+            if leaf.path in self.draft.found or candidate.overlaps(blocked):
+                continue
+            if not self._continues(candidate):
                 self.draft.give(leaf, value, candidate)
                 blocked.append((candidate.start, candidate.end))
+                self._several(blocked)
         self._texts_again()
         self._lone_number(blocked)
         self._lone_name(blocked)
@@ -426,9 +429,14 @@ class _Reader:
         for one in free:
             if (length := days_of(one)) and not one.overlaps(self.draft.used):
                 day = date.fromisoformat(str(self.draft.found[begun[0].path]))
-                self.draft.give(ends[0], (day + timedelta(days=length)).isoformat(), one)
                 counted = self.clause.after(one.end) if one.kind == "number" else None
-                self.draft.used.append((one.start, counted.end if counted else one.end))
+                span = (one.start, counted.end if counted else one.end)
+                described = tokens(str(ends[0].parameter.schema.get("description", "")))
+                text = self.clause.text[slice(*span)]
+                is_last = not _LAST.isdisjoint(described) and "night" not in text.lower()
+                end = day + timedelta(days=length - is_last)
+                self.draft.give(ends[0], end.isoformat(), one)
+                self.draft.used.append(span)
                 return
 
     def _flags(self) -> None:
@@ -452,8 +460,16 @@ class _Reader:
             more = self._joined_to(first, blocked)
             made = [element.first_accepted(*converted(element, c, self.clause)) for c in more]
             if more and None not in made:
-                self.draft.used += [(c.start, c.end) for c in more]
+                spans = [(c.start, c.end) for c in more]
+                self.draft.used += spans
+                blocked += spans
                 self.draft.found[path] = [*(value if isinstance(value, list) else [value]), *made]
+
+    def _continues(self, one: Candidate) -> bool:
+        """Return True for "Bob" of "to Ann and Bob", if an input has Ann: no other is meant."""
+        said = [first for first in self.draft.said.values() if first.kind == "email"]
+        is_named = one.kind != "email" or one.cue == NAMED
+        return not is_named and any(one in self._joined_to(first, []) for first in said)
 
     def _joined_to(self, first: Candidate, blocked: list[Span]) -> list[Candidate]:
         found = [first]
@@ -465,6 +481,8 @@ class _Reader:
 
 
 _UNTELLING: Final = frozenset({"id", "date", "time", "number", "type", "status", "code"})
+_LAST: Final = frozenset({"last", "final", "inclusive", "included", "including"})
+"""Words of a description with which the day of an end belongs to the stretch."""
 _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should", "enabled"})
 _SHAPING: Final = frozenset(
     ["fields", "field", "expand", "include", "embed", "select", "columns", "properties"]

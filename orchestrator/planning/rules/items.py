@@ -173,6 +173,8 @@ def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterat
         whole = {**{name: value for name, value in around.items() if name != PRICE}, **node}
         listed = {name: value for name, value in node.items() if _lists_things(value)}
         lists = {name: value for name, value in listed.items() if name.lower() not in ASIDE}
+        if not lists and not any(isinstance(v, dict) or _ends_in_id(n) for n, v in node.items()):
+            lists = listed  # "messages" beside nothing else are the answer
         if not lists and not (depth == 0 and is_empty(node)):
             yield Item(whole, frozenset(node), singular(label))
         if depth < _MAX_DEPTH:
@@ -193,6 +195,10 @@ def _wrapped(node: JsonObject) -> str:
 
 def _lists_things(value: JsonValue) -> bool:
     return isinstance(value, list) and any(isinstance(one, dict) for one in value)
+
+
+def _ends_in_id(name: str) -> bool:
+    return tokens(name)[-1:] == ["id"]
 
 
 def _opened(thing: JsonObject) -> JsonObject:

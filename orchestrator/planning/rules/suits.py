@@ -16,7 +16,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import content_stems, is_any_change, stem
+from orchestrator.language.words import QUESTION_WORDS, content_stems, is_any_change, stem
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause
 from orchestrator.planning.rules.parameters import (
     DAYS,
@@ -50,6 +50,11 @@ _FOR_A_PLACE: Final = re.compile(
 )
 """Wording of a tool's summary with which "for Bergen" means a place, not a person."""
 _LIMITING: Final = frozenset({"before", "after", "since", "until", "till", "by"})
+_BEYOND: Final = {
+    "start": frozenset({"before", "until", "till", "by"}),
+    "end": frozenset({"after", "since"}),
+}
+"""Words before a moment with which it is not that end of a stretch."""
 _ELSEWHERE: Final = frozenset({"to", "into", "from", "in", "at", "by", "until"})
 _EVERYBODY: Final = frozenset(["everyone", "everybody", "someone", "somebody", "nobody", "others"])
 TELLING: Final = _LISTS.word_set("telling")
@@ -58,6 +63,8 @@ NAMED: Final = "\0named"
 _NAME_CUES: Final = frozenset({"", "for", "from", "by", "of", "customer", *CALLED})
 _HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
 _PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)
+_PREFERRED: Final = lexicon.CHEAPEST | lexicon.BEST_RATED | lexicon.NEWEST | lexicon.OLDEST
+_CHOOSING: Final = frozenset(map(stem, _PREFERRED | _LISTS.word_set("ordering")))
 _NO_NOUNS: Final = LEADS | {"", "tomorrow", "today", "tonight"}
 _UNITS_OF_TIME: Final = {
     "second": 1 / 60,
@@ -96,12 +103,21 @@ class Suits:
         return score(self, leaf, candidate, named) if score is not None else 0.0
 
     def _email_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
-        return 8.0 + named if candidate.kind == "email" else 0.0
+        if candidate.kind != "email":
+            return 0.0
+        if not named and self.tool.is_side_effect:
+            words = {*leaf.parameter.words}
+            is_sender = not words.isdisjoint(lexicon.ORIGIN)
+            if not words.isdisjoint(lexicon.COPIES) or (candidate.cue == "from") != is_sender:
+                return 0.0
+        return 8.0 + named
 
     def _moment_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
         if candidate.kind != _MOMENTS[parameter.kind]:
             return 0.0
+        if parameter.side is not None and candidate.cue in _BEYOND[parameter.side]:
+            return named
         if parameter.kind is Kind.DATETIME:
             return 8.0 + named
         is_day, role = parameter.kind is Kind.DATE, self.role(candidate)
@@ -338,11 +354,14 @@ class Suits:
         return 0.0
 
     def is_new(self, candidate: Candidate) -> bool:
-        """Return True if a phrase has words beyond those of the tool itself."""
-        if candidate.text.lower() in _INDEFINITE:
+        """Return True if a phrase has words beyond those of the tool and of a choice.
+
+        "The cheapest slot" says which of several is meant, and is no value to pass on.
+        """
+        said = candidate.text.lower()
+        if said in _INDEFINITE or said.partition(" ")[0] in QUESTION_WORDS:
             return False
-        stems = content_stems(candidate.text)
-        return any(one not in self.words for one in stems)
+        return any(one not in self.words | _CHOOSING for one in content_stems(candidate.text))
 
 
 _SCORES: Final = {

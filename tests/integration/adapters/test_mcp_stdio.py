@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.mcp import mcp_sessions
 from orchestrator.adapters.mcp.listing import list_servers
 from orchestrator.adapters.mcp.servers import McpServer, SecretText
 from orchestrator.adapters.secrets import EnvironmentSecrets
@@ -169,3 +170,19 @@ async def test_a_server_that_comes_up_late_is_listed(server: McpServer, tmp_path
     (listed,) = await listing
 
     assert [one["name"] for one in listed.tools] == ["set_thing"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "fault"),
+    [('{"tools": [{**tool, "name": 7}]}', "tools.0.name"), ("time.sleep(600)", "in 1 s")],
+)
+async def test_a_list_that_cannot_be_read_says_why(
+    server: McpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: str, fault: str
+) -> None:
+    """It names the faulty tool, and waits for no list that never comes."""
+    monkeypatch.setattr(mcp_sessions, "_LISTED_WITHIN_S", 1.0)
+    (tmp_path / "server.py").write_text(SERVER.replace('{"tools": [tool]}', listed))
+
+    (listing,) = await asyncio.to_thread(list_servers, [server], secrets=SECRETS)
+
+    assert fault in listing.fault

@@ -102,6 +102,8 @@ components:
             "parameters: [{name: X-A, in: header, value: 1}, {name: x-a, in: header, value: 2}]",
             "parameters",
         ),
+        ("outputs: {a b: $statusCode}", "outputs/a b"),
+        ("requestBody: {payload: 'in {$inputs.n'}", "requestBody/payload"),
         ("outputs: {a: {b: $statusCode}}", "outputs/a"),
         ("outputs: {a: $steps.x.y}", "outputs/a"),
         ("requestBody: {payload: {$select: 1}}", "requestBody/payload"),
@@ -139,6 +141,16 @@ def test_a_document_of_another_kind_is_refused(change: dict[str, object]) -> Non
 
     with pytest.raises(DocumentInvalid):
         parse_document("t.yaml", {**content, **change})  # type: ignore[dict-item]
+
+
+def test_a_reference_of_the_inputs_names_a_schema(document: Read) -> None:
+    inputs = "inputs: {properties: {a: {$ref: '#/components/inputs/none'}}}"
+    step = "steps: [{stepId: s, operationId: o}]"
+
+    with pytest.raises(DocumentInvalid) as caught:
+        document(f"workflows: [{{workflowId: w, {inputs}, {step}}}]")
+
+    assert caught.value.pointer == "/workflows/0/inputs"
 
 
 def test_steps_are_unique_and_bounded(document: Read) -> None:

@@ -16,6 +16,9 @@ from orchestrator.saga.contradictions import still_as_made
         ({"status": "open"}, {"status": "cancelled"}, {"id": "b1"}, ""),
         ({"status": "ended"}, {"status": "ended"}, {"id": "b1", "status": "ended"}, ""),
         ({}, {"status": "open"}, {"id": "b1"}, ""),
+        ({"status": "open"}, {"id": "b1", "status": "pending"}, {"id": "b1"}, "not say"),
+        ({}, {"id": "r9", "status": "pending"}, {"id": "b1"}, ""),
+        ({}, {"status": "ended", "refund": {"status": "pending"}}, {"id": "b1"}, ""),
     ],
     ids=[
         "same",
@@ -24,6 +27,9 @@ from orchestrator.saga.contradictions import still_as_made
         "changed",
         "the state that was sent",
         "none before",
+        "unfinished",
+        "an unfinished refund",
+        "of a part",
     ],
 )
 def test_a_cancel_that_shows_the_thing_as_before_is_doubted(

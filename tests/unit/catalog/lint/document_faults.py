@@ -239,6 +239,7 @@ FAULTS: list[tuple[str, Change, str]] = [
         put(GET, x_orchet_read_only=True, x_orchet_irreversible=True),
         f"{AT_GET}/x-orchet-read-only",
     ),
+    ("ORC037", put(POST, x_orchet_cancel_for="shop_place"), f"{AT_POST}/x-orchet-cancels"),
     ("ORC037", deleted_as_read, "/paths/~1orders/delete/x-orchet-read-only"),
     ("ORC040", put(GET, x_orchet_read_only=False), AT_GET),
     ("ORC031", put(GET, x_orchet_read_only=False), AT_GET),

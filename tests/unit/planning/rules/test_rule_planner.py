@@ -18,6 +18,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.rules.items import read_items
 from orchestrator.planning.rules.next_step import Leg
 from orchestrator.planning.rules.split import Reader, Reading
 from orchestrator.routing.router import Router
@@ -104,7 +105,7 @@ async def test_values_go_to_the_inputs_that_mean_them(
 
 def _operation(name: str, summary: str, path: str, /, **inputs: JsonObject) -> JsonObject:
     required: list[JsonValue] = [
-        name for name, one in inputs.items() if one not in (_OPTIONAL, _COUNT)
+        name for name, one in inputs.items() if one not in (_OPTIONAL, _COUNT, _COPIES, _BY, _GIFT)
     ]
     schema: JsonObject = {"type": "object", "properties": {**inputs}, "required": required}
     return {
@@ -142,6 +143,12 @@ _TEXT: JsonObject = {"type": "string"}
 _OPTIONAL: JsonObject = {"type": "string", "maxLength": 200}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0}
 _TIME: JsonObject = {"type": "string", "format": "time"}
+_DAY: JsonObject = {"type": "string", "format": "date"}
+_LAST_DAY: JsonObject = {**_DAY, "description": "Last day."}
+_MAILS: JsonObject = {"type": "array", "items": {"type": "string", "format": "email"}}
+_COPIES: JsonObject = {**_MAILS, "maxItems": 20}
+_BY: JsonObject = {**_DAY, "maxLength": 10}
+_GIFT: JsonObject = {"type": "boolean"}
 _CODE: dict[str, JsonObject] = {"currency": _TEXT}
 _PATHS: JsonObject = {
     **_operation("makeDevice", "Create a device", "/devices", nickname=_TEXT),
@@ -162,6 +169,10 @@ _PATHS: JsonObject = {
     **_operation("makeAlarm", "Create an alarm", "/alarms", time=_TIME),
     **_operation("makeRoom", "Create a room", "/rooms", name=_TEXT, seats={"default": 4}),
     **_operation("exportBills", "Export the bills", "/exports", min_total=_NUMBER),
+    **_operation("post", "Send a letter", "/letters", recipients=_MAILS, text=_TEXT, cc=_COPIES),
+    **_operation("leave", "Request leave", "/leave", start=_DAY, end=_LAST_DAY),
+    **_operation("buy", "Order a map", "/maps", city=_TEXT, deliver_by=_BY, gift=_GIFT),
+    **_operation("rent", "Rent a tent", "/rentals", start=_DAY, end=_DAY),
 }
 
 
@@ -186,6 +197,27 @@ _PATHS: JsonObject = {
         ("Create a room called Attic", "makeRoom", {"name": "Attic", "seats": 4}),
         ('Rename task t_12 to "Final"', "update", {"task_id": "t_12", "name": "Final"}),
         ("Export the bills over 100", "exportBills", {"min_total": 100}),
+        (
+            'Send the letter "Hi" to a@b.org, c@d.org and e@f.org',
+            "post",
+            {"recipients": ["a@b.org", "c@d.org", "e@f.org"], "text": "Hi"},
+        ),
+        (
+            'Send the letter "Hi" to a@b.org, cc c@d.org',
+            "post",
+            {"recipients": ["a@b.org"], "text": "Hi", "cc": ["c@d.org"]},
+        ),
+        ("Order a map to Basel as a gift", "buy", {"city": "Basel", "gift": True}),
+        (
+            "Request leave for 3 days from 2026-12-21",
+            "leave",
+            {"start": "2026-12-21", "end": "2026-12-23"},
+        ),
+        (
+            "Rent a tent for 3 days from 2026-12-21",
+            "rent",
+            {"start": "2026-12-21", "end": "2026-12-24"},
+        ),
     ],
 )
 def test_an_order_over_any_document_is_filled_by_schema(
@@ -211,6 +243,14 @@ def _read(goal: str, tool: str) -> Reading:
         ('Update task t_12 with "Final"', "update", {"task_id": "t_12"}, ["Final"]),
         ("Order a refill of insulin for Rex", "refill", {"medicine": "insulin"}, ["Rex"]),
         ("Open the hatch from 10:00 to 11:00", "openHatch", {"start": "10:00:00Z"}, ["11:00"]),
+        ("Order a map to Basel after 2026-12-10", "buy", {"city": "Basel"}, ["2026-12-10"]),
+        ("Order a map to where I live", "buy", {}, ["live"]),
+        (
+            'Send the letter "Hi" from a@b.org to c@d.org',
+            "post",
+            {"recipients": ["c@d.org"], "text": "Hi"},
+            ["a@b.org"],
+        ),
     ],
 )
 def test_a_value_goes_to_no_input_that_the_goal_does_not_mean(
@@ -238,6 +278,7 @@ _TABLE = "Book a table for 4 in Lisbon on 6 December at 20:00"
     [
         "unless it rains",
         "but not with Ryanair",
+        "but Casa Roma",
         "for Ben",
         "in blue",
         "otherwise by train",
@@ -486,6 +527,84 @@ def _step(catalog: Catalog, goal: str, *seen: _Seen) -> StepDecision:
 def _offers(*offers: tuple[str, str, int], **more: JsonValue) -> JsonObject:
     made: list[JsonValue] = [{"offer_id": o, "name": n, "price": p} for o, n, p in offers]
     return {"offers": made, **more}
+
+
+@pytest.mark.parametrize(
+    "goal", ["Book the cheapest cottage", "Book a cottage in the cheapest place"]
+)
+def test_words_of_a_choice_are_no_place(goal: str) -> None:
+    """A superlative says which of several is meant, and is not searched for."""
+    decision = _step(_cottages(place=_TEXT), goal)
+
+    assert isinstance(decision, AskUser)
+
+
+async def test_what_was_made_before_is_no_source_of_what_it_is_made_of() -> None:
+    """A list of reservations has courts too: those that are taken."""
+    court: JsonObject = {"court_id": _TEXT, "starts_at": _TEXT}
+    find = _listed("find_courts", "Find free courts", courts=court)
+    find["parameters"] = [{"name": "day", "in": "query", "required": True, "schema": _DAY}]
+    made = _operation("reserve_court", "Reserve a court", "/reservations", court_id=_TEXT)
+    mine = _listed("list_reservations", "List reservations", reservations=court)
+    order = cast("JsonObject", made["/reservations"])
+    paths: JsonObject = {"/courts": {"get": find}, "/reservations": {**order, "get": mine}}
+    info: JsonObject = {"title": "T", "version": "1"}
+    catalog = Catalog.from_documents({"club": {"openapi": "3.1.0", "info": info, "paths": paths}})
+    provider = Provider(script=lambda tool, arguments: {"courts": [{"court_id": "c-1"}]})
+
+    run = await Mission(catalog, Router(catalog), provider=provider).run(
+        "Reserve a court on 2026-12-04"
+    )
+
+    calls = [(call.tool, call.arguments) for call in run.calls(run.plan.legs[0].leg_id)]
+    assert calls == [
+        ("find_courts", {"day": "2026-12-04"}),
+        ("reserve_court", {"court_id": "c-1"}),
+    ]
+
+
+def _listed(name: str, summary: str, **lists: JsonObject) -> JsonObject:
+    """A read that answers with lists of objects with these properties."""
+    held: JsonObject = {
+        n: {"type": "array", "items": {"type": "object", "properties": one}}
+        for n, one in lists.items()
+    }
+    schema: JsonObject = {"type": "object", "properties": held}
+    answer: JsonObject = {
+        "description": "found",
+        "content": {"application/json": {"schema": schema}},
+    }
+    return {
+        "operationId": name,
+        "summary": summary,
+        "x-orchet-tool": True,
+        "responses": {"200": answer},
+    }
+
+
+async def test_a_limit_that_nothing_found_states_is_said() -> None:
+    """Prices that cannot be read are within no limit."""
+    find = _listed("find_courts", "Find courts", courts={"name": _TEXT, "fee": _TEXT})
+    info: JsonObject = {"title": "T", "version": "1"}
+    document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": {"/courts": {"get": find}}}
+    catalog = Catalog.from_documents({"club": document})
+    court: JsonObject = {"name": "Court A", "fee": "low"}
+    provider = Provider(script=lambda tool, arguments: {"courts": [court]})
+
+    run = await Mission(catalog, Router(catalog), provider=provider).run("Find courts under 13 EUR")
+
+    end = run.last(run.plan.legs[0].leg_id)
+    assert isinstance(end, Finish)
+    assert "Not applied: 'under 13 EUR'" in end.summary
+
+
+def test_messages_beside_nothing_else_are_the_answer() -> None:
+    """A list that other answers have as an aside is the list of an answer that has only it."""
+    one, *_ = read_items({"messages": [{"message_id": "m-1"}], "next": None})
+    whole, *_ = read_items({"order_id": "o-1", "messages": [{"code": "late"}]})
+
+    assert one.value("message_id") == "m-1"
+    assert whole.value("order_id") == "o-1"
 
 
 def test_a_refused_offer_is_searched_for_again() -> None:
