@@ -30,8 +30,7 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
     THOUGHT_CUT_OFF,
     DecisionInvalid,
-    ModelRefused,
-    ModelUnavailable,
+    ModelError,
     OutsideWall,
     PlanInvalid,
     ServiceUnavailable,
@@ -186,7 +185,7 @@ class PlanningActivities:
             return plan_of_call(brief.call, brief, catalog, self._agents)
         try:
             return await _awaited(self._planner.split_goal(brief, catalog, self._agents))
-        except (ModelUnavailable, ModelRefused) as error:
+        except ModelError as error:
             if error.retryable and activity.info().attempt < _ATTEMPTS_TO_SPLIT:
                 raise
             alone = brief.model_copy(update={"model_away": str(error)})
