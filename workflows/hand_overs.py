@@ -21,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.planning.models import MissionPlan
     from orchestrator.workflows import calls
-    from orchestrator.workflows.failures import LOST, first_words
+    from orchestrator.workflows.failures import WORK_FAILURES, first_words
 
 MOST_DEPTH: Final = 3
 """The greatest number of legs in a chain of hand-overs."""
@@ -88,7 +88,7 @@ class HandOvers:
                         catalog_digest=catalog_digest,
                     )
                 )
-            except LOST as error:
+            except WORK_FAILURES as error:
                 if not isinstance(error, ActivityError) or is_cancelled_exception(error):
                     del self.legs[asked.hand_over_id]
                     raise
