@@ -351,7 +351,7 @@ def _standing(
         decision=decision,
         usage=usage,
         unproved=nothing_read(context, decision),
-        unheld=foreign_ids(decision.summary, context),
+        unverified_ids=foreign_ids(decision.summary, context),
         follow_ups=_after_reading(context, catalog),
     )
 

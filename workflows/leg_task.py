@@ -224,7 +224,7 @@ class Leg:
                     summary=summary,
                     table=table,
                     unproved=planned.unproved,
-                    unheld=planned.unheld,
+                    unverified_ids=planned.unverified_ids,
                     follow_ups=planned.follow_ups,
                     conditions=conditions,
                     outputs=outputs,
