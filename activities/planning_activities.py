@@ -492,7 +492,7 @@ class HandOverActivities:
             orders=handed_over_orders(orders, agent, catalog),
             handed_over_by=asking.leg_id,
             inputs=asked.inputs,
-            gives=asked.gives,
+            output_schema=asked.output_schema,
             planned_by=who_decides(agent) or ("" if asking.written else asking.planned_by),
         )
         return HandOverPlan(leg=leg)

@@ -73,7 +73,8 @@ class HandOvers:
         leg_id = self.legs.get(asked.hand_over_id)
         if leg_id is None:
             refusal = _APPROVED if approved else self._refusal(asked, plan)
-            if refusal and asked.gives is None:  # the goal of a workflow's step is in its plan
+            # The goal of a workflow's step is in its plan.
+            if refusal and asked.output_schema is None:
                 return _refused(refusal)
             leg_id = f"h{len(self.legs) + 1}-{asked.leg_id}"[:64]
             self.legs[asked.hand_over_id] = leg_id

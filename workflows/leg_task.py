@@ -311,7 +311,7 @@ class Leg:
                 agent=goal.agent,
                 goal=goal.goal,
                 orders=goal.orders,
-                gives=goal.gives,
+                output_schema=goal.output_schema,
                 inputs=goal.inputs,
             )
         )

@@ -403,7 +403,7 @@ class HandOverAsked(Record):
     goal: str = Field(max_length=4000)
     orders: tuple[Order, ...] = ()
     """Orders of the leg that are not served yet."""
-    gives: JsonObject | None = None
+    output_schema: JsonObject | None = None
     """JSON Schema of the outputs, for the goal of a written workflow's step."""
     inputs: JsonObject = Field(default_factory=dict)
 
