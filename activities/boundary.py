@@ -19,8 +19,7 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
     NOT_IN_TIME,
     CatalogNotFound,
-    ModelRefused,
-    ModelUnavailable,
+    ModelError,
     OrchestratorError,
     SlotsTaken,
     StateMissing,
@@ -285,7 +284,7 @@ def translated_troubles() -> Iterator[None]:
     """
     try:
         yield
-    except (ModelUnavailable, ModelRefused) as error:
+    except ModelError as error:
         wait = _asked_wait(error.retry_after_s)
         is_short = wait is None or wait <= LONGEST_QUIET_WAIT
         raise ApplicationError(

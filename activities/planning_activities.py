@@ -30,8 +30,7 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
     THOUGHT_CUT_OFF,
     DecisionInvalid,
-    ModelRefused,
-    ModelUnavailable,
+    ModelError,
     OutsideWall,
     PlanInvalid,
     ServiceUnavailable,
@@ -187,7 +186,7 @@ class PlanningActivities:
             return plan_of_call(brief.call, brief, catalog, self._agents)
         try:
             return await _awaited(self._planner.split_goal(brief, catalog, self._agents))
-        except (ModelUnavailable, ModelRefused) as error:
+        except ModelError as error:
             if error.retryable and activity.info().attempt < _ATTEMPTS_TO_SPLIT:
                 raise
             alone = brief.model_copy(update={"model_away": str(error)})
@@ -353,7 +352,7 @@ def _standing(
         decision=decision,
         usage=usage,
         unproved=nothing_read(context, decision),
-        unheld=foreign_ids(decision.summary, context),
+        unverified_ids=foreign_ids(decision.summary, context),
         follow_ups=_after_reading(context, catalog),
     )
 
@@ -494,7 +493,7 @@ class HandOverActivities:
             orders=handed_over_orders(orders, agent, catalog),
             handed_over_by=asking.leg_id,
             inputs=asked.inputs,
-            gives=asked.gives,
+            output_schema=asked.output_schema,
             planned_by=who_decides(agent) or ("" if asking.written else asking.planned_by),
         )
         return HandOverPlan(leg=leg)

@@ -23,13 +23,13 @@ from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.card_types import DEFAULT_CARD, OVERCHARGE
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.declared_prices import share_of
+from orchestrator.catalog.money import amounts_in
 from orchestrator.catalog.prices import (
     may_be_overcharged,
     plain_answer,
     plain_arguments,
     takes_money,
 )
-from orchestrator.catalog.stated_prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import (
     AskedCancel,

@@ -33,7 +33,7 @@ from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.personal_arguments import PersonalValues
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.stated_prices import stated_price
+from orchestrator.catalog.money import stated_price
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (

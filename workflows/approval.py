@@ -24,11 +24,11 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import calls
     from orchestrator.workflows.again_rules import SameAgainRules
     from orchestrator.workflows.confirmation import gate_of
-    from orchestrator.workflows.failures import LegLost, refuse
+    from orchestrator.workflows.failures import LegFailed, refuse
     from orchestrator.workflows.progress import Progress
 
 
-class NotConfirmed(LegLost):
+class NotConfirmed(LegFailed):
     """Nobody decided in time; the message is a sentence."""
 
 

@@ -6,7 +6,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, Fate, unsuccessful_in_a_row
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.saga.outcome import ToolOutcome
-    from orchestrator.workflows.failures import LegLost, LegSkipped
+    from orchestrator.workflows.failures import LegFailed, LegSkipped
     from orchestrator.workflows.progress import Progress
 
 _BY_PEOPLE = frozenset({"rejected", "responded"})
@@ -38,7 +38,7 @@ class AskedCalls:
 
         Raises:
             CallRefused: the same call was refused before; reported to the planner once.
-            LegLost: the planner had been informed of the refusal, or made too many unsuccessful
+            LegFailed: the planner had been informed of the refusal, or made too many unsuccessful
                 proposals.
             LegSkipped: the call would only have cancelled something that a person wants to keep.
         """
@@ -53,7 +53,7 @@ class AskedCalls:
             self._note_or_stop(before)
         most = self._progress.leg.policy.confirmation.max_proposals
         if unsuccessful_in_a_row(self._progress.state.asked) >= most:
-            raise LegLost(
+            raise LegFailed(
                 f"{most} proposals of this leg came to nothing, one after the other: nobody is "
                 "asked about another"
             )
@@ -80,13 +80,13 @@ class AskedCalls:
         refusal = f"{sentence}: {before.words}"
         state = self._progress.state
         if refusal in state.noted or any(o.error == refusal for o in state.observations):
-            raise LegLost(f"the planner proposed again what was refused before: {refusal}")
+            raise LegFailed(f"the planner proposed again what was refused before: {refusal}")
         self._progress.note(refusal)
         raise CallRefused(refusal)
 
     def _stop(self, before: AskedCall, sentence: str) -> None:
         whole = f"{sentence}: {before.title}"
-        raise LegSkipped(f"left out: {whole}") if before.cancels else LegLost(whole)
+        raise LegSkipped(f"left out: {whole}") if before.cancels else LegFailed(whole)
 
     def settle(self, sent: PreparedCall, outcome: ToolOutcome) -> None:
         """Record the outcome of a call that people approved."""

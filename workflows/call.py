@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import calls
     from orchestrator.workflows.approval import Approvals, NotConfirmed
     from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
-    from orchestrator.workflows.failures import LegLost, LegSkipped
+    from orchestrator.workflows.failures import LegFailed, LegSkipped
     from orchestrator.workflows.mission_limits import LegLimits, LimitSpent
     from orchestrator.workflows.overcharges import Overcharges
     from orchestrator.workflows.progress import Progress
@@ -50,9 +50,9 @@ class Caller:
             prepared: the same call, if it is prepared already.
 
         Raises:
-            LegLost: the leg has no call left, nobody confirmed the call in time, too many proposals
-                were unsuccessful, the effect of the call is unknown, or the call cost more than was
-                approved and the overcharge was not settled.
+            LegFailed: the leg has no call left, nobody confirmed the call in time, too many
+                proposals were unsuccessful, the effect of the call is unknown, or the call cost
+                more than was approved and the overcharge was not settled.
             LegSkipped: a person left the leg out.
         """
         acting = self._progress.state.acting
@@ -74,7 +74,7 @@ class Caller:
         Calls that need a person's decision follow after the others, one at a time.
 
         Raises:
-            LegLost: as for a single call.
+            LegFailed: as for a single call.
         """
         acting = self._progress.state.acting
         if self._progress.leg.observe:
@@ -168,7 +168,7 @@ class Caller:
         except NotConfirmed as expired:
             self._progress.record(f"call {wanted.tool}", "expired", str(expired))
             raise
-        except (LegLost, LegSkipped) as ended:
+        except (LegFailed, LegSkipped) as ended:
             self._progress.record(f"call {wanted.tool}", "refused", str(ended))
             raise
         # A leg that is cancelled meanwhile, and repaired, goes on after this call.
@@ -189,7 +189,7 @@ class Caller:
         why = outcome.reason or outcome.contract_breach
         self._progress.record(f"call {wanted.tool}", outcome.kind, why, at=outcome.answered_at)
         if is_in_doubt(permitted, outcome):
-            raise LegLost(
+            raise LegFailed(
                 f"whether {wanted.tool} took effect is unknown ({outcome.reason}); "
                 "rollback finds out"
             )
@@ -279,13 +279,13 @@ def _asks_nobody(prepared: PreparedCall) -> bool:
     return prepared.call is not None and not (prepared.side_effect or waits)
 
 
-def _refusal(verdict: Verdict, call: PreparedCall) -> CallRefused | LegLost | LegSkipped:
+def _refusal(verdict: Verdict, call: PreparedCall) -> CallRefused | LegFailed | LegSkipped:
     """Return the error that follows from a person's refusal of a call."""
     match verdict:
         case Reject(then="skip", approver=by, reason=why):
             return LegSkipped(f"left out: {by} rejected {call.title!r}: {why}")
         case Reject(then="rollback", approver=by, reason=why):
-            return LegLost(f"{by} rejected {call.title!r} and wants everything cancelled: {why}")
+            return LegFailed(f"{by} rejected {call.title!r} and wants everything cancelled: {why}")
         case Reject(approver=by, reason=why):
             return CallRefused(f"{by} rejected it: {why}", by=by, hint=why)
         case Respond(approver=by, text=text):

@@ -75,7 +75,7 @@ _ELSEWHERE: Final = RetryPolicy(
 async def pin_catalog() -> CatalogPin:
     """Return the catalog of the worker that answers; the mission uses this catalog to its end."""
     return await running.run_locally(
-        names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **running.LOCAL
+        names.PIN_CATALOG, result_type=CatalogPin, summary=ui.PIN_CATALOG, **running.LOCAL
     )
 
 
@@ -88,7 +88,7 @@ async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
     """
     run = running.run_locally if here else running.run
     return await run(
-        names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **running.SPLITTING
+        names.SPLIT_GOAL, mission, result_type=BegunPlan, summary=ui.SPLIT_GOAL, **running.SPLITTING
     )
 
 
@@ -96,7 +96,7 @@ async def plan_hand_over(wanted: HandOverInput) -> HandOverPlan:
     """Return the leg for a handed-over part of another leg, by the worker's profiles."""
     summary = ui.summary(ui.PLAN_HAND_OVER, agent=wanted.asked.agent, goal=wanted.asked.goal)
     return await running.run(
-        names.PLAN_HAND_OVER, wanted, gives=HandOverPlan, summary=summary, **running.LOCAL
+        names.PLAN_HAND_OVER, wanted, result_type=HandOverPlan, summary=summary, **running.LOCAL
     )
 
 
@@ -116,7 +116,7 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
             progress,
             names.THINK,
             message,
-            gives=Thought,
+            result_type=Thought,
             summary=label,
             reads=context,
             here=True,
@@ -139,7 +139,7 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
         progress,
         names.THINK,
         ThinkInput(step=step, call=call),
-        gives=Thought,
+        result_type=Thought,
         summary=label,
         reads=step,
         here=here,
@@ -156,7 +156,7 @@ async def check_model(model: str) -> str:
         checked = await running.run(
             names.CHECK_MODEL,
             ModelCheck(model=model),
-            gives=ModelCheck,
+            result_type=ModelCheck,
             summary=summary,
             start_to_close_timeout=timedelta(seconds=15),
             schedule_to_close_timeout=timedelta(seconds=60),
@@ -172,7 +172,7 @@ async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
     wanted = DiscoverInput(query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall)
     summary = ui.summary(ui.DISCOVER_TOOLS, query=query)
     found = await running.run(
-        names.DISCOVER_TOOLS, wanted, gives=DiscoverOutput, summary=summary, **running.LOCAL
+        names.DISCOVER_TOOLS, wanted, result_type=DiscoverOutput, summary=summary, **running.LOCAL
     )
     return found.tools
 
@@ -180,7 +180,7 @@ async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
 async def offer_tools(wanted: OfferInput) -> tuple[OfferedTool, ...]:
     """Return the tools to offer to an agent outside this project."""
     offered = await running.run_locally(
-        names.OFFER_TOOLS, wanted, gives=OfferOutput, summary=ui.OFFER_TOOLS, **running.LOCAL
+        names.OFFER_TOOLS, wanted, result_type=OfferOutput, summary=ui.OFFER_TOOLS, **running.LOCAL
     )
     return offered.tools
 
@@ -273,7 +273,7 @@ async def observe_call(wanted: ObserveInput) -> ObservedCall:
         return await running.once(
             names.OBSERVE_CALL,
             wanted,
-            gives=ObservedCall,
+            result_type=ObservedCall,
             summary=ui.summary(ui.OBSERVE_CALL, tool=wanted.tool),
             start_to_close_timeout=call_limits.longest_attempt(timeout),
             schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
@@ -333,7 +333,13 @@ async def _prepared(
             wanted, of_mission=wanted.mission_id, past=progress.state.past
         )
     return await _from_store(
-        progress, activity, message, gives=PreparedCall, summary=summary, here=here, **running.LOCAL
+        progress,
+        activity,
+        message,
+        result_type=PreparedCall,
+        summary=summary,
+        here=here,
+        **running.LOCAL,
     )
 
 
@@ -342,7 +348,7 @@ async def _from_store(
     activity: str,
     message: Record,
     *,
-    gives: type[T],
+    result_type: type[T],
     summary: str,
     reads: Record | None = None,
     here: bool = False,
@@ -358,7 +364,7 @@ async def _from_store(
             answer = await run(
                 activity,
                 message,
-                gives=gives,
+                result_type=result_type,
                 summary=summary,
                 except_for=of_observations,
                 **limits,
@@ -384,7 +390,7 @@ async def _read_kept(message: Record) -> None:
     await running.once(
         names.READ_KEPT,
         message,
-        gives=type(None),
+        result_type=type(None),
         summary=ui.READ_KEPT,
         start_to_close_timeout=timedelta(seconds=60),
         retry_policy=RetryPolicy(
@@ -410,7 +416,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
         outcome = await running.once(
             names.INVOKE_TOOL,
             call,
-            gives=ToolOutcome,
+            result_type=ToolOutcome,
             summary=_invocation(call),
             start_to_close_timeout=call_limits.longest_attempt(timeout),
             schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
@@ -454,7 +460,7 @@ async def compensate(obligation: Obligation, *, on_any_worker: bool = False) -> 
     return await running.once(
         names.COMPENSATE,
         CompensateInput(obligation=obligation),
-        gives=CompensationOutcome,
+        result_type=CompensationOutcome,
         summary=ui.summary(
             ui.COMPENSATE,
             tool=obligation.tool,

@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.failure_details import MissingState, ModelTrouble, UsageSoFar
     from orchestrator.saga.outcome import CompensationFailure
 
-LOST = (Exception, asyncio.CancelledError)
+WORK_FAILURES = (Exception, asyncio.CancelledError)
 """The exceptions that can end the work of a workflow, a cancel request included.
 
 Not BaseException: GeneratorExit only means that a worker evicts the workflow, and nothing may be
@@ -21,7 +21,7 @@ rolled back for that.
 _LONGEST = 300
 
 
-class LegLost(Exception):
+class LegFailed(Exception):
     """The leg cannot reach its goal; the message is the first error of the mission."""
 
 

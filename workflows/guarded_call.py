@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
-    from orchestrator.workflows.failures import LegLost, LegSkipped
+    from orchestrator.workflows.failures import LegFailed, LegSkipped
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
     from orchestrator.workflows.progress import Progress
@@ -121,7 +121,7 @@ class GuardedCall:
         self.progress.begin_step()
         try:
             await self._caller.call(wanted)
-        except (LegLost, LegSkipped) as lost:
+        except (LegFailed, LegSkipped) as lost:
             live = self.progress.state.ledger.live()
             outcome = "unknown" if live else self._last_outcome()
             raise ToolCallFailed(wanted.tool, outcome, str(lost)) from lost

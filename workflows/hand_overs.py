@@ -21,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.planning.models import MissionPlan
     from orchestrator.workflows import calls
-    from orchestrator.workflows.failures import LOST, first_words
+    from orchestrator.workflows.failures import WORK_FAILURES, first_words
 
 MOST_DEPTH: Final = 3
 """The greatest number of legs in a chain of hand-overs."""
@@ -73,7 +73,8 @@ class HandOvers:
         leg_id = self.legs.get(asked.hand_over_id)
         if leg_id is None:
             refusal = _APPROVED if approved else self._refusal(asked, plan)
-            if refusal and asked.gives is None:  # the goal of a workflow's step is in its plan
+            # The goal of a workflow's step is in its plan.
+            if refusal and asked.output_schema is None:
                 return _refused(refusal)
             leg_id = f"h{len(self.legs) + 1}-{asked.leg_id}"[:64]
             self.legs[asked.hand_over_id] = leg_id
@@ -88,7 +89,7 @@ class HandOvers:
                         catalog_digest=catalog_digest,
                     )
                 )
-            except LOST as error:
+            except WORK_FAILURES as error:
                 if not isinstance(error, ActivityError) or is_cancelled_exception(error):
                     del self.legs[asked.hand_over_id]
                     raise

@@ -43,7 +43,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.again_rules import SameAgainRules
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
-    from orchestrator.workflows.failures import LOST, LegLost, LegSkipped, first_words
+    from orchestrator.workflows.failures import WORK_FAILURES, LegFailed, LegSkipped, first_words
     from orchestrator.workflows.hand_overs import HandOver as HandOverToMission
     from orchestrator.workflows.leg_view import effects_of_leg, is_served, leg_result
     from orchestrator.workflows.mission_budget import MissionBudget
@@ -128,9 +128,9 @@ class Leg:
                 self.progress.end(LegStatus.SUCCEEDED, summary=said)
             else:
                 self.progress.end(LegStatus.FAILED, error=str(spent))
-        except LegLost as lost:
+        except LegFailed as lost:
             self.progress.end(LegStatus.FAILED, error=str(lost))
-        except LOST as error:
+        except WORK_FAILURES as error:
             if self._is_suspended:
                 raise asyncio.CancelledError from error
             if is_cancelled_exception(error):
@@ -224,7 +224,7 @@ class Leg:
                     summary=summary,
                     table=table,
                     unproved=planned.unproved,
-                    unheld=planned.unheld,
+                    unverified_ids=planned.unverified_ids,
                     follow_ups=planned.follow_ups,
                     conditions=conditions,
                     outputs=outputs,
@@ -270,7 +270,7 @@ class Leg:
         """End the leg; a leg whose cancel a person refused cancels nothing else."""
         keeps = self._caller.keeps_effects
         self.progress.record("give up", "skipped" if keeps else "lost", reason)
-        raise LegSkipped(f"left out: {reason}") if keeps else LegLost(reason)
+        raise LegSkipped(f"left out: {reason}") if keeps else LegFailed(reason)
 
     async def _discover(self, query: str) -> None:
         found = await calls.discover_tools(self.progress.leg, query)
@@ -311,7 +311,7 @@ class Leg:
                 agent=goal.agent,
                 goal=goal.goal,
                 orders=goal.orders,
-                gives=goal.gives,
+                output_schema=goal.output_schema,
                 inputs=goal.inputs,
             )
         )

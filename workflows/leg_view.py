@@ -42,7 +42,7 @@ def step_context(
         read_only=leg.read_only,
         call=leg.leg.call,
         written=leg.leg.written,
-        gives=leg.leg.gives,
+        output_schema=leg.leg.output_schema,
         outputs_of=leg.outputs_of,
         budget_left=budget_left,
         allowance=allowance,

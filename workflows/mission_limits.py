@@ -24,12 +24,12 @@ with workflow.unsafe.imports_passed_through():
         reached,
     )
     from orchestrator.workflows import ui
-    from orchestrator.workflows.failures import LegLost
+    from orchestrator.workflows.failures import LegFailed
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.waiting import finish_despite_cancel, until
 
 
-class LimitSpent(LegLost):
+class LimitSpent(LegFailed):
     """A limit is reached; the leg ends because it cannot continue."""
 
     def __init__(self, limit: LimitReached) -> None:
@@ -124,10 +124,10 @@ class LegLimits:
 
         Raises:
             LimitSpent: a limit of the agent, of each leg or of the mission is reached.
-            LegLost: the leg repeats itself without progress, although its planner was informed.
+            LegFailed: the leg repeats itself without progress, although its planner was informed.
         """
         if ended := self._progress.state.repeats.ended_by:
-            raise LegLost(ended)
+            raise LegFailed(ended)
         self._check(calls=False)
 
     def check_call(self) -> None:

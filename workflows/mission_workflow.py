@@ -44,7 +44,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import calls, logs, ui
     from orchestrator.workflows.confirmation import gate_of
     from orchestrator.workflows.failures import (
-        LOST,
+        WORK_FAILURES,
         first_words,
         mission_misnamed,
         refuse,
@@ -112,7 +112,7 @@ class MissionWorkflow:
                 mission.changed()
             while not await self._has_reached_end() and await self._is_repaired():
                 pass  # the legs go on from where they failed
-        except LOST as error:
+        except WORK_FAILURES as error:
             self._note_error(error)
             await finish_despite_cancel(self._roll_back())
         else:
@@ -135,7 +135,7 @@ class MissionWorkflow:
             return False
         try:
             await self._run_legs()
-        except LOST as error:
+        except WORK_FAILURES as error:
             if not self._is_held(error):
                 raise
             return False
@@ -253,7 +253,7 @@ class MissionWorkflow:
                     raise MissionLost(mission.late_because)
                 else:
                     await self._continue_as_new()
-        except LOST as error:
+        except WORK_FAILURES as error:
             late.cancel()  # a mission that succeeds ends with its timer
             self._note_error(error)
             await mission.legs.stop()

@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.failure_details import ModelPause, ModelTrouble, ResumeInput
     from orchestrator.messages.leg import LegStatus
     from orchestrator.workflows import calls, logs, ui
-    from orchestrator.workflows.failures import LegLost, refuse
+    from orchestrator.workflows.failures import LegFailed, refuse
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.waiting import Pending, wait_with_timers
 
@@ -67,7 +67,7 @@ class ModelPauses:
             retries: False if only a person decides that, after answers that quote the model.
 
         Raises:
-            LegLost: the policy's deadline has passed, or a person gave up.
+            LegFailed: the policy's deadline has passed, or a person gave up.
         """
         pause = self._set(self._following(trouble, before, retries=retries))
         logs.waits("model", pause.pause_id, trouble.sentence if retries else "")
@@ -78,7 +78,7 @@ class ModelPauses:
         """Continue the pause of the previous run.
 
         Raises:
-            LegLost: as for `wait`.
+            LegFailed: as for `wait`.
         """
         if self._pause is not None:
             await self._until_due(self._pause)
@@ -107,7 +107,7 @@ class ModelPauses:
         """End the pause, because the model has answered.
 
         Raises:
-            LegLost: a person gave up while the model was being asked.
+            LegFailed: a person gave up while the model was being asked.
         """
         if self._pause is None:
             return
@@ -156,11 +156,11 @@ class ModelPauses:
             by = self._given_up_by or "a person"
             raise self._lost(f"{by} gave up waiting for the model provider: {self._pause.reason}")
 
-    def _lost(self, why: str) -> LegLost:
+    def _lost(self, why: str) -> LegFailed:
         self._set(None)
         self._progress.show(LegStatus.RUNNING)
         self._progress.record("wait for the model", "lost", why)
-        return LegLost(why)
+        return LegFailed(why)
 
     # -- decisions of a person --------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ class NoticesWorkflow:
 async def _read(notices: NoticesInput) -> NoticePage:
     """Return what is to be announced after a cursor; waits for it for about a minute."""
     return await running.once(
-        names.READ_NOTICES, notices, gives=NoticePage, summary=ui.READ_NOTICES, **_UNTIL_READ
+        names.READ_NOTICES, notices, result_type=NoticePage, summary=ui.READ_NOTICES, **_UNTIL_READ
     )
 
 
@@ -153,7 +153,7 @@ async def _deliver_to_channel(wanted: DeliverInput, *, within: timedelta) -> Del
     return await running.once(
         names.DELIVER_NOTICE,
         wanted,
-        gives=Delivered,
+        result_type=Delivered,
         summary=summary,
         start_to_close_timeout=timedelta(minutes=2),
         schedule_to_close_timeout=within,
@@ -166,7 +166,7 @@ async def _note_undelivered(wanted: UndeliveredInput) -> Undelivered:
     """Note that a channel was given up; return the notice of that, if a channel is left."""
     summary = ui.summary(ui.NOTE_UNDELIVERED, channel=wanted.channel)
     return await running.once(
-        names.NOTE_UNDELIVERED, wanted, gives=Undelivered, summary=summary, **_UNTIL_READ
+        names.NOTE_UNDELIVERED, wanted, result_type=Undelivered, summary=summary, **_UNTIL_READ
     )
 
 

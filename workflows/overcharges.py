@@ -21,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import calls, ui
     from orchestrator.workflows.approval import Approvals, NotConfirmed, fate_of
     from orchestrator.workflows.asked_calls import AskedCalls
-    from orchestrator.workflows.failures import LegLost, LegSkipped, compensation_failure
+    from orchestrator.workflows.failures import LegFailed, LegSkipped, compensation_failure
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.waiting import finish_despite_cancel
 
@@ -52,8 +52,8 @@ class Overcharges:
         """Keep or cancel an overcharged call; do nothing without an overcharge.
 
         Raises:
-            LegLost: nobody decided in time, the call could not be cancelled here, or a person wants
-                everything rolled back.
+            LegFailed: nobody decided in time, the call could not be cancelled here, or a person
+                wants everything rolled back.
             LegSkipped: the call was cancelled, and a person left the leg out.
         """
         if sent.limit is None or sent.obligation is None:
@@ -94,7 +94,7 @@ class Overcharges:
     async def _carry_out(self, cancel: _Cancel, obligation: Obligation, sent: PreparedCall) -> None:
         """Cancel the call, and report that to the planner, which may not repeat it."""
         if cancel.then == "rollback":
-            raise LegLost(f"all is to be rolled back: {obligation.title}: {cancel.order}")
+            raise LegFailed(f"all is to be rolled back: {obligation.title}: {cancel.order}")
         await self._cancel(obligation, cancel.order)
         by, hint = "", ""
         fate: Fate = "refused"
@@ -133,7 +133,7 @@ class Overcharges:
             else:
                 prepared = shown.call
             if prepared.card is None:
-                raise LegLost("; ".join(prepared.problems))
+                raise LegFailed("; ".join(prepared.problems))
             verdict = await self._approvals.ask(prepared.card, prepared)
             shown = None
             if verdict is not None:
@@ -148,7 +148,7 @@ class Overcharges:
         """Cancel the obligation as a rollback would, with the same idempotency key.
 
         Raises:
-            LegLost: the cancel failed; a rollback continues where this stopped.
+            LegFailed: the cancel failed; a rollback continues where this stopped.
         """
         self._write(obligation.model_copy(update={"rollback": order}))
         retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
@@ -183,9 +183,9 @@ class Overcharges:
             raise asyncio.CancelledError
         return None
 
-    def _not_cancelled(self, obligation: Obligation, why: str) -> LegLost:
+    def _not_cancelled(self, obligation: Obligation, why: str) -> LegFailed:
         self._progress.record(f"cancel {obligation.tool}", "lost", why)
-        return LegLost(
+        return LegFailed(
             f"{obligation.title}: {obligation.overcharge}, and it could not be cancelled: {why}"
         )
 

@@ -81,7 +81,7 @@ class OwnRollback:
             return await running.run_locally(
                 names.CONCLUDE_MISSION,
                 wanted,
-                gives=Ledger,
+                result_type=Ledger,
                 summary=ui.CONCLUDE_MISSION,
                 **limits,
             )
@@ -165,7 +165,7 @@ class OwnRollback:
         return await running.run(
             names.READ_ROLLBACK,
             MissionRef(mission_id=self._mission_id),
-            gives=ReadRollbackOutput,
+            result_type=ReadRollbackOutput,
             summary=ui.READ_ROLLBACK,
             start_to_close_timeout=timedelta(seconds=30),
             heartbeat_timeout=running.HEARTBEAT,

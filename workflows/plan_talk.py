@@ -274,7 +274,7 @@ async def _reviewed(wanted: PlanReviewInput) -> PlanReview:
     """Return the card of a mission's plan; given a grant, check the approval."""
     summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
     return await running.run(
-        names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **running.PLANNER
+        names.REVIEW_PLAN, wanted, result_type=PlanReview, summary=summary, **running.PLANNER
     )
 
 

@@ -23,7 +23,7 @@ class PlanWorkflow:
         return await running.once(
             names.PREVIEW_PLAN,
             wanted.model_copy(update={"now": now}),
-            gives=PlanPreview,
+            result_type=PlanPreview,
             summary=ui.PREVIEW_PLAN,
             **running.SPLITTING,
         )

@@ -449,7 +449,7 @@ class Progress:
         error: str | None = None,
         table: AnswerTable | None = None,
         unproved: str = "",
-        unheld: tuple[str, ...] = (),
+        unverified_ids: tuple[str, ...] = (),
         follow_ups: tuple[FollowUp, ...] = (),
         conditions: tuple[WhenRead, ...] = (),
         outputs: JsonObject | None = None,
@@ -457,7 +457,7 @@ class Progress:
         """Store the leg's end."""
         changes: dict[str, object] = {
             "unproved": unproved,
-            "unheld": unheld,
+            "unverified_ids": unverified_ids,
             "follow_ups": follow_ups,
             "conditions": conditions,
             "outputs": outputs or {},

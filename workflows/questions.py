@@ -24,7 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import AskUser
     from orchestrator.saga.outcome import InputWanted
     from orchestrator.workflows import logs, ui
-    from orchestrator.workflows.failures import LegLost, refuse
+    from orchestrator.workflows.failures import LegFailed, refuse
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.waiting import Pending, wait_with_timers
 
@@ -162,11 +162,11 @@ class Questions:
         """Wait for the answer, and store it in the leg.
 
         Raises:
-            LegLost: nobody answered in time.
+            LegFailed: nobody answered in time.
         """
         question = self._asking(wanted, personal=personal)
         if await self._until_answered(question) is None:
-            raise LegLost(f"nobody answered in time: {question.question}")
+            raise LegFailed(f"nobody answered in time: {question.question}")
 
     async def ask_for_server(self, wanted: InputWanted, tool: str) -> JsonObject | None:
         """Return the input for a server during a call; None: a person declined, or nobody answered.

@@ -125,7 +125,7 @@ class RollbackWorkflow:
             return await running.run(
                 names.COLLECT_LEDGER,
                 wanted,
-                gives=CollectLedgerOutput,
+                result_type=CollectLedgerOutput,
                 summary=ui.COLLECT_LEDGER,
                 start_to_close_timeout=timedelta(seconds=60),
                 heartbeat_timeout=running.HEARTBEAT,

@@ -93,7 +93,7 @@ the leg can be queried meanwhile.
 async def run(
     activity: str,
     *message: Record,
-    gives: type[T],
+    result_type: type[T],
     summary: str,
     except_for: Callable[[ActivityError], bool] = lambda error: False,
     **limits: Unpack[Limits],
@@ -103,7 +103,7 @@ async def run(
     `except_for` selects failures for missing state that the caller waits for.
     """
     return await retry_until_available(
-        lambda: once(activity, *message, gives=gives, summary=summary, **limits),
+        lambda: once(activity, *message, result_type=result_type, summary=summary, **limits),
         except_for=except_for,
     )
 
@@ -111,7 +111,7 @@ async def run(
 async def once(
     activity: str,
     *message: Record,
-    gives: type[T],
+    result_type: type[T],
     summary: str,
     queue: str | None = None,
     **limits: Unpack[Limits],
@@ -126,7 +126,7 @@ async def once(
             answer: T = await workflow.execute_activity(
                 activity,
                 args=message,
-                result_type=gives,
+                result_type=result_type,
                 summary=summary,
                 task_queue=queue or task_queue(),
                 # A call that was sent is waited for; any other activity leaves nothing behind and
@@ -167,7 +167,7 @@ async def _await_key(rounds: int, queue: str | None) -> None:
 async def run_locally(
     activity: str,
     *message: Record,
-    gives: type[T],
+    result_type: type[T],
     summary: str,
     except_for: Callable[[ActivityError], bool] = lambda error: False,
     **limits: Unpack[Limits],
@@ -180,17 +180,17 @@ async def run_locally(
     """
 
     async def here() -> T:
-        return await in_task(activity, *message, gives=gives, summary=summary)
+        return await in_task(activity, *message, result_type=result_type, summary=summary)
 
     async def elsewhere() -> T:
-        return await once(activity, *message, gives=gives, summary=summary, **limits)
+        return await once(activity, *message, result_type=result_type, summary=summary, **limits)
 
     own = task_queue() in (None, workflow.info().task_queue)
     attempt = local_then_remote(here, elsewhere) if own else elsewhere
     return await retry_until_available(attempt, except_for=except_for)
 
 
-async def in_task(activity: str, *message: Record, gives: type[T], summary: str) -> T:
+async def in_task(activity: str, *message: Record, result_type: type[T], summary: str) -> T:
     """Run an activity in the worker that has the workflow task; raise its failure.
 
     The SDK raises a local activity's failure bare, but wraps the failure of any other activity. It
@@ -198,7 +198,7 @@ async def in_task(activity: str, *message: Record, gives: type[T], summary: str)
     """
     try:
         answer: T = await workflow.execute_local_activity(
-            activity, args=message, result_type=gives, summary=summary, **_HERE
+            activity, args=message, result_type=result_type, summary=summary, **_HERE
         )
     except (ApplicationError, TimeoutError) as failed:
         raise failure_here(activity, failed) from failed

@@ -193,7 +193,7 @@ class RunningMission:
             budget=request.budget,
             policy=request.policy,
             # The goal of a workflow's step has the effects that the workflow orders.
-            read_only=request.read_only or (leg.gives is not None and not leg.orders),
+            read_only=request.read_only or (leg.output_schema is not None and not leg.orders),
             observe=request.observe,
             covered=self._covered(leg),
             requester=request.requester,

@@ -30,7 +30,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.workflows import ui
     from orchestrator.workflows.confirmation import gate_of
-    from orchestrator.workflows.failures import LOST, refuse
+    from orchestrator.workflows.failures import WORK_FAILURES, refuse
     from orchestrator.workflows.scope import work_for
 
     if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class _WithDesk(WorkflowInboundInterceptor):
             return await super().execute_workflow(given)
         try:
             result = await super().execute_workflow(given)
-        except LOST as error:
+        except WORK_FAILURES as error:
             await self._desk.close(error)
             raise
         await self._desk.close()

@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import InputGiven, InputWanted, ToolOutcome
     from orchestrator.saga.own_cancels import cancellable, obligations_named
     from orchestrator.workflows import calls, ui
-    from orchestrator.workflows.failures import LOST
+    from orchestrator.workflows.failures import WORK_FAILURES
     from orchestrator.workflows.missing_state import Postponed, pause_of, wait_for, wait_in_sight
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
@@ -208,7 +208,7 @@ async def _is_over(held: _Answer, pause: timedelta, rounds: int) -> bool:
             await wait_for(held.missing, held.why, rounds=rounds)
         else:
             await wait_in_sight(pause, held.why)
-    except LOST as error:
+    except WORK_FAILURES as error:
         if is_cancelled_exception(error):
             return False
         raise

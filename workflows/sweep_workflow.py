@@ -61,7 +61,7 @@ async def _found(sweep: SweepInput) -> FindStrandedOutput:
     return await running.run(
         names.FIND_STRANDED,
         FindStrandedInput(closed_after=sweep.closed_after, page_token=sweep.page_token),
-        gives=FindStrandedOutput,
+        result_type=FindStrandedOutput,
         summary=ui.FIND_STRANDED,
         start_to_close_timeout=_SERVER_TIMEOUT,
         retry_policy=running.RETRY,
@@ -74,7 +74,7 @@ async def _recover(mission_id: str) -> Recovery:
         return await running.run(
             names.RECOVER_MISSION,
             MissionRef(mission_id=mission_id),
-            gives=Recovery,
+            result_type=Recovery,
             summary=ui.summary(ui.RECOVER_MISSION, mission_id=mission_id),
             start_to_close_timeout=_SERVER_TIMEOUT,
             heartbeat_timeout=running.HEARTBEAT,

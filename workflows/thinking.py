@@ -39,7 +39,7 @@ class Thinking:
         """Select tools, plan one step and prepare its call.
 
         Raises:
-            LegLost: no model answered until the policy's deadline, or a person gave up.
+            LegFailed: no model answered until the policy's deadline, or a person gave up.
             ActivityError: the planner ended the leg by its error.
         """
         try:
@@ -92,7 +92,7 @@ class Thinking:
         waits for a person.
 
         Raises:
-            LegLost: the person gives up, or does not decide in time.
+            LegFailed: the person gives up, or does not decide in time.
         """
         paused = self._progress.state.pause is not None  # the previous run has reported it
         if not paused:

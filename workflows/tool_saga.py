@@ -59,7 +59,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.obligation import ObligationState
     from orchestrator.saga.orders import Order
     from orchestrator.workflows import calls, ui
-    from orchestrator.workflows.failures import LOST, first_words
+    from orchestrator.workflows.failures import WORK_FAILURES, first_words
     from orchestrator.workflows.guarded_call import GuardedCall, ToolCallFailed
     from orchestrator.workflows.leg_view import MergedLedger, facts_of
     from orchestrator.workflows.mission_budget import MissionBudget
@@ -296,7 +296,7 @@ class ToolSaga:
         asks = not self._observed and (on_failure or self._on_failure) == "ask"
         try:
             answer = await made.run(wanted, self._repair if asks else None)
-        except LOST as error:
+        except WORK_FAILURES as error:
             self._settle(leg_id, made)
             if isinstance(error, ToolCallFailed):
                 self._failed.append(f"{tool} was {error.outcome}")
@@ -530,7 +530,7 @@ class ToolSaga:
         Raises:
             ToolCallFailed: the outcome of a call is unknown, and all calls were rolled back.
         """
-        if error is not None and not isinstance(error, LOST):
+        if error is not None and not isinstance(error, WORK_FAILURES):
             return  # continue-as-new, or a worker that evicts the run: nothing has failed
         _, cancelled = await finish_despite_cancel(self._settle_all(error))
         if error is not None and not cancelled and not self._observed and self.ledger.live():

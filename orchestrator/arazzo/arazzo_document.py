@@ -47,7 +47,7 @@ _WORKFLOW: Final = frozenset(
     | {"failureActions", "outputs", "parameters"}
 )
 GOAL: Final = "x-orchet-goal"
-GIVES: Final = "x-orchet-outputs"
+OUTPUTS: Final = "x-orchet-outputs"
 ORDERS: Final = "x-orchet-orders"
 AGENT: Final = "x-orchet-agent"
 APPROVERS: Final = "x-orchet-approvers"
@@ -56,7 +56,7 @@ CARD_TEXT: Final = "x-orchet-card-text"
 CANCEL: Final = "x-orchet-compensation"
 _LONGEST_CARD_TEXT: Final = 1_000
 STEP_EXTENSIONS: Final = frozenset(
-    {"x-orchet-repeats", AGENT, GOAL, GIVES, ORDERS, APPROVERS, CARD_TYPE, CARD_TEXT, CANCEL}
+    {"x-orchet-repeats", AGENT, GOAL, OUTPUTS, ORDERS, APPROVERS, CARD_TYPE, CARD_TEXT, CANCEL}
 )
 WORKFLOW_EXTENSIONS: Final = frozenset({AGENT, APPROVERS})
 _CANCEL: Final = frozenset({"operationId", "operationPath", "parameters", "requestBody"})
@@ -121,7 +121,7 @@ class DocumentStep(Record):
     repeats: int = Field(default=1, ge=1)
     agent: str = ""
     goal: str = ""
-    gives: JsonObject = Field(default_factory=dict)
+    output_schema: JsonObject = Field(default_factory=dict)
     orders: tuple[str, ...] = ()
     timeout_s: float = 0
     card_type: str = ""
@@ -230,7 +230,7 @@ class _Reader:
         if len(goal) > _LONGEST_GOAL or (called == [GOAL] and not goal):
             reason = f"a goal has from 1 to {_LONGEST_GOAL:,} characters"
             raise node.require(GOAL).invalid(reason)
-        for field in (GIVES, ORDERS) if not goal else ("requestBody",):
+        for field in (OUTPUTS, ORDERS) if not goal else ("requestBody",):
             if (extra := node.raw(field)) is not None:
                 what = "no requestBody: give parameters" if goal else f"no {field}"
                 raise extra.invalid(f"a step with{'' if goal else 'out'} {GOAL} has {what}")
@@ -269,7 +269,7 @@ class _Reader:
             approvers=node.texts_at(APPROVERS) or cast("tuple[str, ...]", shared[APPROVERS]),
             cancel=self._cancel(node),
             goal=goal,
-            gives=self._schema(node, GIVES),
+            output_schema=self._schema(node, OUTPUTS),
             orders=node.texts_at(ORDERS),
             pointer=node.pointer,
         )

@@ -369,11 +369,12 @@ class _Place:
             reason = f"{reading[0]} only reads, and needs no order"
             raise self.invalid(f"{step.pointer}/{ORDERS}", reason)
         default = {
-            name: f"$response.body#{format_pointer((name,))}" for name in properties_of(step.gives)
+            name: f"$response.body#{format_pointer((name,))}"
+            for name in properties_of(step.output_schema)
         }
         changes = {
             "goal": step.goal,
-            "gives": step.gives,
+            "output_schema": step.output_schema,
             "orders": tuple(tool.name for tool in tools),
             "arguments": given,
             "outputs": common.outputs or default,

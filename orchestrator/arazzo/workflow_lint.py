@@ -337,7 +337,9 @@ class _Checker:
 
     def _answer_schema(self, step: WrittenStep) -> JsonObject:
         """Return the schema of a step's answer; empty if it has none."""
-        return (self.catalog.tools[step.tool].output_schema or {}) if step.tool else step.gives
+        return (
+            (self.catalog.tools[step.tool].output_schema or {}) if step.tool else step.output_schema
+        )
 
 
 def _of_step(step: WrittenStep, part: str) -> Iterator[RuntimeExpression]:

@@ -61,7 +61,7 @@ class WrittenStep(Record):
     tool: str = Field(default="", description="name in the catalog; empty for the others")
     workflow: "WrittenWorkflow | None" = None
     goal: str = Field(default="", description="constant text: no answer becomes an instruction")
-    gives: JsonObject = Field(
+    output_schema: JsonObject = Field(
         default_factory=dict, description="JSON Schema of what the planner of its goal gives"
     )
     orders: tuple[str, ...] = Field(

@@ -5,7 +5,7 @@ from typing import Final, Literal, cast
 
 from pydantic import Field, JsonValue
 
-from orchestrator.catalog.expressions import Message, parse_expression
+from orchestrator.catalog.expressions import parse_expression
 from orchestrator.catalog.operations import Operation
 from orchestrator.core import budget
 from orchestrator.core.budget import Money
@@ -15,7 +15,7 @@ from orchestrator.json_schema.document import DocumentNode
 PRICE: Final = "x-orchet-price"
 """On an operation: the place of a call's price. On a property: it is the price of its object.
 
-In a body in major units (see money_units.py): the price that such a property has.
+In a body in major units (see money.py): the price that such a property has.
 """
 MINOR_UNITS: Final = "x-orchet-minor-units"
 """On a property, or the object around it: True if a number counts the currency's smallest unit."""
@@ -69,10 +69,11 @@ def read_price(operation: Operation) -> PriceContract | None:
     ends = dict(declared.items()) if isinstance(declared.value, dict) else {}
     if not ends.keys() & _ENDS:
         place = _place(declared)
-        is_asked = _message(place) == "request"
-        return PriceContract.model_validate({"expected" if is_asked else "charged": place})
+        end = "expected" if parse_expression(place.amount).message == "request" else "charged"
+        return PriceContract.model_validate({end: place})
     contract = PriceContract.model_validate({end: _place(node) for end, node in ends.items()})
-    if contract.expected is not None and _message(contract.expected) != "request":
+    asked = contract.expected
+    if asked is not None and parse_expression(asked.amount).message != "request":
         raise declared.require("expected").invalid("before the call there is only $request")
     return contract
 
@@ -104,22 +105,15 @@ def check_currency(node: DocumentNode) -> None:
 
 def minor_units_in(value: JsonValue) -> MinorUnits | None:
     """Return a declaration of minor units, or None if the value is not one."""
-    if isinstance(value, bool) or _is_decimals(value):
-        return cast("bool | int", value)
-    if not isinstance(value, dict) or not value:
-        return None
+    if not isinstance(value, dict):
+        return cast("int", value) if isinstance(value, bool) or _is_decimals(value) else None
     are_known = all(name == "default" or budget.is_currency(name) for name in value)
     are_decimals = all(inner == "iso" or _is_decimals(inner) for inner in value.values())
-    return cast("MinorUnits", value) if are_known and are_decimals else None
+    return cast("MinorUnits", value) if value and are_known and are_decimals else None
 
 
 def _is_decimals(value: JsonValue) -> bool:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return is_number and 0 <= cast("int", value) <= _MOST_DECIMALS
-
-
-def _message(place: PricePlace) -> Message:
-    return parse_expression(place.amount).message
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_DECIMALS
 
 
 class CompensationFee(Record):
@@ -147,12 +141,8 @@ def read_fee(declared: DocumentNode) -> CompensationFee:
         DocumentInvalid: its currency does not exist.
     """
     if (share := declared.at("share")) is not None:
-        return CompensationFee(share=_decimal(share))
+        return CompensationFee(share=Decimal(str(share.value)))
     currency, amount = declared.require("currency"), declared.require("amount")
     check_currency(currency)
-    return CompensationFee(amount=Money(amount=_decimal(amount), currency=currency.text()))
-
-
-def _decimal(node: DocumentNode) -> Decimal:
-    """Read a number by its text, so that 0.1 is exactly a tenth."""
-    return Decimal(str(node.value))
+    exact = Decimal(str(amount.value))  # by its text: 0.1 is a tenth
+    return CompensationFee(amount=Money(amount=exact, currency=currency.text()))

@@ -4,9 +4,7 @@ A declaration (x-orchet-price) comes first, then schemas and names. The price is
 not determine the number or its unit.
 """
 
-import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, cast
@@ -15,29 +13,27 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, PricePlace
 from orchestrator.catalog.expressions import Expression, parse_expression
-from orchestrator.catalog.money_units import (
-    plain_amount,
-    plain_money,
-    property_of,
-    units_of,
-    views,
-)
-from orchestrator.catalog.stated_prices import (
+from orchestrator.catalog.money import (
     UNCLEAR,
     amount_named,
     amounts_in,
     as_decimal,
     charged_in,
     currency_of,
-    declares_price,
-    has_unclear_price,
-    holder_of_rate,
+    declaring,
+    every_price,
     money_in,
     money_like_in,
     names_amount,
     names_price,
+    only_price,
+    plain_amount,
+    plain_money,
     quantity_in,
     stated_price,
+    units_of,
+    views,
+    views_inside,
     written_number,
 )
 from orchestrator.catalog.tool import Effect, Tool
@@ -52,12 +48,8 @@ from orchestrator.language.words import name_words
 _MOST_AMOUNTS: Final = 10_000
 """Largest number of amounts in an answer that are examined."""
 _MOST_DOUBTS: Final = 12
-_TIMES: Final = re.compile(
-    r"\s*+(?:[x\u00d7*]\s*+\d{1,9}|\d{1,9}\s*+[x\u00d7*])\s*+", re.IGNORECASE
-)
 Ids = frozenset[tuple[str, str]]
 """Names of arguments with their values as text."""
-_SCALARS: Final = ("boolean", "integer", "number", "string")
 _LEAVES_SOMETHING = (Effect.OBLIGATION, Effect.WRITE)
 
 
@@ -83,18 +75,9 @@ class Place:
         """Return the schemas along the path, each as its views; empty if a step has no schema."""
         steps = [views(self.root, self.root)]
         for name in self.path:
-            steps.append(tuple(_inside(steps[-1], name, self.root)))
+            members = views_inside(steps[-1], None, self.root) if name.isdigit() else ()
+            steps.append(views_inside(steps[-1], name, self.root) + members)
         return steps
-
-    @property
-    def leads_nowhere(self) -> bool:
-        """True if the schemas describe the place's surroundings but not the place."""
-        held_by: tuple[JsonObject, ...] = ()
-        for held in self.schemas():
-            if not held:
-                return any("properties" in v or v.get("type") in _SCALARS for v in held_by)
-            held_by = held
-        return False
 
 
 def place_of(expression: Expression, tool: Tool) -> Place | None:
@@ -115,14 +98,6 @@ def place_of(expression: Expression, tool: Tool) -> Place | None:
     return None
 
 
-def _inside(held_by: tuple[JsonObject, ...], name: str, root: JsonObject) -> Iterator[JsonObject]:
-    yield from property_of(held_by, name, root)
-    for view in held_by:
-        items = view.get("items")
-        if name.isdigit() and isinstance(items, dict):
-            yield from views(items, root)
-
-
 def plain_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
     """Return the arguments of a call with every amount in units of its currency."""
     return cast("JsonObject", plain_money(arguments, tool.input_schema))
@@ -131,6 +106,9 @@ def plain_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
 def plain_answer(tool: Tool | None, body: JsonValue) -> JsonValue:
     """Return an answer with every amount in units of its currency, by its tool's schema if any."""
     return plain_money(body, tool.output_schema if tool is not None else None)
+
+
+# Before the call.
 
 
 def expected_price(
@@ -148,14 +126,19 @@ def expected_price(
     if tool.price is not None and tool.price.expected is not None:
         return _at(tool.price.expected, tool, arguments, None)
     plain = plain_arguments(tool, arguments)
-    if (holder := holder_of_rate(plain)) is not None:
+    if (holder := _holder_of_rate(plain)) is not None:
         return _by_piece(tool, arguments, holder)
     is_declared = quoted is not None and PRICE in quoted
     if not is_declared and (_multipliers_of(tool, plain, ids) or len([*amounts_in(plain)]) > 1):
         return None
-    if quoted is None or has_unclear_price(plain) or _states_amounts_of_several(plain):
-        return stated_price(plain)
-    return stated_price(plain) or _quoted_price(tool, arguments, quoted)
+    lists = [value for value in plain.values() if isinstance(value, list) and len(value) > 1]
+    are_several = any(True for _ in amounts_in([*lists], currency_of(plain)))
+    if (own := every_price(plain)) or quoted is None or are_several:
+        return only_price(own)
+    if _piece_input(quoted) is not None:
+        return _times(stated_price(quoted), quoted, tool, arguments)
+    is_whole = quantity_in(arguments) in (1, quantity_in(quoted))
+    return stated_price(quoted) if is_whole else None
 
 
 def price_doubts(
@@ -177,19 +160,17 @@ def price_doubts(
     plain = plain_arguments(tool, arguments)
     pieces = (name for item in quoted if (name := _piece_input(item)) is not None)
     counted = ids | {(name, str(plain.get(name))) for name in pieces}  # `per` names the multiplier
-    doubts, amounts = [*_multipliers_of(tool, plain, counted)], [*amounts_in(plain)]
-    is_one = len(amounts) < 2
+    doubts, stated = [*_multipliers_of(tool, plain, counted)], [[*amounts_in(plain)]]
     for item in quoted:
-        found = [*amounts_in(item)]
         if PRICE in item:
-            found = [money for money in [stated_price(item)] if money is not None]
+            stated.append([money for money in [stated_price(item)] if money is not None])
         else:
             doubts += _multipliers("", item, "", _own_ids(item, ids))
-        is_one = is_one and len(found) < 2
-        amounts += found
-    is_one = is_one and len({*amounts}) < 2
-    if not is_one or len([item for item in quoted if stated_price(item)]) > 1:
-        doubts += map(str, dict.fromkeys(amounts))
+            stated.append([*amounts_in(item)])
+    amounts = dict.fromkeys(money for found in stated for money in found)
+    are_several = len(amounts) > 1 or any(len(found) > 1 for found in stated)
+    if are_several or len([item for item in quoted if stated_price(item)]) > 1:
+        doubts += map(str, amounts)
     named = tuple(dict.fromkeys(doubts))
     rest = len(named) - _MOST_DOUBTS
     return named if rest <= 0 else (*named[:_MOST_DOUBTS], f"{rest} more numbers and lists")
@@ -228,16 +209,9 @@ def _multipliers(path: str, value: JsonValue, currency: str, ids: Ids) -> Iterat
         for inner in value[:1]:
             yield from _multipliers(path, inner, currency, ids)
     elif isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        yield from _multipliers(path, _written_json(value), currency, ids)
+        yield f"{path}: JSON in a text"
     elif (path, str(value)) not in ids and _may_count(value):
         yield f"{path}: {value}"
-
-
-def _written_json(text: str) -> JsonValue:
-    try:
-        return cast("JsonValue", json.loads(text))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _may_count(value: JsonValue) -> bool:
@@ -246,9 +220,8 @@ def _may_count(value: JsonValue) -> bool:
     An amount in unclear units counts too.
     """
     if isinstance(value, str):
-        found = written_number(value)
-        is_number = found is not None and not 0 <= found.number <= 1
-        return value.endswith(UNCLEAR) or is_number or _TIMES.fullmatch(value) is not None
+        found = written_number(value.strip(" *xX\u00d7"))  # "2x" counts too
+        return value.endswith(UNCLEAR) or (found is not None and not 0 <= found[0] <= 1)
     number = as_decimal(value)
     return number is not None and not 0 <= number <= 1
 
@@ -264,34 +237,28 @@ def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money |
     if tool.price is not None and tool.price.charged is not None:
         return _at(tool.price.charged, tool, arguments, body)
     plain = _plain_charge(tool, arguments, body)
-    if (holder := holder_of_rate(plain)) is not None:
+    if (holder := _holder_of_rate(plain)) is not None:
         return _by_piece(tool, arguments, holder)
-    return stated_price(plain) if declares_price(plain) else charged_in(plain)
+    return stated_price(plain) if any(declaring(plain)) else charged_in(plain)
 
 
 def _plain_charge(tool: Tool, arguments: JsonObject, body: JsonValue) -> JsonValue:
-    """Return an answer in units of its currency.
+    """Return an answer in units of its currency; an input that it repeats has the input's unit.
 
-    An input that the answer repeats has the unit stated for the input, unless the answer's schema
-    states another.
+    This holds if a unit is stated for the input, and none in the answer's schema.
     """
-    plain = plain_answer(tool, body)
+    plain, sent = plain_answer(tool, body), plain_arguments(tool, arguments)
     if not isinstance(plain, dict) or not isinstance(body, dict):
         return plain
-    answered, sent = properties_of(tool.output_schema or {}), plain_arguments(tool, arguments)
-    repeated = {
-        name: sent[name]
-        for name in plain.keys() & arguments.keys()
-        if body[name] == arguments[name]
-        and _states_unit(name, tool.properties.get(name, {}))
-        and not _states_unit(name, answered.get(name, {}))
-    }
-    return {**plain, **repeated}
+    answered = properties_of(tool.output_schema or {})
+    repeated = (name for name in arguments if name in body and body[name] == arguments[name])
+    counted = [n for n in repeated if _states_unit(n, tool.properties) > _states_unit(n, answered)]
+    return {**plain, **{name: sent[name] for name in counted}}
 
 
-def _states_unit(name: str, schema: JsonObject) -> bool:
-    inside = ((n, s) for part in walk(schema) for n, s in properties_of(part).items())
-    return any(units_of(n, s).is_stated for n, s in ((name, schema), *inside))
+def _states_unit(name: str, properties: Mapping[str, JsonObject]) -> bool:
+    inside = (one for part in walk(properties.get(name, {})) for one in properties_of(part).items())
+    return any(units_of(n, s).is_stated for n, s in ((name, properties.get(name, {})), *inside))
 
 
 def named_amounts(tool: Tool, arguments: JsonObject, body: JsonValue) -> tuple[Money, ...]:
@@ -303,14 +270,10 @@ def named_amounts(tool: Tool, arguments: JsonObject, body: JsonValue) -> tuple[M
     if tool.price is not None and (tool.price.is_free or tool.price.charged is not None):
         return ()
     plain = _plain_charge(tool, arguments, body)
-    if declares_price(plain):
+    if any(declaring(plain)):
         return ()
-    largest: dict[str, Money] = {}
-    for money in islice(money_like_in(plain), _MOST_AMOUNTS):
-        before = largest.get(money.currency)
-        if before is None or money.amount > before.amount:
-            largest[money.currency] = money
-    return tuple(largest.values())
+    found = sorted(islice(money_like_in(plain), _MOST_AMOUNTS), key=lambda money: money.amount)
+    return tuple({money.currency: money for money in found}.values())
 
 
 class Settled(NamedTuple):
@@ -332,24 +295,12 @@ def settled_by_cancel(tool: Tool, arguments: JsonObject, body: JsonValue) -> Set
     if tool.price is not None and tool.price.charged is not None:
         refund = _at(tool.price.charged, tool, arguments, body)
     else:
-        refund = amount_named(plain, ("refund", "refunded"))
-    fee = amount_named(plain, ("fee", "fees", "penalty"))
+        refund = amount_named(plain, "refund", "refunded")
+    fee = amount_named(plain, "fee", "fees", "penalty")
     if refund is not None or fee is not None:
         return Settled(refund, fee)
     named = (money for money in islice(money_like_in(plain), _MOST_AMOUNTS) if money.amount)
     return Settled(named=tuple(islice(dict.fromkeys(named), _MOST_DOUBTS)))
-
-
-def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
-    """Return the price of all pieces: a total next to the rate, else the rate times the pieces."""
-    one = stated_price(holder)
-    total = charged_in({name: value for name, value in holder.items() if name != PRICE})
-    if total is not None and total != one:
-        return total
-    per = _piece_input(holder)
-    if one is None or per is None:
-        return None
-    return _times(one, holder.get(per, _asked(tool, arguments, per)))
 
 
 def _piece_input(holder: JsonObject) -> str | None:
@@ -359,75 +310,58 @@ def _piece_input(holder: JsonObject) -> str | None:
     return per if isinstance(per, str) else None
 
 
-def _asked(tool: Tool, arguments: JsonObject, name: str) -> JsonValue:
-    return arguments.get(name, tool.properties.get(name, {}).get("default"))
+def _holder_of_rate(body: JsonValue) -> JsonObject | None:
+    return next((holder for holder in declaring(body) if _piece_input(holder) is not None), None)
 
 
-def _states_amounts_of_several(plain: JsonObject) -> bool:
-    several = [v for v in plain.values() if isinstance(v, list) and len(v) > 1]
-    return any(True for _ in amounts_in([*several], currency_of(plain)))
+def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
+    """Return the price of all pieces: a total next to the rate, else the rate times the pieces."""
+    total = charged_in({name: value for name, value in holder.items() if name != PRICE})
+    one = stated_price(holder)
+    counted = {**arguments, **{n: v for n, v in holder.items() if n == _piece_input(holder)}}
+    return total if total is not None and total != one else _times(one, holder, tool, counted)
 
 
-def _quoted_price(tool: Tool, arguments: JsonObject, quoted: JsonObject) -> Money | None:
-    money = stated_price(quoted)
-    if money is None:
+def _times(one: Money | None, rated: JsonObject, tool: Tool, arguments: JsonObject) -> Money | None:
+    """Return a rate times the pieces that the call asks for, by its default if it asks for none."""
+    per = _piece_input(rated) or ""
+    pieces = arguments.get(per, tool.properties.get(per, {}).get("default"))
+    if one is None or not isinstance(pieces, int) or isinstance(pieces, bool) or pieces < 0:
         return None
-    if (per := _piece_input(quoted)) is not None:
-        return _times(money, _asked(tool, arguments, per))
-    return money if quantity_in(arguments) in (1, quantity_in(quoted)) else None
-
-
-def _times(money: Money, pieces: JsonValue) -> Money | None:
-    if not isinstance(pieces, int) or isinstance(pieces, bool) or pieces < 0:
-        return None
-    return Money(amount=money.amount * pieces, currency=money.currency)
+    return Money(amount=one.amount * pieces, currency=one.currency)
 
 
 def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
-    found = _found(price.amount, tool, arguments, body)
-    if found is None:
+    """Return the price at a declared place; the currency is declared, or the nearest around it."""
+    place, values = _found(price.amount, tool, arguments, body)
+    if place is None or not values:
         return None
-    place, values = found
-    currency = _currency(price, tool, arguments, body, values)
-    *around, own = place.schemas()
+    currency: JsonValue = price.currency or ""
+    if price.currency is None:
+        for around in values[:-1]:
+            currency = currency_of(around, str(currency)) if isinstance(around, dict) else currency
+    elif price.currency.startswith("$"):
+        currency = ([""] + _found(price.currency, tool, arguments, body)[1])[-1]
+    code = currency if isinstance(currency, str) else ""
+    *around_it, own = place.schemas()
     units: JsonValue = dict(u) if isinstance(u := price.minor_units, dict) else u
     declared: JsonObject = {} if units is None else {MINOR_UNITS: units}
     if isinstance(values[-1], dict):
         schema = {**(own[0] if own else {}), **declared}
         plain = plain_money(values[-1], with_definitions(schema, place.root))
-        return money_in(plain, currency.upper())
-    holders = around[-1] if around else ()
-    name = place.path[-1] if place.path else ""
-    amount = plain_amount(name, values[-1], currency, declared, *own, *holders)
-    return money_in(amount, currency.upper())
+        return money_in(plain, code.upper())
+    name, holders = ("", *place.path)[-1], ((), *around_it)[-1]
+    return money_in(plain_amount(name, values[-1], code, declared, *own, *holders), code.upper())
 
 
 def _found(
     expression: str, tool: Tool, arguments: JsonObject, body: JsonValue
-) -> tuple[Place, list[JsonValue]] | None:
-    """Return the place of an expression and the values on the way; None if it finds nothing."""
+) -> tuple[Place | None, list[JsonValue]]:
+    """Return the place of an expression and the values on the way; none if one is missing."""
     read = parse_expression(expression)
-    place = place_of(read, tool)
-    if place is None:
-        return None
-    values = place.values(body if read.message == "response" else arguments)
-    return (place, values) if len(values) > len(place.path) else None
-
-
-def _currency(
-    price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue, values: list[JsonValue]
-) -> str:
-    """Return the declared currency, else the nearest around the amount; '' if there is none."""
-    if price.currency is None:
-        around = ""
-        for value in values[:-1]:
-            around = currency_of(value, around) if isinstance(value, dict) else around
-        return around
-    if not price.currency.startswith("$"):
-        return price.currency
-    found = _found(price.currency, tool, arguments, body)
-    code = found[1][-1] if found is not None else None
-    return code if isinstance(code, str) else ""
+    place, whole = place_of(read, tool), body if read.message == "response" else arguments
+    values = place.values(whole) if place is not None else []
+    return place, values if place is not None and len(values) > len(place.path) else []
 
 
 def takes_money(tool: Tool) -> bool:
@@ -438,9 +372,8 @@ def takes_money(tool: Tool) -> bool:
     """
     if tool.needs_confirmation:
         return tool.spends
-    if tool.price is not None:
-        return tool.effect in _LEAVES_SOMETHING and not tool.price.is_free
-    return tool.effect in _LEAVES_SOMETHING and _answers_price(tool)
+    is_free = tool.price is not None and tool.price.is_free
+    return tool.effect in _LEAVES_SOMETHING and not is_free and states_price(tool)
 
 
 def may_be_overcharged(tool: Tool) -> bool:
@@ -455,8 +388,7 @@ def states_price(tool: Tool) -> bool:
 
 @read_once
 def _answers_price(tool: Tool) -> bool:
-    schema = tool.output_schema
-    return schema is not None and _names_price(schema, schema, levels=2)
+    return _names_price(tool.output_schema or {}, tool.output_schema or {}, levels=2)
 
 
 def _names_price(schema: JsonObject, root: JsonObject, *, levels: int) -> bool:

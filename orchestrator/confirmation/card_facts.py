@@ -12,10 +12,10 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import CARD_TYPES, CardPart, CardType
 from orchestrator.catalog.declared_prices import PRICE
-from orchestrator.catalog.stated_prices import (
+from orchestrator.catalog.money import (
     money_of,
+    names_amount,
     names_currency,
-    names_money,
     names_quantity,
     stated_price,
 )
@@ -138,7 +138,7 @@ def _money(name: str, value: JsonValue, holder: JsonObject) -> Money | None:
     if isinstance(value, dict):
         # By any name: the amount is for a person to read, and not the cost of the call.
         return money_of(value)
-    return money_of(value, holder) if names_money(name) else None
+    return money_of(value, holder) if names_amount(name) else None
 
 
 def _is_beside_amount(holder: JsonObject) -> bool:

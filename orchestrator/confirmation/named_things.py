@@ -12,7 +12,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.stated_prices import names_currency, stated_price
+from orchestrator.catalog.money import names_currency, stated_price
 from orchestrator.confirmation.card_content import CardLine, NamedThing
 from orchestrator.confirmation.card_facts import CardFact, facts, label_of, readable
 from orchestrator.core.budget import Money

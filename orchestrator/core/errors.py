@@ -60,13 +60,15 @@ def error_named(sentence: str, details: Mapping[str, Any]) -> OrchestratorError 
 class SubjectError(OrchestratorError):
     """An error whose text is the subject, such as an id or a path, and the reason."""
 
+    about: ClassVar[str] = "{}"
+    """The subject in the text."""
     subject: str
     reason: str
 
     def __init__(self, subject: str, reason: str, *, code: str = "", **fields: Any) -> None:
         """Take the subject and the reason; the other arguments are those of the base class."""
-        text = f"{subject}: {reason}"
-        super().__init__(text, code=code, subject=subject, reason=reason, **fields)
+        said = self.about.format(subject)
+        super().__init__(f"{said}: {reason}", code=code, subject=said, reason=reason, **fields)
 
 
 class UsageError(OrchestratorError):
@@ -87,29 +89,22 @@ class MissionNotFound(UsageError):
 class ModelUnusable(SubjectError, UsageError):
     """No provider of this worker has the model, or its settings are incomplete."""
 
-    def __init__(self, model: str, reason: str) -> None:
-        super().__init__(f"the model {model} cannot be used here", reason)
+    about = "the model {} cannot be used here"
 
 
 class DocumentUnreadable(SubjectError):
     """A file is missing, or is not a document."""
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} cannot be read", reason)
+    about = "{} cannot be read"
 
 
 class DocumentInvalid(OrchestratorError):
     """A document cannot be compiled; `pointer` is an RFC 6901 JSON pointer."""
 
-    document: str
-    pointer: str
-    reason: str
-    remedy: str
-    """A fix, where there is more to say than to correct the place."""
-
     def __init__(self, document: str, pointer: str, reason: str, remedy: str = "") -> None:
-        text = f"{document} at {pointer or '/'}: {reason}" + (f"; {remedy}" if remedy else "")
-        super().__init__(text, document=document, pointer=pointer, reason=reason, remedy=remedy)
+        text = f"{document} at {pointer or '/'}: {reason}"
+        super().__init__(text + (f"; {remedy}" if remedy else ""))
+        self.document, self.pointer, self.reason, self.remedy = document, pointer, reason, remedy
 
 
 class ToolNotFound(OrchestratorError):
@@ -139,17 +134,12 @@ class OutsideWall(DecisionInvalid):
 class ModelError(OrchestratorError):
     """A model gives no usable answer."""
 
-    model: str
-    reason: str
-    remedy: str
-    retry_after_s: float | None
-
     def __init__(
         self, model: str, reason: str, remedy: str = "", retry_after_s: float | None = None
     ) -> None:
-        text = f"the model {model}: {reason}" + (f"; {remedy}" if remedy else "")
-        fields = {"model": model, "reason": reason, "remedy": remedy}
-        super().__init__(text, **fields, retry_after_s=retry_after_s)
+        super().__init__(f"the model {model}: {reason}" + (f"; {remedy}" if remedy else ""))
+        self.model, self.reason, self.remedy = model, reason, remedy
+        self.retry_after_s = retry_after_s
 
 
 class ModelRefused(ModelError, PlanError):
@@ -159,10 +149,9 @@ class ModelRefused(ModelError, PlanError):
 class ArgumentsInvalid(SubjectError):
     """The arguments break the tool's contract; nothing was sent."""
 
-    problems: Sequence[str]
-
     def __init__(self, tool: str, problems: Sequence[str]) -> None:
-        super().__init__(tool, "; ".join(problems), problems=tuple(problems))
+        super().__init__(tool, "; ".join(problems))
+        self.problems = tuple(problems)
 
 
 class EgressRefused(SubjectError):
@@ -202,34 +191,24 @@ class GrantRefused(ConfirmationError):
 
 
 class QuestionError(SubjectError):
-    """An answer to a question, a pause or a parked obligation is at fault.
-
-    Codes: QuestionUnknown, AnswerInvalid, PauseUnknown, ObligationNotParked.
-    """
+    """An answer is at fault: QuestionUnknown, AnswerInvalid, PauseUnknown, ObligationNotParked."""
 
 
 class SessionError(SubjectError):
-    """A session is not used as it can be.
+    """A session is at fault: SessionUnknown, -Over, -Taken, -Busy, -Full, CallUnknown, KeyTaken."""
 
-    Codes: SessionUnknown, SessionOver, SessionTaken, SessionBusy, SessionFull, CallUnknown,
-    KeyTaken.
-    """
-
-    def __init__(self, session_id: str, reason: str, *, code: str = "") -> None:
-        super().__init__(f"session {session_id}", reason, code=code)
+    about = "session {}"
 
 
 class NoticeUndelivered(SubjectError):
     """A channel did not take a notice."""
 
+    about = "the channel {} did not take it"
     final: bool = False
     """True if another attempt would end the same way."""
     gone: bool = False
     """True if the receiver wants no further notice."""
     retry_after_s: float | None = None
-
-    def __init__(self, channel: str, reason: str, **fields: Any) -> None:
-        super().__init__(f"the channel {channel} did not take it", reason, **fields)
 
 
 class SecretMissing(OrchestratorError):
@@ -240,38 +219,28 @@ class SecretMissing(OrchestratorError):
 
 
 class PiiMissing(OrchestratorError):
-    """The vault does not hold the personal fields that a call needs.
-
-    Code: PiiGone, if it no longer holds the version of a value that the call was made with.
-    """
-
-    fields: Sequence[str]
+    """The vault holds no such personal fields. Code: PiiGone, if another version of them."""
 
     def __init__(self, fields: Sequence[str], sentence: str = "", *, code: str = "") -> None:
-        missing = (
-            f"the PII vault holds no {', '.join(fields)}; store it with: orchestrator pii NAME"
-        )
-        super().__init__(sentence or missing, code=code, fields=tuple(fields))
+        named = ", ".join(fields)
+        missing = f"the PII vault holds no {named}; store it with: orchestrator pii NAME"
+        super().__init__(sentence or missing, code=code)
+        self.fields = tuple(fields)
 
 
 class EventsUnreadable(OrchestratorError):
     """This release cannot read the events of a workflow."""
 
-    reason: str
-
     def __init__(self, workflow_id: str, reason: str) -> None:
         super().__init__(
             f"the events of {workflow_id} cannot be read by this release ({reason}); read them "
-            "with the release that its workers run, and go on after the same cursor",
-            reason=reason,
+            "with the release that its workers run, and go on after the same cursor"
         )
+        self.reason = reason
 
 
 class ServiceUnavailable(OrchestratorError):
-    """A required service does not answer.
-
-    Codes: WorkflowStuck and CancelUnheard, if the workflow task of a mission fails each time.
-    """
+    """A required service does not answer. Codes: WorkflowStuck, CancelUnheard, if tasks fail."""
 
     retryable = True
 
@@ -306,30 +275,24 @@ class NoAnswer(NoWorker):
 class EmbedderUnavailable(ServiceUnavailable):
     """The embedder gives no vectors."""
 
-    reason: str
-
     def __init__(self, reason: str) -> None:
-        super().__init__(f"the embedder gives no vectors: {reason}", reason=reason)
+        super().__init__(f"the embedder gives no vectors: {reason}")
+        self.reason = reason
 
 
 class PayloadLocked(ServiceUnavailable):
     """A payload cannot be read here and now; its reader waits, and loses nothing."""
 
     UNKNOWN_HERE: ClassVar[str] = "a payload is encrypted with the key"
-    key_id: str
-    reason: str
 
     def __init__(self, key_id: str, reason: str) -> None:
         remedy = f"give this process that key in {KEYS_VARIABLE} or {KEYS_VARIABLE}_FILE"
-        text = f"{self.UNKNOWN_HERE} {key_id!r}, and {reason}; {remedy}"
-        super().__init__(text, key_id=key_id, reason=reason)
+        super().__init__(f"{self.UNKNOWN_HERE} {key_id!r}, and {reason}; {remedy}")
+        self.key_id, self.reason = key_id, reason
 
 
 class StateMissing(ServiceUnavailable):
-    """The state that a mission stores outside its history is not available here and now.
-
-    The work that needs it waits visibly, and continues by itself on any worker that has it.
-    """
+    """State outside a mission's history is not here; its work waits for a worker that has it."""
 
 
 class CatalogNotFound(StateMissing):
@@ -352,8 +315,7 @@ class SlotsTaken(StateMissing):
 class StoreUnavailable(SubjectError, StateMissing):
     """The store does not answer."""
 
-    def __init__(self, place: str, reason: str) -> None:
-        super().__init__(f"the store {place} cannot be used now", reason)
+    about = "the store {} cannot be used now"
 
 
 class StoreRefused(UsageError, StateMissing):

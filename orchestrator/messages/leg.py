@@ -154,7 +154,7 @@ class LegAccount(Record):
     """Data of providers, for a leg that only read."""
     follow_ups: tuple[FollowUp, ...] = ()
     """Calls that its last answer makes possible, for a leg that only read."""
-    unheld: tuple[str, ...] = Field(
+    unverified_ids: tuple[str, ...] = Field(
         default=(), description="ids in its summary that no answer states"
     )
     conditions: tuple[WhenRead, ...] = ()
@@ -330,10 +330,14 @@ class LegResult(LegAccount):
     @property
     def sentence(self) -> str:
         """The summary, marked as unproved where nothing proves it."""
-        unheld = f" (in no answer: {', '.join(map(repr, self.unheld))})" if self.unheld else ""
+        unverified_ids = (
+            f" (in no answer: {', '.join(map(repr, self.unverified_ids))})"
+            if self.unverified_ids
+            else ""
+        )
         if self.unproved and self.summary:
-            return f"The planner says, unproved: {self.summary}{unheld}"
-        return f"{self.summary}{unheld}"
+            return f"The planner says, unproved: {self.summary}{unverified_ids}"
+        return f"{self.summary}{unverified_ids}"
 
 
 class LegWaiting(Record):
@@ -390,7 +394,7 @@ class HandOverAsked(Record):
     goal: str = Field(max_length=4000)
     orders: tuple[Order, ...] = ()
     """Orders of the leg that are not served yet."""
-    gives: JsonObject | None = None
+    output_schema: JsonObject | None = None
     """JSON Schema of the outputs, for the goal of a written workflow's step."""
     inputs: JsonObject = Field(default_factory=dict)
 

@@ -55,7 +55,7 @@ class PlanStepOutput(Record):
     """Set if no effect or answer proves the summary."""
     follow_ups: tuple[FollowUp, ...] = ()
     """Calls that the last answer makes possible, set if the leg ends."""
-    unheld: tuple[str, ...] = ()
+    unverified_ids: tuple[str, ...] = ()
     """Ids in the summary that occur in no answer."""
     dropped: tuple[Dropped, ...] = ()
     """Further calls that the planner wanted; none of them is made."""

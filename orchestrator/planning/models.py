@@ -200,7 +200,7 @@ class LegPlan(Record):
         default=None, description="the workflow that decides its steps; None: its planner does"
     )
     inputs: JsonObject = Field(default_factory=dict, description="values for this leg alone")
-    gives: JsonObject | None = Field(
+    output_schema: JsonObject | None = Field(
         default=None, description="JSON Schema of its outputs, if it does a step of a workflow"
     )
     planned_by: str = Field(
@@ -404,7 +404,7 @@ class StepContext(Record):
     written: WrittenWorkflow | None = Field(
         default=None, description="the workflow that decides its steps; None: its planner does"
     )
-    gives: JsonObject | None = Field(
+    output_schema: JsonObject | None = Field(
         default=None, description="JSON Schema of the outputs that a workflow wants of its end"
     )
     outputs_of: dict[str, JsonObject] = Field(
@@ -598,7 +598,9 @@ class StepGoal(OneOfSeveral):
     goal: str
     agent: str = Field(default="", description="empty: the agent of the workflow's leg")
     inputs: JsonObject = Field(default_factory=dict)
-    gives: JsonObject = Field(default_factory=dict, description="JSON Schema of the outputs")
+    output_schema: JsonObject = Field(
+        default_factory=dict, description="JSON Schema of the outputs"
+    )
     orders: tuple[Order, ...] = ()
     after_s: float = Field(default=0, ge=0, description="seconds to wait before it begins")
 

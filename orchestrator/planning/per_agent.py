@@ -12,8 +12,7 @@ from typing import Final, Protocol
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import (
     GoalUnread,
-    ModelRefused,
-    ModelUnavailable,
+    ModelError,
     ModelUnusable,
     PlanInvalid,
     UsageError,
@@ -49,7 +48,7 @@ class Splitter(Protocol):
         """Return the plan that a model gives for a goal, or why it gives none.
 
         Raises:
-            ModelUnavailable, ModelRefused: the model does not answer.
+            ModelError: the model does not answer.
         """
         ...
 
@@ -287,10 +286,10 @@ async def _first_answer(
     """Return the answer of the first of these models that gives one.
 
     Raises:
-        ModelUnavailable, ModelRefused: of the last one, if none answers.
+        ModelError: of the last one, if none answers.
     """
     *others, last = models
     for model in others:
-        with suppress(ModelUnavailable, ModelRefused):
+        with suppress(ModelError):
             return await splitter.split(brief, catalog, agents, model)
     return await splitter.split(brief, catalog, agents, last)

@@ -306,9 +306,9 @@ def _check_hand_over(decision: HandOver, context: StepContext) -> None:
 
 
 def _check_outputs(decision: Finish, context: StepContext) -> None:
-    if context.gives is None:
+    if context.output_schema is None:
         return
-    validator = SchemaValidator(context.gives, format_checker=REQUEST_FORMATS)
+    validator = SchemaValidator(context.output_schema, format_checker=REQUEST_FORMATS)
     try:
         faults = describe_violations(validator.iter_errors(decision.outputs))
     except (PatternUndecided, *SCHEMA_FAULTS) as error:

@@ -110,7 +110,7 @@ def step_of_workflow(written: WrittenWorkflow, context: StepContext) -> StepDeci
                 goal=goal,
                 agent=step.agent,
                 inputs=move.arguments,
-                gives=step.gives,
+                output_schema=step.output_schema,
                 orders=tuple(_orders_of(written, move.step_id)),
                 after_s=move.after_s,
             )

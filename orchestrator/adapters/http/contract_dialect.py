@@ -16,8 +16,8 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 from pydantic import JsonValue
 
+from orchestrator.catalog.money import names_currency, names_price
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.stated_prices import names_currency, names_price
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject

@@ -35,15 +35,15 @@ from orchestrator.catalog.declared_prices import (
 from orchestrator.catalog.expressions import parse_expression
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.money_units import (
-    differs_from_iso,
+from orchestrator.catalog.money import (
+    names_currency,
     plain_money,
-    property_of,
+    stated_price,
     units_of,
     views,
+    views_inside,
 )
-from orchestrator.catalog.prices import place_of
-from orchestrator.catalog.stated_prices import names_currency, stated_price
+from orchestrator.catalog.prices import Place, place_of
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core import budget
 from orchestrator.core.errors import DocumentInvalid
@@ -253,6 +253,7 @@ def _has_host(url: str) -> bool:
 
 _MOST_LEVELS: Final = 6
 _CODE: Final = "EUR"
+_SCALARS: Final = ("boolean", "integer", "number", "string")
 
 
 @rule("ORC060")
@@ -275,11 +276,21 @@ def declared_price_is_there(subject: Subject) -> Iterator[Problem]:
         return
     for expression in _expressions(tool.price):
         place = place_of(parse_expression(expression), tool)
-        if place is None or place.leads_nowhere:
+        if place is None or _leads_nowhere(place):
             yield Problem(
                 subject.pointer_to(PRICE),
                 f"{PRICE} on {subject.name} reads {expression}, where nothing is",
             )
+
+
+def _leads_nowhere(place: Place) -> bool:
+    """Return True if the schemas describe the place's surroundings but not the place."""
+    held_by: tuple[JsonObject, ...] = ()
+    for held in place.schemas():
+        if not held:
+            return any("properties" in v or v.get("type") in _SCALARS for v in held_by)
+        held_by = held
+    return False
 
 
 def _expressions(price: PriceContract) -> Iterator[str]:
@@ -349,7 +360,7 @@ def _sample(
     if level > _MOST_LEVELS:
         return None
     if names := dict.fromkeys(name for view in held_by for name in properties_of(view)):
-        own = {n: property_of(held_by, n, root) for n in names}
+        own = {n: views_inside(held_by, n, root) for n in names}
         return {n: _sample(n, inner, root, text, level + 1) for n, inner in own.items()}
     for view in held_by:
         if isinstance(items := view.get("items"), dict):
@@ -398,13 +409,13 @@ def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
     declared = place.mapping().get(MINOR_UNITS)
     words = {key: value for key, value in place.mapping().items() if key != MINOR_UNITS}
     stated = units_of(name, words)
-    if stated.is_minor and stated.is_major:
+    if stated.is_minor and "major" in stated.words:
         yield Problem(
             place.pointer,
             f"the words of {name!r} name both the smallest unit of its currency and the whole one",
             f"say one of them, or add {MINOR_UNITS}: true or false; until then it is unknown",
         )
-    elif isinstance(declared, bool) and (stated.is_major if declared else stated.is_minor):
+    elif isinstance(declared, bool) and ("major" in stated.words if declared else stated.is_minor):
         yield Problem(
             f"{place.pointer}/{MINOR_UNITS}",
             f"{MINOR_UNITS}: {str(declared).lower()} on {name!r} contradicts its own words",
@@ -414,7 +425,8 @@ def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
 def _unlike_iso(name: str, place: DocumentNode) -> Iterator[Problem]:
     written = place.mapping()
     inner = [written, *properties_of(written).values()]
-    if differs_from_iso(written) and not any(MINOR_UNITS in schema for schema in inner):
+    words = {key: value for key, value in written.items() if key != MINOR_UNITS}
+    if "unlike" in units_of("", words).words and not any(MINOR_UNITS in schema for schema in inner):
         yield Problem(
             place.pointer,
             f"the words of {name!r} count the decimals of some currency otherwise than ISO 4217, "

@@ -39,7 +39,7 @@ LOCATION: Final = "$response.header.Location"
 _SCALARS: Final = frozenset({"string", "integer"})
 
 
-class Fit(IntEnum):
+class MatchStrength(IntEnum):
     """Certainty that a property has the value of a path's parameter."""
 
     NONE = 0
@@ -55,7 +55,7 @@ class FoundId:
     """A property that contains an id."""
 
     path: tuple[str, ...]
-    fit: Fit
+    strength: MatchStrength
 
     @property
     def expression(self) -> str:
@@ -63,7 +63,7 @@ class FoundId:
         return f"$response.body#{format_pointer(self.path)}"
 
 
-def holds(parameter: str, name: str, item: PathShape) -> Fit:
+def holds(parameter: str, name: str, item: PathShape) -> MatchStrength:
     """Return how certainly a property has the value of a path's last parameter.
 
     For `/orders/{order}` the answer's `id` is the order; for `/orders/{id}` its `customer_id` is
@@ -71,16 +71,20 @@ def holds(parameter: str, name: str, item: PathShape) -> Fit:
     """
     asked, held = _words(parameter), _words(name)
     if asked == held:
-        return Fit.SAME_NAME if len(asked) > 1 or asked != ("id",) else Fit.OF_THING
+        return (
+            MatchStrength.SAME_NAME
+            if len(asked) > 1 or asked != ("id",)
+            else MatchStrength.OF_THING
+        )
     if held == ("id",) and item.thing[-len(asked) :] == asked:
-        return Fit.OF_THING
+        return MatchStrength.OF_THING
     if asked[-len(held) :] == held:
         if item.words & {*asked[: -len(held)]}:
-            return Fit.OF_THING
-        return Fit.ONLY_ID if held == ("id",) else Fit.NONE
+            return MatchStrength.OF_THING
+        return MatchStrength.ONLY_ID if held == ("id",) else MatchStrength.NONE
     if held[-len(asked) :] == asked and not {*held[: -len(asked)]}.isdisjoint(item.thing):
-        return Fit.OF_THING
-    return Fit.NONE
+        return MatchStrength.OF_THING
+    return MatchStrength.NONE
 
 
 def _words(name: str) -> tuple[str, ...]:
@@ -100,8 +104,8 @@ def find_id(parameter: str, item: PathShape, schema: JsonObject | None) -> Found
         return found
     wrapped = {name: opened_properties(inner, schema) for name, inner in top.items()}
     inside = {n: f for n, below in wrapped.items() if (f := _best(parameter, item, below))}
-    best = max((found.fit for found in inside.values()), default=Fit.NONE)
-    names = [name for name, found in inside.items() if found.fit is best]
+    best = max((found.strength for found in inside.values()), default=MatchStrength.NONE)
+    names = [name for name, found in inside.items() if found.strength is best]
     if len(names) != 1:
         return None
     # The wrapped object may be the parent: for `/triggers/{id}/services` the trigger.
@@ -111,9 +115,9 @@ def find_id(parameter: str, item: PathShape, schema: JsonObject | None) -> Found
 
 
 def _best(parameter: str, item: PathShape, properties: Mapping[str, JsonObject]) -> FoundId | None:
-    fits = {n: holds(parameter, n, item) for n, s in properties.items() if _is_scalar(s)}
-    best = max(fits.values(), default=Fit.NONE)
-    found = [name for name, fit in fits.items() if fit is best]
+    strengths = {n: holds(parameter, n, item) for n, s in properties.items() if _is_scalar(s)}
+    best = max(strengths.values(), default=MatchStrength.NONE)
+    found = [name for name, strength in strengths.items() if strength is best]
     return FoundId((found[0],), best) if best and len(found) == 1 else None
 
 
@@ -229,7 +233,7 @@ def fill(
 
 
 def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | None]:
-    """Return the id of the resource: by name in the answer, else as sent, else the best fit.
+    """Return the id of the resource: by name in the answer, else as sent, else the best match.
 
     If several parameters name it together, the caller's choice comes first, because it is known
     even if the answer is lost.
@@ -238,12 +242,14 @@ def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | N
     names = [
         b.field
         for b in maker.bindings
-        if b.location == "body" and b.required and holds(own, b.field, item) is Fit.SAME_NAME
+        if b.location == "body"
+        and b.required
+        and holds(own, b.field, item) is MatchStrength.SAME_NAME
     ]
     sent = f"$request.body#{format_pointer((names[0],))}" if len(names) == 1 else None
     if sent is not None and item.parent.ends_in_parameter:
         return None, sent
-    if found is not None and (found.fit is Fit.SAME_NAME or sent is None):
+    if found is not None and (found.strength is MatchStrength.SAME_NAME or sent is None):
         return found, found.expression
     return None, sent
 
@@ -256,10 +262,10 @@ def _described_alike(maker: Tool, own: str, item: PathShape, asked: JsonObject) 
     places: dict[tuple[str, ...], JsonObject] = {(name,): held for name, held in top.items()}
     places |= {(name, n): held for name, below in inner.items() for n, held in below.items()}
     found = [
-        FoundId(path, fit)
+        FoundId(path, strength)
         for path, held in places.items()
         if _description(held) == _description(asked) != ""
-        and (fit := holds(own, path[-1], item))
+        and (strength := holds(own, path[-1], item))
         and _is_scalar(held)
     ]
     return found[0] if len(found) == 1 else None
@@ -279,7 +285,7 @@ def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShap
         for other in maker.bindings:
             if (
                 other.field == binding.field
-                and holds(binding.field, other.field, item) is Fit.SAME_NAME
+                and holds(binding.field, other.field, item) is MatchStrength.SAME_NAME
             ):
                 if other.location == "body" and other.required:
                     return f"$request.body#{format_pointer((other.field,))}"
@@ -302,7 +308,11 @@ def _answered(maker: Tool, binding: InputBinding, item: PathShape) -> str | None
     if binding.location != "path" or binding.field not in item.parameters[:-1]:
         return None
     found = find_id(binding.field, item, maker.output_schema)
-    return found.expression if found is not None and found.fit is Fit.SAME_NAME else None
+    return (
+        found.expression
+        if found is not None and found.strength is MatchStrength.SAME_NAME
+        else None
+    )
 
 
 def _sent_alike(maker: Tool, binding: InputBinding) -> str | None:
@@ -467,13 +477,13 @@ def _doubts_of_answer(
             yield (
                 f"{found.expression} may name something else: {read.name} answers in another form"
             )
-    elif not match.is_same_path or found.fit < _plain_enough(match.maker):
+    elif not match.is_same_path or found.strength < _plain_enough(match.maker):
         yield f"{found.expression} may name something else: nothing reads {removal.by.name}'s thing"
 
 
-def _plain_enough(maker: Surveyed) -> Fit:
-    """Return the least certain fit of an id that no read confirms; 201 states a creation."""
-    return Fit.OF_THING if "201" in maker.statuses else Fit.SAME_NAME
+def _plain_enough(maker: Surveyed) -> MatchStrength:
+    """Return the least strength of an id that no read confirms; 201 states a creation."""
+    return MatchStrength.OF_THING if "201" in maker.statuses else MatchStrength.SAME_NAME
 
 
 def _notes(maker: Surveyed, filled: Filled, removal: Removal) -> Iterator[str]:

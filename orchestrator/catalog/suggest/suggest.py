@@ -19,9 +19,9 @@ from orchestrator.catalog.lint import Finding, lint
 from orchestrator.catalog.lint.contract_rules import absolute_server
 from orchestrator.catalog.lint.shape_rules import doubt_of_get
 from orchestrator.catalog.lint.subject import Uses
+from orchestrator.catalog.money import names_price
 from orchestrator.catalog.operations import TOOL_MARK, operations
 from orchestrator.catalog.overlay import apply_overlays, parse_overlay, target_of
-from orchestrator.catalog.stated_prices import names_price
 from orchestrator.catalog.suggest.pairing import Pair, find_pairs, find_probe
 from orchestrator.catalog.suggest.survey import Surveyed, asked_for, survey
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate

@@ -158,9 +158,9 @@ def meta_tools(context: StepContext) -> tuple[MetaTool, ...]:
             "anything is on it), and the value read that says so."
         )
         made[ENDED] = replace(made[ENDED], description=about, without=("kind", "outputs"))
-    if context.gives is not None:
+    if context.output_schema is not None:
         about = f"{made[ENDED].description} outputs: values that answers have, none invented."
-        made[ENDED] = replace(made[ENDED], description=about, outputs=context.gives)
+        made[ENDED] = replace(made[ENDED], description=about, outputs=context.output_schema)
     if context.colleagues:
         agents = "; ".join(f"{one.name}: {one.does}" for one in context.colleagues)
         about = f"{_HAND_OVER.description} Agents: {agents}."

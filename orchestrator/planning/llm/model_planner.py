@@ -17,8 +17,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
     DecisionInvalid,
+    ModelError,
     ModelRefused,
-    ModelUnavailable,
     ModelUnusable,
     UsageError,
 )
@@ -100,7 +100,7 @@ class LlmPlanner:
         messages += first.complaint()
         try:
             second = await self._try(model, messages, step)
-        except (ModelUnavailable, ModelRefused) as error:
+        except ModelError as error:
             # The first answer uses up the step, and its usage counts; the next step meets the
             # error.
             raise AnswerUnusable(first.wrong, first.usage) from error
@@ -129,7 +129,7 @@ class LlmPlanner:
         messages = [*step.messages, *replace(first, wrong=wrong).complaint()]
         try:
             second = await self._try(model, messages, step)
-        except (ModelUnavailable, ModelRefused):
+        except ModelError:
             return first
         usage = first.usage.plus(second.usage)
         kept = first if second.planned is None else second

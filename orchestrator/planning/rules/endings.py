@@ -53,20 +53,20 @@ def none_of_each(reading: Reading, seen: Sequence[Observation]) -> Finish | None
 
 
 def finish(
-    reading: Reading, done: Sequence[Observation], gives: JsonObject | None = None
+    reading: Reading, done: Sequence[Observation], output_schema: JsonObject | None = None
 ) -> Finish | GiveUp:
     """Return the end of a leg after its calls: their report, or what was found instead.
 
     Args:
         reading: of the leg's clause.
         done: its calls that succeeded.
-        gives: JSON Schema of the outputs that a written workflow wants, if it does.
+        output_schema: JSON Schema of the outputs that a written workflow wants, if it does.
     """
     target = reading.target
     items = [
         item for seen in done for item in read_items(seen.body, tool=target, asked=seen.arguments)
     ]
-    outputs = _outputs(gives, items)
+    outputs = _outputs(output_schema, items)
     if target.is_side_effect:
         charged = (s.price or charged_price(target, s.arguments, s.body) for s in done)
         prices = [str(price or "") for price in charged]
@@ -83,13 +83,13 @@ def finish(
     body = done[-1].body if done else None
     more = " The list goes on." if is_listing(target) and goes_on(body) else ""
     text, table = read_result(target, kept, body, f"{not_applied([*unused, *missed])}{more}")
-    return Finish(summary=text, table=table, outputs=_outputs(gives, kept))
+    return Finish(summary=text, table=table, outputs=_outputs(output_schema, kept))
 
 
-def _outputs(gives: JsonObject | None, items: Sequence[Item]) -> JsonObject:
+def _outputs(output_schema: JsonObject | None, items: Sequence[Item]) -> JsonObject:
     """Return the wanted fields of the items: all values for a list, else the one that all have."""
     found: JsonObject = {}
-    for name, schema in properties_of(gives or {}).items():
+    for name, schema in properties_of(output_schema or {}).items():
         values = [value for item in items if (value := item.value(name)) is not None]
         if schema.get("type") == "array" and not any(isinstance(one, list) for one in values):
             found[name] = [*values]

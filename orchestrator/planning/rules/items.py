@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import JsonValue
 
 from orchestrator.catalog.declared_prices import PRICE
+from orchestrator.catalog.money import names_currency, stated_price
 from orchestrator.catalog.prices import plain_answer
-from orchestrator.catalog.stated_prices import names_currency, stated_price
 from orchestrator.catalog.tool import Tool, id_names, thing_with_id
 from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once

@@ -101,7 +101,7 @@ class Leg:
             if (unclear := ask_what_is_meant(self.reading, self.context.inputs)) is not None:
                 return unclear
             if self._is_done_once:
-                return finish(self.reading, self._done(), self.context.gives)
+                return finish(self.reading, self._done(), self.context.output_schema)
             return self._step(self._calls())
         except _Unsaid as unsaid:
             return ask_for(unsaid.leaves, self.reading, self.context.inputs, self.catalog)
@@ -120,7 +120,7 @@ class Leg:
             step = self._next(arguments, note)
             if step is not None:
                 return step
-        return finish(self.reading, self._done(), self.context.gives)
+        return finish(self.reading, self._done(), self.context.output_schema)
 
     @property
     def _is_done_once(self) -> bool:

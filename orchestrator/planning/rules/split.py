@@ -34,7 +34,13 @@ from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
 from orchestrator.planning.rules.suits import why_not_taken
-from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target, refers_back
+from orchestrator.planning.rules.target import (
+    ClauseIntent,
+    ToolMatch,
+    find_target,
+    intent_of,
+    refers_back,
+)
 from orchestrator.planning.rules.tool_words import is_in_path, nouns_of, own_words, verb_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.router import Router
@@ -84,7 +90,7 @@ class Reading:
     """A clause with the tool for it, the calls that lead to the tool, and the unused words."""
 
     clause: Clause
-    aim: Aim
+    intent: ClauseIntent
     target: Tool
     chain: Chain
     account: Account
@@ -146,13 +152,13 @@ class Reader:
             looked_up=[one.span for path, one in chain.draft.said.items() if path in chain.feeders],
             resolved=self.resolved,
         )
-        return Reading(clause, aim_of(clause, self.catalog), target, chain, account)
+        return Reading(clause, intent_of(clause, self.catalog), target, chain, account)
 
-    def best(self, text: str, fits: Sequence[Fit]) -> Reading | None:
+    def best(self, text: str, matches: Sequence[ToolMatch]) -> Reading | None:
         """Return the reading whose tool matches the clause and uses most of it."""
-        near = [fit for fit in fits if fit.score >= fits[0].score - _NEAR][:_MOST_READ]
-        read = [self.read(text, fit.tool) for fit in near]
-        scores = [fit.score - _unused(one) for fit, one in zip(near, read, strict=True)]
+        near = [match for match in matches if match.score >= matches[0].score - _NEAR][:_MOST_READ]
+        read = [self.read(text, match.tool) for match in near]
+        scores = [match.score - _unused(one) for match, one in zip(near, read, strict=True)]
         if not read:
             return None
         best = read[scores.index(max(scores))]
@@ -258,9 +264,9 @@ class _Goal:
         """Return True if a noun phrase after "and" belongs to another tool than the clause."""
         if _WITH_WHOM.search(clause):
             return False
-        first = self._fits(clause)[:1]
+        first = self._matches(clause)[:1]
         verb = read_clause(clause, now=self.brief.now).verb
-        other = self._fits(f"{verb} {phrase}" if is_verb(verb) else phrase)[:1]
+        other = self._matches(f"{verb} {phrase}" if is_verb(verb) else phrase)[:1]
         if not first or not other or other[0].tool.name == first[0].tool.name:
             return False
         words = read_clause(phrase, now=self.brief.now).words
@@ -272,7 +278,7 @@ class _Goal:
         if _NEGATED.match(text.strip()):
             self.forbidden.append(text)
             return True
-        reading = None if self._is_statement(text) else self._reader.best(text, self._fits(text))
+        reading = None if self._is_statement(text) else self._reader.best(text, self._matches(text))
         if reading is None or _is_no_read(reading, is_one=is_one):
             return False
         target = reading.target
@@ -300,7 +306,7 @@ class _Goal:
     def _is_statement(self, text: str) -> bool:
         """Return True if a clause is a statement, not a question or an order."""
         clause = read_clause(text, now=self.brief.now)
-        return _STATES.match(text) is not None and aim_of(clause, self.catalog).is_open
+        return _STATES.match(text) is not None and intent_of(clause, self.catalog).is_open
 
     def _is_wish(self, reading: Reading) -> bool:
         """Return True if a clause names one wanted thing that its tool only searches for."""
@@ -318,7 +324,7 @@ class _Goal:
     def _reading(self, text: str, target: Tool, resolved: Collection[str]) -> Reading:
         return replace(self._reader, resolved=resolved).read(text, target)
 
-    def _fits(self, text: str) -> list[Fit]:
+    def _matches(self, text: str) -> list[ToolMatch]:
         context = RouteContext(goal=self.brief.goal, known=tuple(self.brief.inputs))
         selection = routed(self.router, text, context, now=self.brief.now)
         return find_target(read_clause(text, now=self.brief.now), selection, self.catalog)
@@ -367,7 +373,7 @@ class _Goal:
 
     def _unmet_doubt(self, text: str) -> Doubt:
         """Return the doubt about a clause that no tool fits: asked about if it is a request."""
-        is_order = aim_of(read_clause(text, now=self.brief.now), self.catalog).is_order
+        is_order = intent_of(read_clause(text, now=self.brief.now), self.catalog).is_order
         is_request = is_order or begins_request(text)
         return Doubt(
             kind="not_carried_out" if is_request else "left_over", about=text, why=_NO_TOOL
@@ -486,7 +492,7 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
 def _unclear(reading: Reading) -> Iterable[Doubt]:
     """Yield words without a use where neither a verb nor a question says that something is read."""
     account, clause = reading.account, reading.clause
-    if reading.target.is_side_effect or not reading.aim.is_open:
+    if reading.target.is_side_effect or not reading.intent.is_open:
         return
     runs = [*account.left_over]
     values = [run for run in account.filters if run.is_value]
@@ -600,7 +606,7 @@ def _with_verb(text: str, parts: Sequence[Part]) -> str:
         or any(word.lower in ("is", "are", "was", "were", "will") for word in clause.words)
     ):
         return text
-    return f"{parts[-1].reading.aim.verb} {text}"
+    return f"{parts[-1].reading.intent.verb} {text}"
 
 
 def _is_no_read(reading: Reading, *, is_one: bool) -> bool:
@@ -608,8 +614,8 @@ def _is_no_read(reading: Reading, *, is_one: bool) -> bool:
 
     "Mute user 123" shows nobody, nor does "comment 'fine' on file 5" list comments.
     """
-    aim, account, clause = reading.aim, reading.account, reading.clause
-    if reading.target.is_side_effect or not (aim.is_open or aim.verb in WEAK_VERBS):
+    intent, account, clause = reading.intent, reading.account, reading.clause
+    if reading.target.is_side_effect or not (intent.is_open or intent.verb in WEAK_VERBS):
         return False
     verb, *rest = clause.words[clause.verb_index :]
     if any(run.value is not None and run.value.kind == "quoted" for run in account.filters):

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog import money_units
+from orchestrator.catalog import money
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core import budget
 from orchestrator.core.record import JsonObject
@@ -493,9 +493,9 @@ def _counted(amount: Decimal, code: str, name: str, *schemas: JsonObject) -> Ite
     """
     is_whole = amount == amount.to_integral_value()
     written: JsonValue = int(amount) if is_whole else float(amount)
-    units = money_units.units_of(name, *schemas)
+    units = money.units_of(name, *schemas)
     as_written = 1 if units.is_stated else written
-    decimals = money_units.decimals_of(as_written, code or _TWO_DECIMALS, units, schemas)
+    decimals = money.decimals_of(as_written, code or _TWO_DECIMALS, units, schemas)
     if not code:
         decimals = None if decimals else 0
     if decimals is None:

@@ -60,7 +60,7 @@ _WANTED: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class Aim:
+class ClauseIntent:
     """The intent of a clause: a read, a consequence of a class, or unclear."""
 
     action: Action
@@ -73,7 +73,7 @@ class Aim:
 
 
 @dataclass(frozen=True)
-class Fit:
+class ToolMatch:
     """A tool, and how well the clause's words match it; more is better."""
 
     tool: Tool
@@ -103,11 +103,11 @@ def _said(clause: Clause) -> _Said:
     return _Said(stems, stems.union(*meant.values()), meanings)
 
 
-def aim_of(clause: Clause, catalog: Catalog) -> Aim:
+def intent_of(clause: Clause, catalog: Catalog) -> ClauseIntent:
     """Return the intent of a clause, from its first words and its verb."""
     words = clause.words
     if not words:
-        return Aim(Action.UNKNOWN, "", is_order=False, is_open=True)
+        return ClauseIntent(Action.UNKNOWN, "", is_order=False, is_open=True)
     first = words[0].lower
     second = words[1].lower if len(words) > 1 else ""
     asks_leave = first in _COURTESY | _LEAVE and second in ("i", "we", "my", "our", "it", "there")
@@ -120,17 +120,17 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     following = [word.lower for word in words[clause.verb_index + 1 :][:1]]
     action = action_of(verb, *following)
     if asks_leave or (is_asked and first not in _COURTESY):
-        return Aim(Action.READ, verb, is_order=False)
+        return ClauseIntent(Action.READ, verb, is_order=False)
     if _WANTED.match(clause.text):
-        return Aim(Action.CREATE, verb, is_order=True, is_wanted=True)
+        return ClauseIntent(Action.CREATE, verb, is_order=True, is_wanted=True)
     if action in (Action.READ, Action.SEARCH):
         opens = verb in WARY_VERBS and _commanded(verb, catalog)
-        return Aim(action, verb, is_order=opens, is_open=opens)
+        return ClauseIntent(action, verb, is_order=opens, is_open=opens)
     if action in SIDE_EFFECT_ACTIONS:
-        return Aim(action, verb, is_order=True)
+        return ClauseIntent(action, verb, is_order=True)
     if _commanded(verb, catalog):
-        return Aim(Action.EXECUTE, verb, is_order=True)
-    return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
+        return ClauseIntent(Action.EXECUTE, verb, is_order=True)
+    return ClauseIntent(Action.UNKNOWN, verb, is_order=False, is_open=True)
 
 
 def refers_back(clause: Clause) -> bool:
@@ -164,39 +164,47 @@ def _changes_of(catalog: Catalog) -> _Changes:
 
 def find_target(
     clause: Clause, selection: Selection, catalog: Catalog, walls: Sequence[Wall] = ()
-) -> list[Fit]:
+) -> list[ToolMatch]:
     """Return the tools that may carry out a clause, best first; empty without any."""
-    aim = aim_of(clause, catalog)
-    found = _fitting(clause, aim, selection, catalog, walls)
-    if not found and aim.is_wanted:
-        aim = Aim(Action.READ, aim.verb, is_order=False)
-        found = _fitting(clause, aim, selection, catalog, walls)
+    intent = intent_of(clause, catalog)
+    found = _fitting(clause, intent, selection, catalog, walls)
+    if not found and intent.is_wanted:
+        intent = ClauseIntent(Action.READ, intent.verb, is_order=False)
+        found = _fitting(clause, intent, selection, catalog, walls)
     return found
 
 
 def _fitting(
-    clause: Clause, aim: Aim, selection: Selection, catalog: Catalog, walls: Sequence[Wall]
-) -> list[Fit]:
+    clause: Clause,
+    intent: ClauseIntent,
+    selection: Selection,
+    catalog: Catalog,
+    walls: Sequence[Wall],
+) -> list[ToolMatch]:
     scores = selection.scores
     top = max(scores.values(), default=0.0) or 1.0
     unasked = {*selection.prerequisites, *selection.padding} - {*scores}
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
-    verb = stem(aim.verb)
+    verb = stem(intent.verb)
     changes = _changes_of(catalog)
     named_by = changes.by_verb.get(verb, ())
     frame_orders = selection.frame.side_effect_allowed
-    found: list[Fit] = []
+    found: list[ToolMatch] = []
     for name in names:
         tool = catalog.tools.get(name)
-        if tool is None or not is_inside(tool, walls) or not _has_effect(tool, aim, frame_orders):
+        if (
+            tool is None
+            or not is_inside(tool, walls)
+            or not _has_effect(tool, intent, frame_orders)
+        ):
             continue
         if _is_probe(tool, catalog) or _does_all(tool, clause):
             continue
-        if aim.is_order and (_is_opposite(tool, clause, aim) or _is_of_another(tool, clause)):
+        if intent.is_order and (_is_opposite(tool, clause, intent) or _is_of_another(tool, clause)):
             continue
-        score, nouns = _score(tool, clause, aim)
-        if aim.is_order and named_by and verb not in verbs_of(tool):
+        score, nouns = _score(tool, clause, intent)
+        if intent.is_order and named_by and verb not in verbs_of(tool):
             score -= 1.5
         if not tool.is_side_effect and _is_of_records(tool, clause, changes.things):
             score -= 2.5
@@ -205,34 +213,34 @@ def _fitting(
                 continue
             score -= 1.0  # after an equal one
         own = verb in verbs_of(tool) and len(named_by) <= _FEW
-        found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
-    found.sort(key=lambda fit: -fit.score)
+        found.append(ToolMatch(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
+    found.sort(key=lambda match: -match.score)
     # "List them" names nothing to be listed.
-    names_thing = aim.is_order or not refers_back(clause)
+    names_thing = intent.is_order or not refers_back(clause)
     may_be_bare = selection.fits and names_thing
-    return [fit for fit in found if fit.nouns > 0 or (may_be_bare and fit.is_own_verb)]
+    return [match for match in found if match.nouns > 0 or (may_be_bare and match.is_own_verb)]
 
 
-def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
-    if aim.is_open and aim.action is Action.UNKNOWN:
+def _has_effect(tool: Tool, intent: ClauseIntent, frame_orders: bool) -> bool:
+    if intent.is_open and intent.action is Action.UNKNOWN:
         return tool.is_side_effect is frame_orders or not tool.is_side_effect
-    if aim.is_open:
+    if intent.is_open:
         return True
-    if not aim.is_order:
+    if not intent.is_order:
         return tool.effect is Effect.READ
     if not tool.is_side_effect:
         return False
     _, own = verb_of(tool)
     ends = tool.effect is Effect.CANCEL or own is Action.CANCEL
-    if stem(aim.verb) in verbs_of(tool):
+    if stem(intent.verb) in verbs_of(tool):
         return True
-    return ends is (aim.action is Action.CANCEL)
+    return ends is (intent.action is Action.CANCEL)
 
 
-def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
+def _is_opposite(tool: Tool, clause: Clause, intent: ClauseIntent) -> bool:
     """Return True if a tool's verb has another particle than the clause: "turn off", "turn on"."""
     own = _particles_of(tool)
-    if not own or not verbs_meant(aim.verb, tool):
+    if not own or not verbs_meant(intent.verb, tool):
         return False
     words = [word.lower for word in clause.words]
     ends = (*words[clause.verb_index + 1 :][:1], words[-1])
@@ -287,10 +295,10 @@ def _is_probe(tool: Tool, catalog: Catalog) -> bool:
     return tool.effect is Effect.READ and not references(catalog).isdisjoint(required)
 
 
-def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
+def _score(tool: Tool, clause: Clause, intent: ClauseIntent) -> tuple[float, int]:
     said = _said(clause)
     own, wide = named_nouns(tool), nouns_of(tool)
-    verb, verbs = stem(aim.verb), verbs_of(tool)
+    verb, verbs = stem(intent.verb), verbs_of(tool)
     words = own_words(tool) - verbs
     named = {one for one, same in said.telling.items() if same & own}
     summed = said.telling.keys() & wide
@@ -299,17 +307,17 @@ def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
     score = 1.6 * len(named) + 0.8 * len(summed - named) + 0.5 * len(known) + 1.5 * covered
     if verb in verbs:
         score += 2.5
-    elif verbs_meant(aim.verb, tool):
+    elif verbs_meant(intent.verb, tool):
         score += 1.5
-    elif aim.is_order:
+    elif intent.is_order:
         score -= 1.5
-    if aim.is_order and verb in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
+    if intent.is_order and verb in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
         named.add(verb)  # "remind me" is a reminder, "email" an e-mail
         score += 2.0
-    if aim.action is Action.SEND and wide & _MESSAGES:
+    if intent.action is Action.SEND and wide & _MESSAGES:
         summed |= wide & _MESSAGES
         score += 1.5
-    score += _shape(tool, clause, aim)
+    score += _shape(tool, clause, intent)
     # The last word of the verb's object is the subject of the clause.
     objects = clause.of_kind("object")
     head = clause.before(objects[-1].end) if objects else None
@@ -318,7 +326,7 @@ def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
     return score, len(named | summed)
 
 
-def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
+def _shape(tool: Tool, clause: Clause, intent: ClauseIntent) -> float:
     """Return how well a tool's inputs suit a clause: an id if it requests one item."""
     required = [p for p in tool_parameters(tool) if p.required and p.name not in tool.pii_fields]
     ids = [p for p in required if p.is_id or is_in_path(tool, p.name)]
@@ -327,7 +335,7 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
         for c in clause.of_kind("number")
     )
     score = 0.0
-    if not aim.is_order and not tool.is_side_effect:
+    if not intent.is_order and not tool.is_side_effect:
         said = {word.stem for word in clause.words}
         is_named = any(said & noun_before(tool, p.name) for p in ids) and len(said) > 3
         if ids and not has_id and not is_named and not clause.of_kind("name", "quoted"):

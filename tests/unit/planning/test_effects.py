@@ -266,7 +266,12 @@ def test_an_id_that_no_answer_holds_is_marked(summary: str, made_up: tuple[str, 
     claimed = seen("refused", FINISH, arguments={"summary": "INV-99999"})
     found = foreign_ids(summary, asked(seen("succeeded", body=body), claimed))
     leg = LegResult(
-        leg_id="1", agent="a", goal="g", status=LegStatus.SUCCEEDED, summary="x", unheld=found
+        leg_id="1",
+        agent="a",
+        goal="g",
+        status=LegStatus.SUCCEEDED,
+        summary="x",
+        unverified_ids=found,
     )
 
     assert found == made_up

@@ -13,7 +13,7 @@ from orchestrator.messages.tool_call import PreparedCall
 from orchestrator.planning.models import Fact
 from orchestrator.saga.ledger import Ledger
 from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
-from orchestrator.workflows.failures import LegLost, LegSkipped
+from orchestrator.workflows.failures import LegFailed, LegSkipped
 from orchestrator.workflows.mission_budget import MissionBudget
 from orchestrator.workflows.progress import Progress
 from tests.fakes import fake_leg
@@ -68,7 +68,7 @@ def test_what_a_person_refused_in_an_earlier_run_stays_refused(fate: Fate) -> No
         asked.check(wanted())
     assert told.value.seen["hint"] == "further back"
     assert told.value.seen["sent_back"] is (fate == "responded")
-    with pytest.raises(LegLost, match="proposed again what ann refused: Buy"):
+    with pytest.raises(LegFailed, match="proposed again what ann refused: Buy"):
         asked.check(wanted())
 
 
@@ -104,7 +104,7 @@ def test_an_older_worker_prepares_calls_without_end() -> None:
     many = [before("rejected").model_copy(update={"confirmation_id": str(n)}) for n in range(9)]
 
     continued(*many).check(wanted(""))
-    with pytest.raises(LegLost, match="came to nothing"):
+    with pytest.raises(LegFailed, match="came to nothing"):
         continued(*many).check(wanted("new"))
 
 

@@ -16,7 +16,7 @@ from orchestrator.adapters.http.masking import Mask, hide_secret
 from orchestrator.adapters.http.refusal import is_in_progress
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.stated_prices import charged_in, stated_price
+from orchestrator.catalog.money import charged_in, stated_price
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from tests.fakes import MemoryPii, MemorySecrets
