@@ -87,11 +87,12 @@ def test_a_call_is_about_the_reference_that_it_was_sent_with(
     assert names_another(given, {"client_reference": "m.1-leg.1", "size": "S"}, body) == another
 
 
-def test_what_the_contract_reads_of_the_answer_is_the_providers_own_name() -> None:
-    """A provider may put a number of its own where a reference was sent."""
-    known = lockers(read="client_reference")
+def test_what_is_compared_with_nothing() -> None:
+    """The provider's own name, which the contract reads of the answer, and what a search finds."""
+    known, own = lockers(), lockers(read="client_reference")
 
-    assert given_back(known, known.tool("locker_reserve")) == {}
+    assert given_back(own, own.tool("locker_reserve")) == {}
+    assert given_back(known, known.tool("locker_find")) == {}
 
 
 @pytest.mark.parametrize(
@@ -115,10 +116,3 @@ def test_a_cancel_is_about_what_it_was_sent_for(
     given = given_back(known, known.tool("locker_release"))
 
     assert names_another(given, {name: "p1"}, body) == another
-
-
-def test_a_read_is_compared_with_nothing() -> None:
-    """What a search finds is whatever it finds; probes are read on their own."""
-    known = lockers()
-
-    assert given_back(known, known.tool("locker_find")) == {}

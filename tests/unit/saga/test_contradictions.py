@@ -17,14 +17,7 @@ from orchestrator.saga.contradictions import still_as_made
         ({"status": "ended"}, {"status": "ended"}, {"id": "b1", "status": "ended"}, ""),
         ({}, {"status": "open"}, {"id": "b1"}, ""),
     ],
-    ids=[
-        "same",
-        "same thing",
-        "another thing",
-        "changed",
-        "the state that was sent",
-        "none before",
-    ],
+    ids=["same", "same thing", "another thing", "changed", "the state sent", "none before"],
 )
 def test_a_cancel_that_shows_the_thing_as_before_is_doubted(
     made: Any, answer: Any, names: Any, says: str

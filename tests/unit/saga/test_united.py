@@ -95,13 +95,8 @@ def test_what_can_be_cancelled_is_told_short() -> None:
         cancel_inputs={"id": "b1"},
     )
     ledger = Ledger(obligations=(made, fake_obligation("m.1-leg.2", cancel_tool=None)))
-    cancel = CancelCall(
-        call_id="m.1-leg.3",
-        tool="cancel",
-        arguments={"id": "b1"},
-        names={"id": "b1"},
-        written_at=made.written_at,
-    )
+    named: dict[str, Any] = {"tool": "cancel", "arguments": {"id": "b1"}, "names": {"id": "b1"}}
+    cancel = CancelCall(call_id="m.1-leg.3", **named, written_at=made.written_at)
 
     (short,) = cancellable(ledger).obligations
 
