@@ -1,6 +1,5 @@
 """`orchestrator agents check`: 0 when a worker can run with the file, 1 with what is wrong."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def test_a_good_file_is_told_with_what_each_agent_may_use(run: Run, tmp_path: Pa
 
     assert ran.exit_code == as_json.exit_code == 0
     assert ran.stdout.splitlines()[1] == "anyone: may use 93 of 93 tools"
-    assert json.loads(as_json.stdout) == {
+    assert as_json.json == {
         "file": "agents.yaml",
         "agents": [{"name": "office", "tools": 11}, {"name": "anyone", "tools": 93}],
         "faults": [],
@@ -49,11 +48,8 @@ def test_every_fault_is_a_line_with_file_agent_key_and_remedy(run: Run, tmp_path
         "agents.yaml: agent fares: model: no provider of models is called 'opnai'; "
         "did you mean openai?",
     ]
-    faults = json.loads(as_json.stdout)["faults"]
-    assert [(fault["agent"], fault["key"]) for fault in faults] == [
-        ("office", "domains"),
-        ("fares", "model"),
-    ]
+    found = [(fault["agent"], fault["key"]) for fault in as_json.json["faults"]]
+    assert found == [("office", "domains"), ("fares", "model")]
 
 
 def test_the_tools_are_those_of_the_documents_that_are_given(

@@ -59,6 +59,8 @@ def test_a_decision_without_a_key_carries_a_name() -> None:
 
     assert (named.approver, default.approver) == ("ann", getuser())
     assert named.signature == ""
+    with pytest.raises(UsageError):  # an issuer would read as if something were proved
+        sign_as(None, approver="ann", issuer="example.com")
 
 
 def test_approver_and_issuer_are_read_from_the_key(key: Path) -> None:
@@ -74,18 +76,8 @@ def test_approver_and_issuer_are_read_from_the_key(key: Path) -> None:
     assert named_signer(by_options.signature)[:2] == ("example.org", getuser())
     with pytest.raises(UsageError):
         sign_as(nameless, approver="ann", issuer=None)
-
-
-def test_an_issuer_without_a_key_is_refused() -> None:
-    """It would read as if something were proved."""
-    with pytest.raises(UsageError):
-        sign_as(None, approver="ann", issuer="example.com")
-
-
-def test_a_missing_key_file_is_named(tmp_path: Path) -> None:
-    """The error has its path."""
     with pytest.raises(DocumentUnreadable, match=r"lost\.jwk"):
-        sign_as(tmp_path / "lost.jwk", approver=None, issuer=None)
+        sign_as(key.with_name("lost.jwk"), approver=None, issuer=None)
 
 
 @pytest.mark.parametrize("error", [KeyError, OSError])

@@ -28,19 +28,16 @@ def test_a_file_is_written_once_and_for_its_own_mission(
         kept = MissionFiles(store.observations).keep("m-1", b"%PDF\xff", name="label.pdf")
     out = tmp_path / "label.pdf"
 
-    assert (
-        run("mission", "export", "m-1", "--file", kept.handle, "--out", "label.pdf").exit_code == 0
-    )
+    def export(mission: str, to: str) -> int:
+        return run("mission", "export", mission, "--file", kept.handle, "--out", to).exit_code
+
+    assert export("m-1", "label.pdf") == 0
     assert out.read_bytes() == b"%PDF\xff"
     assert out.stat().st_mode & 0o077 == 0
     out.write_bytes(b"mine")
-    assert (
-        run("mission", "export", "m-1", "--file", kept.handle, "--out", "label.pdf").exit_code == 2
-    )
+    assert export("m-1", "label.pdf") == 2
     assert out.read_bytes() == b"mine"
-    assert (
-        run("mission", "export", "m-2", "--file", kept.handle, "--out", "other.pdf").exit_code == 2
-    )
+    assert export("m-2", "other.pdf") == 2
     assert not (tmp_path / "other.pdf").exists()
 
 
@@ -90,9 +87,8 @@ async def test_a_codec_server_logs_its_callers(
     before = (root.handlers[:], root.level)
     try:
         run("codec-server")
-        async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=served[0]), base_url="http://codec"
-        ) as http:
+        transport = httpx.ASGITransport(app=served[0])
+        async with httpx.AsyncClient(transport=transport, base_url="http://codec") as http:
             body = {"payloads": [{"metadata": {}, "data": "WmVwaHlyaW5l"}]}
             for token in ("planted-token", "another-token"):
                 bearer = {"Authorization": f"Bearer {token}"}

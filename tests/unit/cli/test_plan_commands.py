@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,27 +33,21 @@ class Client:
         self.started: list[MissionRequest] = []
 
     async def plan(self, request: MissionRequest) -> PlanPreview:
-        """The preview."""
         if self.refusal:
             raise PlanError(self.refusal, code="PlanRefused")
         return PREVIEW
 
     async def start(self, request: MissionRequest) -> MissionHandle:
-        """Kept."""
         self.started.append(request)
         return MissionHandle(None, request.mission_id or "")  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def client(connect_to: Callable[[object], None]) -> Client:
-    """Whom the commands speak to."""
-    one = Client()
-    connect_to(one)
-    return one
+def client(connect_to: Callable[[Any], Any]) -> Any:
+    return connect_to(Client())
 
 
 def test_scripts_get_the_document(client: Client, run: Run) -> None:
-    """And nothing else."""
     ran = run("mission", "plan", "Book a table", "--json")
 
     assert PlanPreview.model_validate(json.loads(ran.stdout)) == PREVIEW

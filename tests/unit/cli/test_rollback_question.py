@@ -36,7 +36,6 @@ class Client:
         self.started: list[dict[str, str]] = []
 
     async def rollback_preview(self, mission_id: str) -> RollbackPreview:
-        """What stands."""
         return RollbackPreview(
             mission_id=mission_id,
             status=self.status,
@@ -46,17 +45,13 @@ class Client:
         )
 
     async def rollback(self, mission_id: str, **order: str) -> RollbackReport:
-        """Kept."""
         self.started.append(order)
         return RollbackReport(mission_id=mission_id, settled=True)
 
 
 @pytest.fixture
-def client(connect_to: Callable[[object], None]) -> Client:
-    """Whom the command speaks to."""
-    one = Client()
-    connect_to(one)
-    return one
+def client(connect_to: Callable[[Any], Any]) -> Any:
+    return connect_to(Client())
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
-"""What `worker` and `sandbox` are started on: documents with the overlays that are named."""
+"""What services are started on: documents with the overlays that are named, and extras."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator.cli.serve_commands import serve_mcp
+from orchestrator.core.errors import UsageError
 from tests.commands import Ran
 
 
@@ -63,3 +66,11 @@ def test_what_a_sandbox_would_serve_is_shown_without_serving(
     ]
     (document,) = run("sandbox", "--show", "--specs", str(crm), "--json").json["documents"]
     assert document["operations"] == 1
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence says what to install."""
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+
+    with pytest.raises(UsageError, match=r"orchestrator-missions\[mcp\]"):
+        serve_mcp(local_user="ann@example.com")

@@ -126,22 +126,23 @@ def test_what_is_marked_by_another_overlay_is_respected(run: Run, desk: Path) ->
     assert (told["marked_before"], told["pairs"]) == (1, [])
 
 
-def test_only_what_is_there(run: Run, desk: Path) -> None:
-    """Exit 2 with a sentence."""
-    ran = run("tools", "suggest", "desk.json", "--only", "/visits")
-
-    assert ran.exit_code == 2
-    assert "/visits" in ran.stderr
-
-
-def test_several_documents_are_too_many(run: Run, desk: Path) -> None:
-    """An overlay is for one."""
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("tools suggest desk.json --only /visits", "/visits"),
+        ("tools suggest .", "name one"),
+        ("chaos run --specs desk.json", "orchestrator tools suggest desk.json"),
+    ],
+    ids=["nothing there", "several documents", "nothing to try"],
+)
+def test_wrong_usage_says_what_to_do(run: Run, desk: Path, words: str, named: str) -> None:
+    """An overlay is for one document, and a chaos run needs a mark."""
     (desk.parent / "other.json").write_text(desk.read_text())
 
-    ran = run("tools", "suggest", ".")
+    ran = run(*words.split())
 
     assert ran.exit_code == 2
-    assert "name one" in ran.stderr
+    assert named in ran.stderr
 
 
 def test_a_pair_that_fails_is_a_comment_with_the_reason(
@@ -219,11 +220,3 @@ def test_documents_without_a_mark_say_how_to_begin(
 
     assert (ran.exit_code, ran.stdout) == (0, "")
     assert "orchestrator tools suggest desk.json --out overlay.yaml" in ran.stderr
-
-
-def test_a_chaos_run_without_a_mark_says_how_to_begin(run: Run, desk: Path) -> None:
-    """It is wrong usage: there is nothing to try."""
-    ran = run("chaos", "run", "--specs", "desk.json")
-
-    assert ran.exit_code == 2
-    assert "orchestrator tools suggest desk.json" in ran.stderr

@@ -68,13 +68,13 @@ def test_a_request_that_names_nobody_is_the_one_that_it_was() -> None:
     assert request_digest(asked) == hashlib.sha256(before.encode()).hexdigest()
 
 
-def test_another_requesters_mission_is_another() -> None:
+def test_another_requesters_or_models_mission_is_another() -> None:
     """The first one's would else count as asked for by the second, who might approve it."""
-    digests = {
-        request_digest(MissionRequest(goal="g", requester=name)) for name in ("", "ann", "bob")
-    }
+    choices = [{}, {"requester": "ann"}, {"requester": "bob"}, {"planner": "llm"}]
+    choices += [{"model": "a:b"}, {"model": "a:c"}]
+    requests = [MissionRequest.model_validate({"goal": "g", **choice}) for choice in choices]
 
-    assert len(digests) == 3
+    assert len({*map(request_digest, requests)}) == len(choices)
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\x1b[2Jann", "ann\u202e", "a" * 201])

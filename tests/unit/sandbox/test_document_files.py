@@ -13,7 +13,10 @@ from orchestrator.sandbox import DocumentError, load_documents, redirected
 REAL = [{"url": "https://real.example/api"}]
 
 
-def document(**more: Any) -> dict[str, Any]:
+FLOWS = {"clientCredentials": {"tokenUrl": "https://login.real.example/token", "scopes": {}}}
+
+
+def document() -> dict[str, Any]:
     operation = {
         "operationId": "find",
         "summary": "Find.",
@@ -27,20 +30,7 @@ def document(**more: Any) -> dict[str, Any]:
         "info": {"title": "Real", "version": "1"},
         "servers": REAL,
         "paths": {"/find": {"servers": REAL, "get": operation}},
-        "components": {
-            "securitySchemes": {
-                "login": {
-                    "type": "oauth2",
-                    "flows": {
-                        "clientCredentials": {
-                            "tokenUrl": "https://login.real.example/token",
-                            "scopes": {},
-                        }
-                    },
-                }
-            }
-        },
-        **more,
+        "components": {"securitySchemes": {"login": {"type": "oauth2", "flows": FLOWS}}},
     }
 
 
@@ -49,10 +39,12 @@ def test_no_server_of_any_level_is_left() -> None:
     given = document()
     before = json.dumps(given)
 
-    turned = redirected({"real": given}, "http://127.0.0.1:8700")
+    turned = redirected({"my api": given, "my-api": given}, "http://127.0.0.1:8700")
 
     assert "real.example" not in json.dumps(turned)
     assert json.dumps(given) == before
+    assert turned["my api"]["servers"] == [{"url": "http://127.0.0.1:8700/my-api"}]
+    assert turned["my-api"]["servers"] == [{"url": "http://127.0.0.1:8700/my-api-2"}]
 
 
 def test_no_server_is_left_behind_a_reference() -> None:
@@ -78,12 +70,8 @@ def test_the_sandbox_may_move_to_another_port() -> None:
     ).values()
     tool = Catalog.from_documents({"real": turned}).tool("find")
 
-    assert turned["servers"] == [
-        {
-            "url": "http://{host}:{port}/real",
-            "variables": {"host": {"default": "h"}, "port": {"default": "1"}},
-        }
-    ]
+    variables = {"host": {"default": "h"}, "port": {"default": "1"}}
+    assert turned["servers"] == [{"url": "http://{host}:{port}/real", "variables": variables}]
     assert tool.name == "find"
 
 

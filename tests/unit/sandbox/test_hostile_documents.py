@@ -16,6 +16,7 @@ from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ENDLESS = ["^(a+)+$", "^(a|a)*$", "^(?=(a+)+$)a*$", r"^(a*)*\1$", "^(?!(a|aa)+$)a*b$"]
 LONG = "a" * 40 + "!"
+NAMES: dict[str, Any] = {"^(a+)+$": {}}
 Opener = Callable[..., Any]
 
 
@@ -71,16 +72,8 @@ def test_no_endless_text_is_made(pattern: str) -> None:
     [
         {"type": "string", "pattern": "^(a+)+$"},
         {"type": "object", "patternProperties": {"^(a+)+$": {"type": "integer"}}},
-        {
-            "type": "object",
-            "patternProperties": {"^(a+)+$": {}},
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "patternProperties": {"^(a+)+$": {}},
-            "unevaluatedProperties": False,
-        },
+        {"type": "object", "patternProperties": NAMES, "additionalProperties": False},
+        {"type": "object", "patternProperties": NAMES, "unevaluatedProperties": False},
         {"type": "object", "propertyNames": {"pattern": "^(a+)+$"}},
     ],
 )
@@ -218,11 +211,7 @@ def test_a_schema_that_is_its_own_alternative_is_named() -> None:
     schemas = {"A": {"oneOf": [itself, {"type": "string"}]}}
     answer = {"description": "x", "content": {"application/json": {"schema": itself}}}
     post = {"operationId": "x", "responses": {"201": answer}}
-    raw = {
-        "openapi": "3.1.0",
-        "paths": {"/x": {"post": post}},
-        "components": {"schemas": schemas},
-    }
+    raw = {"openapi": "3.1.0", "paths": {"/x": {"post": post}}, "components": {"schemas": schemas}}
     (skipped,) = read_document("d", raw).skipped
     assert "part of itself" in skipped.reason
 

@@ -10,12 +10,8 @@ import pytest
 from orchestrator.sandbox import load_documents
 
 SPECS = load_documents([Path(__file__).parents[3] / "specs"])
-TRIP = {
-    "origin": "Berlin",
-    "destination": "Lisbon",
-    "departure_date": "2026-12-03",
-    "return_date": "2026-12-06",
-}
+TRIP = {"origin": "Berlin", "destination": "Lisbon", "departure_date": "2026-12-03"}
+TRIP |= {"return_date": "2026-12-06"}
 STAY = {"city": "Lisbon", "check_in": "2026-12-03", "check_out": "2026-12-06"}
 HEADERS = {"X-Api-Key": "key", "Authorization": "Bearer token"}
 
@@ -70,10 +66,8 @@ async def test_dates_in_the_wrong_order_are_refused(http: httpx.AsyncClient) -> 
     """A return before the departure is refused."""
     stay = {**STAY, "check_out": STAY["check_in"]}
     trip = {**TRIP, "return_date": "2026-12-02"}
-    answers = [
-        await http.get("/hotels/rooms", params=stay),
-        await http.get("/flights/offers", params=trip),
-    ]
+    asked = (("/hotels/rooms", stay), ("/flights/offers", trip))
+    answers = [await http.get(path, params=params) for path, params in asked]
 
     assert [answer.status_code for answer in answers] == [400, 400]
     assert "check_out must come after check_in" in answers[0].json()["detail"]
@@ -148,14 +142,10 @@ async def test_team_channel_exists_and_is_found_by_a_word(http: httpx.AsyncClien
 
 async def test_uploaded_file_can_be_shared(http: httpx.AsyncClient) -> None:
     """Other operations know the file_id that an upload answers."""
-    upload = await post(
-        http, "/files/uploads", {"file_name": "plan.txt", "content_text": "one two"}
-    )
-    share = await post(
-        http,
-        "/files/shares",
-        {"file_id": upload["file_id"], "recipient_email": "sam@example.com"},
-    )
+    file = {"file_name": "plan.txt", "content_text": "one two"}
+    upload = await post(http, "/files/uploads", file)
+    shared = {"file_id": upload["file_id"], "recipient_email": "sam@example.com"}
+    share = await post(http, "/files/shares", shared)
 
     assert share["file_name"] == "plan.txt"
 

@@ -70,18 +70,12 @@ def test_value_conforms(schema: dict[str, Any]) -> None:
     assert [value for value in made if not book().is_valid(schema, value)] == []
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "integer", "minimum": 3, "exclusiveMinimum": True, "maximum": 4},
-        {"type": "string", "nullable": True},
-    ],
-)
-def test_value_conforms_in_30(schema: dict[str, Any]) -> None:
+def test_value_conforms_in_30() -> None:
     """OpenAPI 3.0 writes some limits in its own way."""
-    made = make(schema, version="3.0.3")
-
-    assert book("3.0.3").is_valid(schema, made["x"]), made
+    bounded = {"type": "integer", "minimum": 3, "exclusiveMinimum": True, "maximum": 4}
+    for schema in (bounded, {"type": "string", "nullable": True}):
+        made = make(schema, version="3.0.3")
+        assert book("3.0.3").is_valid(schema, made["x"]), made
 
 
 def test_hint_is_taken_where_it_fits() -> None:
@@ -128,14 +122,9 @@ def test_status_says_whether_it_stands(
     assert make_status(schema, is_cancelled=True) == cancelled
 
 
-@pytest.mark.parametrize(
-    ("states", "ended"),
-    [
-        (["running", "ended"], "ended"),
-        (["open", "auto-closed"], "auto-closed"),
-        (["extended"], None),
-    ],
-)
-def test_a_state_says_that_something_ended(states: list[str], ended: str | None) -> None:
+def test_a_state_says_that_something_ended() -> None:
     """By whole words."""
-    assert Synthesizer(book(), {}).ended({"enum": states}) == ended
+    ended = Synthesizer(book(), {}).ended
+    states = (["running", "ended"], ["open", "auto-closed"], ["extended"])
+
+    assert [ended({"enum": one}) for one in states] == ["ended", "auto-closed", None]

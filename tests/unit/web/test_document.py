@@ -71,15 +71,9 @@ def test_each_operation_documents_its_problems_and_headers(one: Operation, docum
 
 def test_models_are_described(document: Any) -> None:
     """`structured-*` are contents of cards, whose type describes itself by its title."""
-    schemas = document["components"]["schemas"]
-    assert isinstance(schemas, dict)
-    bare = [
-        name
-        for name, schema in schemas.items()
-        if not schema.get("description") and name != "JsonValue"
-    ]
+    schemas = document["components"]["schemas"].items()
 
-    assert bare == []
+    assert [n for n, one in schemas if not one.get("description")] in ([], ["JsonValue"])
 
 
 def test_errors_of_decisions_and_waits_are_typed(document: Any) -> None:

@@ -8,7 +8,7 @@ from starlette.middleware import Middleware
 
 from orchestrator.core import errors
 from orchestrator.messages.open_waits import Waiting
-from orchestrator.web.pages.inbox import Paged, paged
+from orchestrator.web.pages.inbox import paged
 from orchestrator.web.people import Person, Role
 from orchestrator.web.sign_in.csrf import CsrfProtection
 from tests.unit.web.pages import samples
@@ -53,16 +53,6 @@ async def test_every_page_has_a_strict_policy(path: str) -> None:
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
     assert headers["cache-control"] == "no-store"
-
-
-async def test_no_template_has_inline_script_or_style() -> None:
-    """The policy would block it, without a word to the reader."""
-    async with browser(waiting_card()) as pages:
-        text = (await pages.get("/missions/m")).text
-
-    assert "<style" not in text
-    assert "style=" not in text
-    assert text.count("<script") == 1
 
 
 async def test_assets_have_etags() -> None:
@@ -204,26 +194,17 @@ async def test_a_stranger_finds_nothing() -> None:
         {"decision": "respond", "text": "x" * 2001},
         {"decision": "amend", "argument.party_size": "many"},
         {"decision": "amend"},
+        {"decision": "amend", "argument.price": "1"},
     ],
 )
 async def test_an_incomplete_form_is_shown_again(form: dict[str, str]) -> None:
-    """With the reason; nothing was decided."""
+    """With the reason; nothing was decided, and only inputs of the card can be amended."""
     client = waiting_card()
     answer = await post(client, {**form, "digest": CARD.digest})
 
     assert answer.status_code == 422
     assert client.decided == []
     assert 'role="alert"' in answer.text
-
-
-async def test_only_inputs_of_the_card_can_be_amended() -> None:
-    """Another name in the form changes nothing."""
-    client = waiting_card(inputs=("city",))
-    form = {"decision": "amend", "digest": CARD.digest, "argument.price": "1"}
-    answer = await post(client, form)
-
-    assert answer.status_code == 422
-    assert client.decided == []
 
 
 async def test_a_form_that_is_too_large_is_refused() -> None:
@@ -279,18 +260,12 @@ async def test_several_are_approved_each_with_its_digest() -> None:
     [("", 1, 1, 50), ("2", 2, 51, 100), ("99", 3, 101, 120), ("-1", 1, 1, 50), ("٣", 3, 101, 120)],
 )
 def test_pages_of_a_list(asked: str, number: int, first: int, last: int) -> None:
-    """A page that does not exist is the nearest one."""
-    page = paged(range(120), asked, size=50)
+    """A page that does not exist is the nearest one; an empty list has one."""
+    page, none = paged(range(120), asked, size=50), paged(range(0), asked, size=50)
 
     assert (page.number, page.first, page.last, page.pages) == (number, first, last, 3)
     assert list(page.items) == [*range(first - 1, last)]
-
-
-def test_an_empty_list_has_one_page() -> None:
-    """Without items."""
-    page: Paged[int] = paged([], "3", size=50)
-
-    assert (page.number, page.pages, page.first, page.last) == (1, 1, 0, 0)
+    assert (none.number, none.pages, none.first, none.last) == (1, 1, 0, 0)
 
 
 async def test_500_cards_are_in_pages() -> None:

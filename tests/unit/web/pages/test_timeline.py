@@ -1,7 +1,7 @@
 """The timeline: a lane for each leg, with its marks and its waits."""
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.messages.leg import LegResult, LegStatus, Question
@@ -26,20 +26,11 @@ def test_waits_are_bars_from_their_opening_to_their_end() -> None:
         digest="d",
         opened_at=NOON,
     )
-    legs = (
-        LegResult(
-            leg_id="1-a", agent="a", goal="g", status=LegStatus.SUCCEEDED, decisions=(decided,)
-        ),
+    a = LegResult(
+        leg_id="1-a", agent="a", goal="g", status=LegStatus.SUCCEEDED, decisions=(decided,)
     )
-    result = samples.RESULT.model_copy(
-        update={
-            "legs": legs,
-            "started_at": NOON,
-            "finished_at": None,
-            "plan_decisions": (),
-            "holds": (),
-        }
-    )
+    changes: dict[str, Any] = {"legs": (a,), "started_at": NOON, "finished_at": None}
+    result = samples.RESULT.model_copy(update={**changes, "plan_decisions": (), "holds": ()})
     asked = Question(
         question_id="m:1",
         mission_id="m",

@@ -1,5 +1,6 @@
 """The issuer's side of a sign-in: endpoints that misbehave, and claims that come separately."""
 
+import base64
 import json
 import time
 from collections.abc import Callable
@@ -79,6 +80,13 @@ async def claims_from(fake: Fake, **changes: Any) -> dict[str, Any]:
     return dict(await issuer_of(fake, **changes).claims("code", STATE, auth_after=None))
 
 
+async def _refused(fake: Fake, code: str) -> ProblemError:
+    with pytest.raises(ProblemError) as refused:
+        await claims_from(fake)
+    assert refused.value.problem.code == code
+    return refused.value
+
+
 async def test_claims_that_the_id_token_leaves_out_are_asked_for() -> None:
     """At the user info endpoint; those of the ID token win."""
     fake = Fake()
@@ -99,8 +107,6 @@ async def test_user_info_of_another_person_is_refused() -> None:
 
 
 def _unsigned(claims: dict[str, Any]) -> str:
-    import base64
-
     parts = ({"alg": "none"}, claims)
     encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in parts)
     return b".".join((*encoded, b"")).decode()
@@ -122,11 +128,8 @@ async def test_only_keys_of_the_issuer_sign(sign: Callable[[dict[str, Any]], str
     """Not `none`, and not a shared secret, though its metadata lists both."""
     fake = Fake()
     fake.sign = sign
-    with pytest.raises(ProblemError) as refused:
-        await claims_from(fake)
 
-    assert refused.value.problem.code == "SignInFailed"
-    assert "planted" not in str(refused.value)
+    assert "planted" not in str(await _refused(fake, "SignInFailed"))
 
 
 @pytest.mark.parametrize("missing", ["nonce", "iss", "aud", "exp", "sub", "iat"])
@@ -135,10 +138,8 @@ async def test_an_id_token_has_all_its_claims(missing: str) -> None:
     fake = Fake()
     whole = fake.sign
     fake.sign = lambda claims: whole({n: v for n, v in claims.items() if n != missing})
-    with pytest.raises(ProblemError) as refused:
-        await claims_from(fake)
 
-    assert refused.value.problem.code == "SignInFailed"
+    await _refused(fake, "SignInFailed")
 
 
 @pytest.mark.parametrize(
@@ -148,11 +149,8 @@ async def test_an_endpoint_that_is_away_is_a_problem_of_the_issuer(path: str) ->
     """It may be tried again."""
     fake = Fake()
     fake.down = {path}
-    with pytest.raises(ProblemError) as refused:
-        await claims_from(fake)
 
-    assert refused.value.problem.code == "IssuerUnavailable"
-    assert refused.value.headers["Retry-After"]
+    assert (await _refused(fake, "IssuerUnavailable")).headers["Retry-After"]
 
 
 @pytest.mark.parametrize(
@@ -167,10 +165,8 @@ async def test_an_endpoint_that_is_away_is_a_problem_of_the_issuer(path: str) ->
 async def test_metadata_that_leads_elsewhere_is_not_used(metadata: dict[str, Any]) -> None:
     """Nothing is sent to what it names."""
     fake = Fake(**metadata)
-    with pytest.raises(ProblemError) as refused:
-        await claims_from(fake)
 
-    assert refused.value.problem.code == "IssuerUnavailable"
+    await _refused(fake, "IssuerUnavailable")
     assert len(fake.asked) == 1
 
 
