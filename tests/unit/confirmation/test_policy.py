@@ -152,12 +152,7 @@ def test_standing_approvals_for_money_that_never_run_out_are_named() -> None:
         {"name": "all"},
         {"name": "Not A Name", "tools": ["*"]},
         {"name": "x", "tools": ["*"], "max_amount": {"amount": -1, "currency": "EUR"}},
-        {
-            "name": "x",
-            "tools": ["*"],
-            "max_amount": eur("5"),
-            "total": Money(amount=Decimal(9), currency="USD"),
-        },
+        {"name": "x", "tools": ["*"], "max_amount": eur("5"), "total": DOLLARS},
     ],
 )
 def test_a_standing_approval_says_for_what(given: dict[str, object]) -> None:

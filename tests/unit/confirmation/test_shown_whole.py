@@ -16,31 +16,11 @@ from tests.fakes import fake_tool
 
 _NAMES = st.sampled_from(
     [
-        "to",
-        "amount",
-        "currency",
-        "price",
-        "total",
-        "body",
-        "note",
-        "items",
-        "name",
-        "title",
-        "quantity",
-        "id",
-        "file_id",
-        "cc",
-        "date",
-        "recipients",
-        "recipient",
-        "account",
-        "description",
-        "count",
-        "label",
-        "value",
-        "client_reference",
+        "to", "amount", "currency", "price", "total", "body", "note", "items", "name", "title",
+        "quantity", "id", "file_id", "cc", "date", "recipients", "recipient", "account",
+        "description", "count", "label", "value", "client_reference",
     ]
-)
+)  # fmt: skip
 _WORDS = st.integers(10**9, 10**10).map(lambda number: f"word{number}")
 _VALUES = st.recursive(
     _WORDS | st.just(12.5) | st.just("EUR"),

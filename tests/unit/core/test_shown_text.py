@@ -71,9 +71,10 @@ def test_no_character_of_a_hidden_category_passes() -> None:
     assert [hex(code) for code in passed if not _may_be_a_picture(code)] == []
 
 
-def test_a_block_keeps_its_lines() -> None:
-    """And nothing else that is not seen."""
+def test_a_block_keeps_its_lines_and_code_cannot_be_left() -> None:
+    """Neither by a backtick nor by a line end."""
     assert visible_block("a\n\tb\r\x1b\u2028") == "a\n\tb\\r\\x1b\\u2028"
+    assert markdown_code("a`b\n\n# c") == r"`a'b\n\n# c`"
 
 
 @given(st.text(st.characters(), max_size=30))
@@ -115,8 +116,3 @@ def test_a_summary_is_short(text: str) -> None:
     summary = markdown_summary(text)
 
     assert 100 < len(json.dumps(summary, ensure_ascii=False).encode()) <= 400
-
-
-def test_code_cannot_be_left() -> None:
-    """Neither by a backtick nor by a line end."""
-    assert markdown_code("a`b\n\n# c") == r"`a'b\n\n# c`"

@@ -21,11 +21,7 @@ DAY = date(2026, 11, 23)
             {"type": "string", "format": "date", "description": "Day of the flight. Not past."},
             "departure date: Day of the flight; a day, such as tomorrow, next Friday or 2026-12-03",
         ),
-        (
-            "partySize",
-            {"type": "integer"},
-            "party Size".lower() + ": a whole number, such as 2 or two",
-        ),
+        ("partySize", {"type": "integer"}, "party size: a whole number, such as 2 or two"),
         (
             "duration_minutes",
             {"type": "integer", "default": 60},
@@ -95,11 +91,7 @@ def test_a_payment_number_is_no_answer(typed: JsonValue) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "typed"),
-    [
-        ("passport_number", "C01X00T47"),
-        ("iban", "12345678"),
-    ],
+    ("name", "typed"), [("passport_number", "C01X00T47"), ("iban", "12345678")]
 )
 def test_a_field_that_asks_for_personal_data_takes_a_handle(name: str, typed: JsonValue) -> None:
     """Its value belongs in the vault, whatever it looks like."""

@@ -60,13 +60,7 @@ def test_refusals_faults_and_searches_count() -> None:
         assert after(*[step] * 4)[1] == [3]
         assert after(*[step] * 4)[0].ended_by
     assert "the same search for tools" in after(*[search] * 4)[0].ended_by
-
-
-def test_two_calls_in_turns_are_a_circle_too() -> None:
-    """Nothing new comes of either."""
-    one, other = seen("find_flights", body=[1]), seen("find_hotels", body=[2])
-
-    assert after(*[one, other] * 5)[0].ended_by
+    assert after(*[refused, search] * 5)[0].ended_by  # in turns, and nothing new comes of either
 
 
 def test_what_is_new_begins_the_count_again() -> None:
@@ -80,13 +74,6 @@ def test_what_is_new_begins_the_count_again() -> None:
     assert repeats.afresh().after(look, most=3)[1] == ""
 
 
-def test_equal_consequences_are_none() -> None:
-    """Three coffees are three calls; whether each is wanted is for people to say."""
-    coffee = seen("order_coffee", body={"ok": True}, side_effect=True)
-
-    assert after(*[coffee] * 9)[1] == []
-
-
 def test_who_begins_again_after_being_told_is_ended() -> None:
     """It is told once: something else in between buys as many tries again, and no more."""
     look, else_ = seen("list_bookings", body=[]), seen("find_flights", body=[1])
@@ -98,12 +85,14 @@ def test_who_begins_again_after_being_told_is_ended() -> None:
 
 
 def test_answers_of_no_use_and_dropped_calls_are_none() -> None:
-    """A model in trouble costs steps, by a limit of its own, and no mission."""
+    """A model in trouble has a limit of its own; three coffees are three calls."""
     useless = seen(ANSWER, outcome="refused", error="it calls no tool")
     dropped = seen("find_flights", outcome="dropped", error="one consequence at a time")
 
     assert after(*[useless] * 9) == (Repeats(), [])
     assert after(*[dropped] * 9) == (Repeats(), [])
+    coffee = seen("order_coffee", body={"ok": True}, side_effect=True)
+    assert after(*[coffee] * 9)[1] == []
 
 
 def test_what_is_kept_is_bounded() -> None:

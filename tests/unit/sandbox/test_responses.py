@@ -132,6 +132,7 @@ async def test_a_lost_success_is_refused_when_it_is_repeated(
 
     assert again.status_code == 402
     assert len(ledger.live()) == 1
+    assert ledger.requests("m1")[0].status is None
 
 
 async def test_a_late_duplicate_arrives_after_its_answer(

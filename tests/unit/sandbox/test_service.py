@@ -192,19 +192,6 @@ async def test_every_request_is_on_record(
     assert seen == [(503, "status_after", False), (201, None, True), (404, None, False)]
 
 
-async def test_drop_without_a_server_raises(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
-) -> None:
-    """In this process there is no connection to close, so the caller gets the error itself."""
-    faults.replace([FaultRule(operation_id=ORDER, kind="drop_after")])
-
-    with pytest.raises(ConnectionAbortedError):
-        await order(http, book_id)
-
-    assert len(ledger.live()) == 1
-    assert ledger.requests()[-1].status is None
-
-
 async def test_two_documents_of_one_prefix_are_both_served(
     open_app: Callable[..., Any], shop: dict[str, Any]
 ) -> None:

@@ -174,75 +174,45 @@ _CALLED: Final = {
 }
 
 
-ILL: Final[list[tuple[str, dict[str, Any], str]]] = [
-    ("/v1/chat/completions", {"model": "m"}, "messages"),
-    ("/v1/chat/completions", {"model": "m", "messages": USER, "colour": 1}, "colour"),
-    ("/v1/chat/completions", {"model": "m", "messages": [*USER, _CALLED]}, "not answered"),
-    (
-        "/v1/chat/completions",
-        {"model": "m", "messages": USER, "tool_choice": "required"},
-        "there are no tools",
-    ),
-    (
-        "/v1/chat/completions",
-        {
-            "model": "m",
-            "messages": USER,
-            "tools": [{"type": "function", "function": {"name": "a.b"}}],
-        },
-        "does not match",
-    ),
-    ("/v1/responses", {"input": "x"}, "model"),
-    ("/v1/responses", {"model": "m", "input": "x", "max_tokens": 5}, "max_tokens"),
-    (
-        "/v1/responses",
-        {
-            "model": "m",
-            "input": [{"type": "function_call_output", "call_id": "c9", "output": "x"}],
-        },
-        "no tool call found",
-    ),
-    (
-        "/v1/responses",
-        {
-            "model": "m",
-            "input": "x",
-            "tools": [
-                {
-                    "type": "function",
-                    "name": "look",
-                    "strict": True,
-                    "parameters": {"type": "object", "properties": {"a": {"type": "string"}}},
-                }
-            ],
-        },
-        "is strict and does not",
-    ),
-    ("/v1/messages", {"model": "m", "messages": USER}, "max_tokens"),
-    (
-        "/v1/messages",
-        {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": " "}]},
-        "non-empty",
-    ),
-    (
-        "/v1/messages",
-        {"model": "m", "max_tokens": 9, "messages": [{"role": "assistant", "content": "x"}]},
-        "first message",
-    ),
-    (
-        "/v1/responses",
-        {"model": "m", "input": [*USER, {"type": "reasoning", "id": "rs_1", "summary": []}]},
-        "without its following item",
-    ),
-    ("/v1/files", {}, "Unknown path"),
-]
+_NAMED: Final = {"type": "function", "function": {"name": "a.b"}}
+_OUTPUT: Final = {"type": "function_call_output", "call_id": "c9", "output": "x"}
+_STRICT: Final = {
+    "type": "function",
+    "name": "look",
+    "strict": True,
+    "parameters": {"type": "object", "properties": {"a": {"type": "string"}}},
+}
+_REASONING: Final = {"type": "reasoning", "id": "rs_1", "summary": []}
+ILL: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
+    "/v1/chat/completions": [
+        ({}, "messages"),
+        ({"messages": USER, "colour": 1}, "colour"),
+        ({"messages": [*USER, _CALLED]}, "not answered"),
+        ({"messages": USER, "tool_choice": "required"}, "there are no tools"),
+        ({"messages": USER, "tools": [_NAMED]}, "does not match"),
+    ],
+    "/v1/responses": [
+        ({"model": None, "input": "x"}, "model"),
+        ({"input": "x", "max_tokens": 5}, "max_tokens"),
+        ({"input": [_OUTPUT]}, "no tool call found"),
+        ({"input": "x", "tools": [_STRICT]}, "is strict and does not"),
+        ({"input": [*USER, _REASONING]}, "without its following item"),
+    ],
+    "/v1/messages": [
+        ({"messages": USER}, "max_tokens"),
+        ({"max_tokens": 9, "messages": [{"role": "user", "content": " "}]}, "non-empty"),
+        ({"max_tokens": 9, "messages": [{"role": "assistant", "content": "x"}]}, "first message"),
+    ],
+    "/v1/files": [({}, "Unknown path")],
+}
 
 
 async def test_an_invalid_request_gets_the_error_of_the_provider() -> None:
     """The error says why, and the script is not called."""
     async with ModelServer(lambda asked: say("x")) as server:
-        for path, body, reason in ILL:
-            answer = await _post(server, path, body)
+        for path, body, reason in [(at, *one) for at, several in ILL.items() for one in several]:
+            sent = {name: value for name, value in {"model": "m", **body}.items() if value}
+            answer = await _post(server, path, sent)
             assert answer.status_code in (400, 404), path
             assert reason in answer.text, (path, body)
         assert len(server.refused) >= len(ILL)

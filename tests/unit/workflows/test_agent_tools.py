@@ -61,10 +61,8 @@ async def test_deferred_approvals_of_pydantic_ai_are_answered_by_the_cards() -> 
     assert isinstance(left_open, DeferredToolRequests)
     assert unanswered == []
     assert "reservation_id" in said
-    assert [name for name, _ in source.calls] == [
-        "dining_search_tables",
-        *["dining_reserve_table"] * 2,
-    ]
+    called = [name for name, _ in source.calls]
+    assert called == ["dining_search_tables", *["dining_reserve_table"] * 2]
 
 
 def test_a_saga_outside_of_a_workflow_is_refused() -> None:

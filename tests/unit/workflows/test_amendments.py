@@ -6,18 +6,16 @@ from temporalio.exceptions import ApplicationError
 from orchestrator.confirmation.models import Amend, ConfirmationCard
 from orchestrator.core.record import JsonObject
 from orchestrator.workflows.confirmation import check_amendment
+from tests.unit.cards import open_card
 
-CARD = ConfirmationCard(
-    confirmation_id="m.l.1",
-    mission_id="m",
-    leg_id="l",
-    card_type="structured-itinerary",
+CARD = open_card(
+    "m.l.1",
+    "book",
+    "structured-itinerary",
     title="Book",
-    tool="book",
     arguments={"seat": "12A"},
     personal=("traveler_email",),
     inputs=("seat", "traveler_email", "contact"),
-    digest="d",
 )
 OPEN = CARD.model_copy(update={"inputs": None})
 """Of a tool that takes anything, or as an older worker drew it."""
