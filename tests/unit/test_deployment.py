@@ -128,21 +128,16 @@ def test_our_environment_makes_valid_settings(
     """The values of a service parse as the settings they are for."""
     for name, value in _environment(service).items():
         monkeypatch.setenv(name, _by_default(value))
-
     settings = load_settings()
-
     given = {name.removeprefix(_PREFIX).lower() for name in _environment(service)}
     assert given & set(Settings.model_fields) <= settings.model_fields_set
 
 
-def test_the_worker_calls_the_sandbox_by_its_service_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_worker_calls_the_sandbox_by_its_service_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server variables of the worker lead to the port that the sandbox service listens on."""
     monkeypatch.setenv(
         "ORCHESTRATOR_SERVER_VARIABLES", _environment("worker")["ORCHESTRATOR_SERVER_VARIABLES"]
     )
-
     sandbox = {"host": "sandbox", "port": _sandbox_option("port")}
     assert Settings().server_variables == {name: sandbox for name in shipped_catalog().documents}
     assert _sandbox_option("host") == "0.0.0.0"  # all interfaces: of a container
@@ -165,7 +160,6 @@ def test_every_port_that_is_published_is_one_that_is_served() -> None:
         "sandbox": _sandbox_option("port"),
         "serve": _listen_port(),
     }
-
     published = {
         name: service["ports"][0].rpartition(":")[2]
         for name, service in _SERVICES.items()
@@ -219,7 +213,6 @@ def test_every_volume_is_declared_or_a_path_of_the_project() -> None:
         for service in _SERVICES.values()
         for mount in service.get("volumes", ())
     }
-
     paths = {source for source in sources if source.startswith(".")}
 
     assert sources - paths == set(_COMPOSE["volumes"])
@@ -233,7 +226,6 @@ def test_every_path_in_a_container_is_mounted(service: str) -> None:
     mounts = {mount.split(":")[1] for mount in _SERVICES[service]["volumes"]}
     mounts |= {f"/run/secrets/{name}" for name in _SERVICES[service].get("secrets", ())}
     options = (word.partition("=")[2] for word in _SERVICES[service]["command"])
-
     paths = {path for path in (*_environment(service).values(), *options) if path.startswith("/")}
 
     assert paths != set()
@@ -277,10 +269,8 @@ def test_the_image_holds_everything_that_the_wheel_is_made_of() -> None:
     """The folders that pyproject.toml puts into the wheel are all copied into the image."""
     pyproject = (_ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (listed,) = re.findall(r"^packages = \[(.*)\]$", pyproject, flags=re.MULTILINE)
-
     packages = set(re.findall(r'"(\w+)"', listed))
     linked = {p.name for p in (_ROOT / "orchestrator").iterdir() if p.is_symlink()}
-
     copied = {arguments.split()[0] for arguments in _arguments("COPY")}
     assert packages != set()
     assert linked == {"workflows", "activities", "specs"}
@@ -291,7 +281,6 @@ def test_the_image_is_built_from_locks_and_runs_as_a_number() -> None:
     """Dependencies come with their hashes, the project adds none, and root does not run it."""
     installs = [command for command in _arguments("RUN") if "pip install" in command]
     installs += [command for command in _arguments("RUN") if " install --only-binary" in command]
-
     fetching = [command for command in installs if "--no-index" not in command]
     assert fetching != []
     assert all("--only-binary :all: --require-hashes" in command for command in fetching)
@@ -387,7 +376,6 @@ def test_the_inbox_is_healthy_when_temporal_and_the_store_answer() -> None:
 
 
 def test_the_worker_is_given_longer_than_it_drains() -> None:
-    """What stops it waits for the calls under way."""
     drained = float(_environment("worker")["ORCHESTRATOR_DRAIN"])
     given = float(_SERVICES["worker"]["stop_grace_period"].removesuffix("s"))
 
@@ -413,7 +401,6 @@ _FIELDS: Final = Settings.model_fields.keys()
 
 
 def test_the_secrets_that_compose_mounts_are_made(tmp_path: Path) -> None:
-    """Once: what is there is kept."""
     script = _ROOT / "deploy/compose/make-secrets.sh"
     made = tmp_path / "a folder"
     for _ in range(2):
@@ -442,9 +429,7 @@ def test_the_person_of_the_sandbox_is_the_one_that_dev_makes_up() -> None:
     assert told == dict(SANDBOX_PROFILE)
 
 
-def test_the_worker_has_the_credentials_that_the_sandbox_documents_name(
-    tmp_path: Path,
-) -> None:
+def test_the_worker_has_the_credentials_that_the_sandbox_documents_name(tmp_path: Path) -> None:
     """Each one that a tool of theirs asks for: a trip does not stop half-way for want of it."""
     subprocess.run(
         ["sh", _ROOT / "deploy/compose/make-secrets.sh", tmp_path], check=True, capture_output=True

@@ -38,7 +38,6 @@ def _commands(document: str) -> list[list[str]]:
 def test_links_lead_to_files() -> None:
     """Every relative link of a document names something that is in the project."""
     links = [(one, link) for one in _DOCUMENTS for link in _LINK.findall(_text(one))]
-
     broken = [one for one in links if not ((_ROOT / one[0]).parent / one[1]).exists()]
     assert broken == []
 
@@ -75,7 +74,6 @@ def test_every_room_is_in_the_architecture() -> None:
 
 
 def test_the_readme_shows_commands() -> None:
-    """The check below has something to check."""
     assert len(_commands("README.md")) > 8
 
 

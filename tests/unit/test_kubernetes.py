@@ -21,10 +21,7 @@ _ROOT: Final = Path(__file__).parents[2]
 _FOLDER: Final = _ROOT / "deploy/kubernetes"
 _OVERLAYS: Final = ("base", "example", "build")
 _KUBERNETES: Final = "1.33"
-_OURS: Final = {
-    "app.kubernetes.io/name": "orchestrator",
-    "app.kubernetes.io/component": "worker",
-}
+_OURS: Final = {"app.kubernetes.io/name": "orchestrator", "app.kubernetes.io/component": "worker"}
 
 
 def _kustomization(overlay: str) -> dict[str, Any]:
@@ -122,7 +119,6 @@ def test_every_path_lies_in_a_mount() -> None:
         if value.startswith("/"):
             assert any(Path(value).is_relative_to(mount) for mount in mounts), value
     writable = {path for path, mount in mounts.items() if not mount.get("readOnly")}
-
     assert writable == {_SETTINGS["ORCHESTRATOR_STATE_DIR"], "/tmp"}
     volumes = {volume["name"]: volume for volume in _POD["spec"]["volumes"]}
     assert {m["name"] for m in mounts.values()} == volumes.keys()
@@ -146,7 +142,6 @@ def test_the_pod_has_no_privilege() -> None:
 
 
 def test_a_worker_is_given_longer_than_it_drains() -> None:
-    """What stops it waits for the calls under way."""
     assert _POD["spec"]["terminationGracePeriodSeconds"] > float(_SETTINGS["ORCHESTRATOR_DRAIN"])
 
 

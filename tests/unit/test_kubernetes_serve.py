@@ -19,10 +19,7 @@ _RESOURCES: Final[dict[str, dict[str, Any]]] = {
     name: yaml.safe_load((_FOLDER / name).read_text(encoding="utf-8"))
     for name in _KUSTOMIZATION["resources"]
 }
-_OURS: Final = {
-    "app.kubernetes.io/name": "orchestrator",
-    "app.kubernetes.io/component": "serve",
-}
+_OURS: Final = {"app.kubernetes.io/name": "orchestrator", "app.kubernetes.io/component": "serve"}
 _DEPLOYMENT: Final = _RESOURCES["deployment.yaml"]["spec"]
 _POD: Final = _DEPLOYMENT["template"]["spec"]
 (_CONTAINER,) = _POD["containers"]
@@ -37,14 +34,12 @@ def test_a_manifest_obeys_the_schema(name: str) -> None:
 
 
 def test_every_file_is_used() -> None:
-    """Nothing is there that is not applied."""
     there = {file.name for file in _FOLDER.iterdir()} - {"kustomization.yaml"}
 
     assert there == set(_RESOURCES)
 
 
 def test_no_selector_reaches_another_pod() -> None:
-    """The workers have a component of their own."""
     (spread,) = _POD["topologySpreadConstraints"]
     selectors = [
         _DEPLOYMENT["selector"]["matchLabels"],

@@ -44,7 +44,6 @@ def _is_said(row: str) -> bool:
 
 
 def test_the_runbook_has_rows() -> None:
-    """The check below has something to check."""
     assert len(_ROWS) > 20
     assert len(set(_ROWS)) == len(_ROWS)
 
@@ -63,7 +62,6 @@ def test_what_nobody_says_is_found() -> None:
 
 
 def test_every_variable_is_a_setting() -> None:
-    """Of ours, by its field."""
     named = set(re.findall(r"\bORCHESTRATOR_[A-Z_]+\b", _TEXT))
 
     assert named != set()
@@ -88,7 +86,6 @@ def test_the_commands_of_temporal_are_ones_that_it_takes(command: list[str]) -> 
 
 
 def test_the_builds_are_made_current_as_our_errors_say() -> None:
-    """One command in both places."""
     assert set_current("orchestrator", "0-2-0") in _TEXT
     assert f"{names.MISSION_ID_ATTRIBUTE} = '" in _TEXT
 
@@ -102,9 +99,7 @@ def test_the_file_of_temporals_sdk_is_one_that_it_reads(profile: str, tmp_path: 
         (tmp_path / Path(path).name).write_text("a certificate")
     file.write_text(written.replace("/run/secrets/orchestrator", str(tmp_path)))
     variables = {"TEMPORAL_CONFIG_FILE": str(file), "TEMPORAL_PROFILE": profile}
-
     config: Any = ClientConfig.load_client_connect_config(override_env_vars=variables)
-
     meant = tomllib.loads(written)["profile"][profile]
     assert config["target_host"] == meant["address"]
     assert config["namespace"] == meant["namespace"]

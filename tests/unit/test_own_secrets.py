@@ -21,13 +21,11 @@ def _shown(folder: Path) -> SecretStore:
 
 
 def test_the_shown_store_gives_what_it_holds(tmp_path: Path) -> None:
-    """By name."""
     (tmp_path / "payments__token").write_text("t0ken\n")
 
     assert _shown(tmp_path).get("payments__token") == "t0ken"
 
 
 def test_the_shown_store_says_what_it_lacks(tmp_path: Path) -> None:
-    """In the error that calls expect of a store."""
     with pytest.raises(SecretMissing, match="payments__token"):
         _shown(tmp_path).get("payments__token")

@@ -63,7 +63,6 @@ def test_the_dashboard_groups_by_attributes_that_there_are() -> None:
 
 
 def test_every_instrument_of_the_activities_is_in_the_table() -> None:
-    """By its name, its unit, and its kind."""
     text = PrometheusText()
     meter = MeterProvider([text.reader]).get_meter("activities")
     made = vars(Telemetry.on(TracerProvider().get_tracer("t"), meter))

@@ -47,7 +47,7 @@ _FILMS: Mapping[str, Any] = {
         }
     },
     "datasets/tmdb.json": [
-        {"query": "films of Ida ", "solution": [" GET /search/person", "GET /person/{id}/credits"]},
+        {"query": "films of Ida ", "solution": [" GET /search/person", "GET /person/{id}/credits"]}
     ],
 }
 

@@ -51,19 +51,12 @@ def found(
         CALL, tool="order_book", cancel_tool="x", state=ObligationState.COMMITTED
     )
     told = Account(
-        index=0,
-        mission_id="m",
-        goal="g",
-        status=status,
-        ledger=Ledger(obligations=(obligation,)),
+        index=0, mission_id="m", goal="g", status=status, ledger=Ledger(obligations=(obligation,))
     )
     received: JsonObject = {"book": "b1", "email": "kim@example.com", "copies": 1, **arrived}
     evidence = RunEvidence(
         effects=(MADE.model_copy(update={"amount": amount}),),
-        requests=(
-            HeldRequest(operation="order_book", request_id=CALL, arguments=received),
-            *more,
-        ),
+        requests=(HeldRequest(operation="order_book", request_id=CALL, arguments=received), *more),
         reads=frozenset({"find_books"}),
         approved=approved,
         values={HANDLE: "kim@example.com"},

@@ -32,7 +32,6 @@ def _injector(crew: PausedCrew) -> FaultInjector:
 
 
 async def test_a_run_that_ends_waits_for_what_was_struck() -> None:
-    """All runs when the missions are judged."""
     crew = PausedCrew()
 
     async def run() -> FaultInjector:
@@ -48,7 +47,6 @@ async def test_a_run_that_ends_waits_for_what_was_struck() -> None:
 
 
 async def test_a_run_that_is_given_up_waits_for_no_strike() -> None:
-    """Whoever ends its processes comes next."""
     crew = PausedCrew()
 
     async def run() -> None:

@@ -126,14 +126,12 @@ def test_a_cancel_needs_a_key_of_its_own(key: str | None) -> None:
 
 
 def test_operations_that_take_no_key_need_none() -> None:
-    """The documents say which ones do."""
     account = told("succeeded", ObligationState.COMMITTED)
 
     assert judge([account], RunEvidence(effects=(made(key=None),))) == []
 
 
 def test_prompts_in_rollback_and_missions_without_end_are_breaches() -> None:
-    """Both come from the mission's own word."""
     assert broken(told("rolled_back", prompts_during_rollback=2)) == ["prompt"]
     assert broken(told("stuck", error="running", seconds=480.0)) == ["stuck"]
 
@@ -165,7 +163,6 @@ def test_a_change_of_an_existing_thing_stands_until_it_is_cancelled() -> None:
 
 
 def test_a_success_has_effects_for_what_it_orders() -> None:
-    """However sure the mission is of itself."""
     assert broken(told("succeeded", orders=("order_book",))) == ["unserved"]
     assert broken(told("failed", orders=("order_book",))) == []
 

@@ -97,7 +97,6 @@ def test_a_cancel_that_asks_is_told_by_both(shop: dict[str, Any]) -> None:
     put(CANCEL, x_orchet_requires_confirmation="structured-order")(shop)
     catalog = Catalog.from_documents({"shop": shop})
     asking = catalog.tool("shop_cancel_order").model_copy(update={"card_type": "structured-order"})
-
     (flaw,) = flaws_of_contract(catalog.tool("shop_place_order"), asking)
 
     assert flaw.code == "ORC043"

@@ -37,14 +37,12 @@ async def test_what_is_struck_follows_from_the_seed(shipped: Catalog) -> None:
 
 
 async def test_a_model_that_is_not_served_is_refused(shipped: Catalog) -> None:
-    """Before anything is started."""
     with pytest.raises(UsageError, match="serves models of openai"):
         async with modelled_run(7, ALL, shipped, "mistral:large"):
             pass
 
 
 async def test_workers_are_told_where_the_model_is(shipped: Catalog) -> None:
-    """And which planner asks it."""
     async with modelled_run(7, ALL, shipped, "anthropic:claude-sonnet-5-5") as modelled:
         variables = modelled.variables
 

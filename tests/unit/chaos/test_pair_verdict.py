@@ -56,14 +56,11 @@ def trial(state: ObligationState, *, tool: Tool | None = None, **changes: object
 
 
 def test_a_cancelled_obligation_without_leftovers_has_no_flaw() -> None:
-    """The pair holds."""
     assert list(flaws_of_trial(trial(ObligationState.CANCELLED))) == []
 
 
 def test_a_cancel_that_needs_a_lost_answer_parks() -> None:
-    """The flaw has the linter's code."""
     lost = trial(ObligationState.PARKED, tool=BLIND, case=PairCase.ANSWER_LOST, cancel=DROP)
-
     (flaw,) = flaws_of_trial(lost)
 
     assert flaw.code == "ORC047"
@@ -75,9 +72,7 @@ def test_a_call_that_was_not_sent_in_time_is_to_be_repeated() -> None:
     assert late.result is not None
     error = f"book: {TransportFault.DEADLINE_BEFORE_SENDING} (3 s)"
     unsent = replace(late, result=late.result.model_copy(update={"error": error}))
-
     (flaw,) = flaws_of_trial(unsent)
-
     assert "run it again" in flaw.remedy
 
 
@@ -127,7 +122,6 @@ def test_contracts_are_read_first() -> None:
 
 @pytest.mark.parametrize("case", list(PairCase))
 def test_each_case_strikes_its_own_mission_once(case: PairCase) -> None:
-    """A clean case has no fault."""
     rules = faults_of(case, "book", "drop", mission_id="m1")
 
     assert len(rules) == (0 if case is PairCase.CLEAN else 1)

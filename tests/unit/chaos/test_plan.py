@@ -122,14 +122,12 @@ def test_a_worker_is_silent_for_longer_than_it_may_be() -> None:
     ],
 )
 def test_faults_are_read_and_written_as_a_list(text: str, faults: frozenset[ChaosFault]) -> None:
-    """What is written reads as the same again."""
     assert parse_faults(text) == faults
     assert parse_faults(format_faults(faults)) == faults
 
 
 @pytest.mark.parametrize("text", ["", "5xx,explode", "ALL"])
 def test_an_unknown_fault_is_refused_with_those_there_are(text: str) -> None:
-    """The error names the known ones."""
     with pytest.raises(UsageError, match="drop-after"):
         parse_faults(text)
 

@@ -52,7 +52,6 @@ def test_each_field_is_asked_for_until_it_can_be_read(
 ) -> None:
     """What was understood is shown; an empty line takes the default where there is one."""
     screen = at_a_terminal(monkeypatch, "soon", "3 December 2026", "the second one", "")
-
     answer = ask_fields(ASKED)
 
     assert [*answer.values()] == ["3 December 2026", "the second one", "1"]
@@ -67,7 +66,6 @@ def test_each_field_is_asked_for_until_it_can_be_read(
 def test_who_ends_the_input_answers_nothing(
     printed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The question stays open."""
     at_a_terminal(monkeypatch, "tomorrow")
 
     with pytest.raises(typer.Abort):
@@ -86,7 +84,6 @@ def test_without_a_terminal_the_command_is_named(
 
     with pytest.raises(UsageError) as refused:
         ask_fields(ASKED, as_json=as_json)
-
     command = "orchestrator mission answer trip-1.1-flights.2 departure_date=<value> cabin=<value> "
     assert "a day, such as tomorrow" in str(refused.value)
     assert command in str(refused.value)
@@ -95,7 +92,6 @@ def test_without_a_terminal_the_command_is_named(
 def test_what_does_not_go_with_what_was_typed_before_is_asked_for_again(
     printed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing that was typed is lost."""
     at_a_terminal(monkeypatch, "2026-12-04", "2026-12-02", "2026-12-06")
     day = {"type": "string", "format": "date"}
     stay = ASKED.model_copy(update={"fields": {"check_in": day, "check_out": day}})
@@ -145,7 +141,6 @@ def test_a_pause_is_answered_by_what_comes_next(
     run: Callable[..., Ran],
     connect_to: Callable[[object], None],
 ) -> None:
-    """Of one leg, or of all that wait in a mission."""
     client = Leg()
     connect_to(client)
 

@@ -53,7 +53,6 @@ def key(tmp_path: Path) -> Path:
 
 
 def test_a_decision_without_a_key_carries_a_name() -> None:
-    """By default that of the account."""
     named = sign_as(None, approver="ann", issuer=None)(APPROVE, "")
     default = sign_as(None, approver=None, issuer=None)(APPROVE, "")
 
@@ -68,7 +67,6 @@ def test_approver_and_issuer_are_read_from_the_key(key: Path) -> None:
     private = json.loads(key.read_text())
     nameless = key.with_name("nameless.jwk")
     nameless.write_text(json.dumps({n: v for n, v in private.items() if n not in ("iss", "sub")}))
-
     signed = sign_as(key, approver=None, issuer=None)(APPROVE, APPROVE.digest)
     by_options = sign_as(nameless, approver=None, issuer="example.org")(APPROVE, APPROVE.digest)
 
@@ -106,7 +104,6 @@ def test_a_new_key_prints_its_public_half_alone(tmp_path: Path) -> None:
     ("approver", "issuer"), [(" ", "example.com"), ("a\u202eb", "x"), ("ann", "")]
 )
 def test_no_key_is_made_without_names(tmp_path: Path, approver: str, issuer: str) -> None:
-    """A signature has to name its approver and its issuer."""
     with pytest.raises(UsageError):
         make_key(tmp_path / "key.jwk", approver=approver, issuer=issuer)
     assert list(tmp_path.iterdir()) == []

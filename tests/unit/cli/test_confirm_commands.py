@@ -72,7 +72,6 @@ def test_a_person_is_shown_the_card_and_asked(client: Client, approve: Approve) 
 
 @pytest.mark.parametrize("typed", ["n\n", "\n", ""])
 def test_without_a_yes_nothing_is_sent(typed: str, client: Client, approve: Approve) -> None:
-    """And the command fails."""
     code, _ = approve(typed=typed)
 
     assert code == 1
@@ -112,8 +111,6 @@ ASKED = Question(
 def test_an_id_of_the_list_is_shown(
     asked_id: str, run: Callable[..., Ran], connect_to: Callable[[object], None]
 ) -> None:
-    """A question as well as a card."""
-
     class Both(Client):
         async def confirmation(self, confirmation_id: str) -> ConfirmationCard:
             if confirmation_id != CARD.confirmation_id:

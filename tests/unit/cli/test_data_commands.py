@@ -56,14 +56,12 @@ def test_a_key_is_added_after_those_in_use(run: Run, tmp_path: Path) -> None:
     for words in (new_key("k1"), new_key("k2")):
         assert run("key", *words).exit_code == 0
         ids.append(payload_keys_of(settings).ids)
-
     assert ids == [("k1",), ("k1", "k2")]
     assert file.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("words", [new_key("k1"), new_key("a b"), new_key("")])
 def test_a_refused_key_leaves_the_file(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Ids that are taken or malformed change nothing."""
     run("key", *new_key("k1"))
     before = (tmp_path / "keys").read_bytes()
 
@@ -72,10 +70,7 @@ def test_a_refused_key_leaves_the_file(run: Run, tmp_path: Path, words: tuple[st
 
 
 async def test_a_codec_server_logs_its_callers(
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A line for each request on standard error, without its content."""
     served: list[Any] = []
@@ -123,7 +118,6 @@ def test_a_codec_server_open_to_everybody_does_not_start(
 def test_a_url_in_the_variable_of_its_file_is_refused_unquoted(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error names the variable for URLs."""
     monkeypatch.setenv("ORCHESTRATOR_STORE_FILE", "postgresql://me:pa55word@db/missions")
     ran = run("pii")
 

@@ -79,8 +79,7 @@ def client(connect_to: Callable[[Any], Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("named", "wanted"),
-    [("trip:1", CANCEL), ("trip.1-book.2:1", CANCEL), ("trip:2", STATUS)],
+    ("named", "wanted"), [("trip:1", CANCEL), ("trip.1-book.2:1", CANCEL), ("trip:2", STATUS)]
 )
 def test_a_follow_up_begins_a_mission_of_exactly_that_call(
     client: Client, run: Run, named: str, wanted: FollowUp
@@ -98,7 +97,6 @@ def test_a_follow_up_begins_a_mission_of_exactly_that_call(
 
 @pytest.mark.parametrize("named", ["trip:3", "trip:0", "trip.1-book.2:9", "other:1", "trip", ""])
 def test_one_that_is_not_listed_begins_nothing(client: Client, run: Run, named: str) -> None:
-    """Nor does a goal that is given with it."""
     assert run("mission", "start", "--follow-up", named).exit_code != 0
     assert run("mission", "start", "Book it", "--follow-up", "trip:1").exit_code == 2
     assert client.started == []

@@ -106,7 +106,6 @@ def test_help_of_a_command_loads_no_library_of_its_work(words: list[str]) -> Non
 
 
 def test_bytes_that_are_no_text_are_refused_in_a_line() -> None:
-    """They could not be sent, nor kept."""
     ran = _run("-m", "orchestrator", "mission", "show", b"\xff")
 
     assert (ran.returncode, ran.stdout) == (2, "")

@@ -46,10 +46,8 @@ def test_text_without_a_json_value_stays_text(text: str, value: JsonValue) -> No
     "text", ["[" * 200 + "]" * 200, "[" * 50_000, r'"\ud800"', r'{"\udfff": 1}']
 )
 def test_json_that_no_message_can_hold_is_refused(text: str) -> None:
-    """The error does not quote it."""
     with pytest.raises(UsageError) as refused:
         read_json(text)
-
     assert len(str(refused.value)) < 100
 
 
@@ -70,7 +68,6 @@ def test_limits_are_read_by_name() -> None:
     "pair", ["tokens=5", "requests=0", "requests=many", "wall_clock=soon", "requests"]
 )
 def test_an_invalid_limit_is_refused(pair: str) -> None:
-    """The error names it."""
     with pytest.raises(UsageError, match=pair.partition("=")[0]):
         read_limits([pair])
 
@@ -80,7 +77,6 @@ def test_a_model_option_overrides_rules_in_the_environment(monkeypatch: pytest.M
     assert model_variables(None) == {}
     assert model_variables("a:b") == {"ORCHESTRATOR_PLANNER_MODEL": "a:b"}
     monkeypatch.setenv("ORCHESTRATOR_PLANNER", "chaining")
-
     assert model_variables("a:b")["ORCHESTRATOR_PLANNER"] == "llm"
     with pytest.raises(UsageError):
         request_of("g", planner="chaining", model="a:b")
@@ -108,9 +104,7 @@ def test_a_model_option_overrides_rules_in_the_environment(monkeypatch: pytest.M
 def test_options_that_do_not_go_together_are_refused(
     words: str, run: Callable[..., Ran], connect_to: Callable[[object], None]
 ) -> None:
-    """Before anything is started, sent or written."""
     connect_to(None)
-
     ran = run(*words.split())
 
     assert (ran.exit_code, ran.stdout) == (2, "")
@@ -139,7 +133,6 @@ def test_overlays_of_the_settings_stay_with_documents_that_they_fit(
 ) -> None:
     """An overlay for another document is left out, with a warning."""
     settings = Settings(specs=(Path("specs"),), overlays=(ours, other))
-
     with pytest.warns(OverlayWarning, match=r"other\.yaml .* extends erp\.yaml"):
         chosen = choose(settings, [crm], None)
 
@@ -147,7 +140,6 @@ def test_overlays_of_the_settings_stay_with_documents_that_they_fit(
 
 
 def test_documents_of_the_command_line_come_first(crm: Path, ours: Path, other: Path) -> None:
-    """Its overlays replace those of the settings."""
     settings = Settings(specs=(crm,), overlays=(ours,))
     with warnings.catch_warnings(action="error"):
         assert choose(settings, None, [other]) == ((crm,), (other,))
@@ -231,13 +223,11 @@ def test_a_file_gives_json_or_its_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pairs",
-    [["count"], ["count=1", "count=2"], ["place=@nowhere.json"], ["place=@broken.json"]],
+    "pairs", [["count"], ["count=1", "count=2"], ["place=@nowhere.json"], ["place=@broken.json"]]
 )
 def test_an_unreadable_input_is_refused(
     pairs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error names the input."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
 
@@ -251,7 +241,6 @@ def test_a_process_names_standing_approvals_that_never_run_out(
     """As a worker starts, and where settings are listed; without a policy there is none."""
     path = tmp_path / "policy.yaml"
     path.write_text("confirmation: {standing: [{name: meals, tools: [dining_order_meal]}]}")
-
     note_doubtful_settings(Settings(mission_policy=path))
     note_doubtful_settings(Settings(mission_policy=None))
 

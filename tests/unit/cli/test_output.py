@@ -65,7 +65,6 @@ def test_no_command_writes_markup() -> None:
 
 
 def test_folded_text_stays_right_of_what_is_ours() -> None:
-    """However long, no line of it begins at the margin."""
     shown = printed(indented(block("word " * 60 + "\nPrice 1 EUR")), width=40)
 
     assert all(row.startswith("  ") for row in shown.splitlines() if row.strip())
@@ -79,7 +78,6 @@ def test_json_is_valid_with_half_a_character(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_log_record_is_one_line() -> None:
-    """What follows it is its traceback."""
     try:
         raise ValueError(RAW)
     except ValueError:
@@ -91,7 +89,6 @@ def test_a_log_record_is_one_line() -> None:
 
 
 def test_a_traceback_and_a_log_without_a_handler_are_clean() -> None:
-    """In the process that `main` was called in."""
     code = (
         "import sys, logging\n"
         "from orchestrator.cli import main, clean_errors\n"
@@ -110,7 +107,6 @@ def test_a_traceback_and_a_log_without_a_handler_are_clean() -> None:
     "value", [[], [{}], [{"a": "x\ny", "b": [1, {"c": []}]}, {"d": None}], {"a": [1, 2]}]
 )
 def test_a_list_is_written_as_one_document(value: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """An element at a time, in the same words."""
     print_json(value)
 
     assert capsys.readouterr().out == json.dumps(value, indent=2) + "\n"

@@ -308,7 +308,6 @@ def test_a_page_reads_as_it_did(name: str) -> None:
 def test_no_command_is_cut_or_folded_on_a_narrow_terminal() -> None:
     """People copy commands from the screen."""
     rows = {row.strip() for row in drawn(render_waiting.waiting, WAITING, width=40).splitlines()}
-
     asked: tuple[ConfirmationCard | Question, ...] = (*WAITING.cards, *WAITING.questions)
     for one in asked:
         assert {str(command) for command in commands_for(one)} <= rows
@@ -333,7 +332,6 @@ def test_only_an_empty_list_says_that_nothing_waits() -> None:
     ],
 )
 def test_receipt_and_ledger_show_the_charge(amount: str | None, currency: str, shown: str) -> None:
-    """Next to the approved price, where that differs."""
     charged = None if amount is None else Money(amount=Decimal(amount), currency=currency)
     outcome = ToolOutcome(kind="succeeded", price=charged)
     made = fake_obligation(approved_price=EUR_78).answered(outcome, at=NOON)
@@ -364,7 +362,6 @@ def test_the_summary_of_a_rolled_back_mission_is_past(status: MissionStatus, is_
 
 
 def test_an_accepted_obligation_is_left_without_a_command() -> None:
-    """Nobody has to decide on it."""
     made = fake_obligation(state=ObligationState.ACCEPTED, title="Book a room")
     result = mission().on(Ledger(obligations=(made,)), MissionStatus.ROLLED_BACK_AFTER_SUCCESS)
     text = drawn(render_missions.mission, result)

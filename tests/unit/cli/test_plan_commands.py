@@ -54,9 +54,7 @@ def test_scripts_get_the_document(client: Client, run: Run) -> None:
 
 
 def test_an_impossible_goal_is_one_sentence_and_exit_code_1(client: Client, run: Run) -> None:
-    """For scripts a document."""
     client.refusal = "no tool fits 'sing'; name something the tools can do"
-
     plain, script = run("mission", "plan", "sing"), run("mission", "plan", "sing", "--json")
 
     assert (plain.exit_code, plain.stdout) == (1, "")
@@ -73,7 +71,6 @@ def test_plan_first_only_tightens_the_policy_of_the_settings(
     settings.write_text("answer_expiry: PT1H")
     own.write_text("answer_expiry: PT2H")
     monkeypatch.setenv("ORCHESTRATOR_MISSION_POLICY", str(settings))
-
     run("mission", "start", "sing", "--plan-first")
     run("mission", "start", "sing", "--plan-first", "--policy", str(own))
     run("mission", "start", "sing")

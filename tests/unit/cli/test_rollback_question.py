@@ -79,7 +79,6 @@ def test_a_person_is_shown_what_will_be_cancelled_and_asked(
 
 @pytest.mark.parametrize("typed", ["n\n", "\n", ""])
 def test_without_a_yes_nothing_is_started(typed: str, client: Client, roll_back: RollBack) -> None:
-    """And the command fails."""
     code, _ = roll_back(typed=typed)
 
     assert (code, client.started) == (1, [])
@@ -109,12 +108,7 @@ def test_yes_asks_nothing(arguments: tuple[str, ...], client: Client, roll_back:
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {"status": S.FAILED},
-        {"status": S.TERMINATED},
-        {"is_begun": True},
-        {"obligations": ()},
-    ],
+    [{"status": S.FAILED}, {"status": S.TERMINATED}, {"is_begun": True}, {"obligations": ()}],
     ids=["failed", "terminated", "begun before", "nothing stands"],
 )
 def test_what_is_no_decision_is_listed_and_not_asked(
@@ -123,7 +117,6 @@ def test_what_is_no_decision_is_listed_and_not_asked(
     """It would be rolled back anyway, or was decided on before."""
     for name, value in changed.items():
         setattr(client, name, value)
-
     code, shown = roll_back()
 
     assert (code, len(client.started)) == (0, 1)

@@ -40,7 +40,6 @@ def traces(router: Router, tmp_path: Path) -> Path:
 
 
 def test_a_text_is_routed_and_explained(run: Callable[..., Any]) -> None:
-    """With the frame, and a table of features."""
     ran = run("route", "weather in London", "--explain")
 
     assert ran.exit_code == 0
@@ -50,7 +49,6 @@ def test_a_text_is_routed_and_explained(run: Callable[..., Any]) -> None:
 
 
 def test_json_is_one_document_with_the_headers(run: Callable[..., Any]) -> None:
-    """And nothing else on standard output."""
     routed = run("route", "weather in London", "--json").json
 
     assert routed["headers"]["x-orqen-routing"] == "semantic"
@@ -70,7 +68,6 @@ def test_what_no_tool_can_do_is_told(text: str, run: Callable[..., Any]) -> None
 def test_an_embedder_that_is_down_is_told_and_nothing_is_lost(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """By flag or by setting; the other features decide."""
     (tmp_path / "vectors_down.py").write_text(_DOWN)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path))
@@ -94,7 +91,6 @@ def test_vectors_are_built_in_and_can_be_turned_off(
     assert run(*text, "--embedder", "none").json["embedder"] == ""
     monkeypatch.setenv("ORCHESTRATOR_EMBEDDER", "none")
     off = run(*text).json
-
     assert off["embedder"] == ""
     assert "x-orqen-embedder" not in off["headers"]
     assert run(*text, "--embedder", "built-in").json["embedder"] == "used"
@@ -136,7 +132,6 @@ def test_records_of_an_evaluation_are_enough(run: Callable[..., Any], tmp_path: 
         text = "\n".join(json.dumps(line) for line in lines)
         (tmp_path / f"{name}.jsonl").write_text(text)
     records, profile = str(tmp_path / "r.jsonl"), str(tmp_path / "p.json")
-
     evaluated = run("route", "eval", str(tmp_path), "--split", "train", "--traces", records)
     fitted = run("route", "calibrate", records, "--out", profile)
     measured = run("route", "eval", str(tmp_path), "--profile", profile, "--json").json
@@ -152,7 +147,6 @@ def test_records_of_an_evaluation_are_enough(run: Callable[..., Any], tmp_path: 
 def test_a_profile_that_is_none_is_refused_with_its_name(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
 ) -> None:
-    """Missing, or something else: one line, wrong usage."""
     path = tmp_path / "profile.json"
     if content is not None:
         path.write_text(content)
@@ -167,7 +161,6 @@ def test_a_profile_that_is_none_is_refused_with_its_name(
 def test_records_without_a_call_teach_nothing(
     run: Callable[..., Any], router: Router, tmp_path: Path
 ) -> None:
-    """Nothing is written then."""
     store = Store(tmp_path).traces
     store.record(record_of(router.route("weather in Oslo")))
     ran = run("route", "calibrate", str(tmp_path / "store.db"), "--out", str(tmp_path / "p.json"))

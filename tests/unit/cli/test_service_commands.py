@@ -32,7 +32,6 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_a_worker_takes_overlays(
     run: Callable[..., Ran], served: list[Any], ours: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In place of those of its settings."""
     monkeypatch.setenv("ORCHESTRATOR_OVERLAYS", "theirs.yaml")
 
     assert run("worker", "--overlay", str(ours)).exit_code == 0
@@ -47,7 +46,6 @@ def test_a_sandbox_serves_documents_with_their_overlays(
     assert run("sandbox", "--specs", str(crm), "--overlay", str(ours)).exit_code == 0
     assert run("sandbox", "--specs", str(crm)).exit_code == 0
     (_, overlaid), (_, plain) = served
-
     operation = overlaid["documents"]["crm"]["paths"]["/customers/{id}"]["get"]
     assert operation["x-orchet-tool"] is True
     assert "x-orchet-tool" not in plain["documents"]["crm"]["paths"]["/customers/{id}"]["get"]
@@ -69,7 +67,6 @@ def test_what_a_sandbox_would_serve_is_shown_without_serving(
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence says what to install."""
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
 
     with pytest.raises(UsageError, match=r"orchestrator-missions\[mcp\]"):

@@ -75,9 +75,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def test_the_overlay_is_all_of_standard_output(run: Run, desk: Path) -> None:
-    """So that it can be redirected."""
     ran = run("tools", "suggest", "desk.json")
-
     (desk.parent / "ours.yaml").write_text(ran.stdout)
     listed = run("tools", "list", "--specs", "desk.json", "--overlay", "ours.yaml", "--json")
     assert ran.exit_code == 0
@@ -120,7 +118,6 @@ def test_what_is_marked_by_another_overlay_is_respected(run: Run, desk: Path) ->
         "overlay: 1.0.0\ninfo: {title: Mine, version: '1'}\nactions:\n"
         "  - target: $.paths['/tickets'].post\n    update: {x-orchet-tool: false}\n"
     )
-
     told = run("tools", "suggest", "desk.json", "--overlay", "mine.yaml", "--json").json
 
     assert (told["marked_before"], told["pairs"]) == (1, [])
@@ -138,7 +135,6 @@ def test_what_is_marked_by_another_overlay_is_respected(run: Run, desk: Path) ->
 def test_wrong_usage_says_what_to_do(run: Run, desk: Path, words: str, named: str) -> None:
     """An overlay is for one document, and a chaos run needs a mark."""
     (desk.parent / "other.json").write_text(desk.read_text())
-
     ran = run(*words.split())
 
     assert ran.exit_code == 2
@@ -148,9 +144,7 @@ def test_wrong_usage_says_what_to_do(run: Run, desk: Path, words: str, named: st
 def test_a_pair_that_fails_is_a_comment_with_the_reason(
     run: Run, desk: Path, tried: Callable[..., None]
 ) -> None:
-    """Both ends of it."""
     tried(clean=FLAW)
-
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 
     assert told["pairs"] == []
@@ -168,7 +162,6 @@ def test_a_pair_that_does_not_fail_stays(
 ) -> None:
     """Where its answer is lost nothing could find it, which is asked beside it already."""
     tried(**outcome)
-
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 
     assert [pair["tool"] for pair in told["pairs"]] == ["create_ticket"]
@@ -179,13 +172,10 @@ def test_a_pair_that_does_not_fail_stays(
 def test_what_cannot_be_served_is_proposed_untried(
     run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the reason among what to look at first."""
-
     async def refuse(*_: object, **__: object) -> PairsReport:
         raise UsageError("document 'desk': it cannot be served")
 
     monkeypatch.setattr(chaos_runs, "try_documents", refuse)
-
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 
     assert [pair["tool"] for pair in told["pairs"]] == ["create_ticket"]
@@ -202,20 +192,17 @@ def test_a_loss_that_should_be_survived_fails(
     document["paths"]["/tickets"]["post"]["parameters"] = [key]
     desk.write_text(json.dumps(document))
     tried(answer_lost=FLAW)
-
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 
     assert (told["pairs"], told["tried"][0]["standing"]) == ([], "failed")
 
 
 @pytest.mark.parametrize(
-    "command",
-    [("tools", "list", "--specs", "desk.json"), ("tools", "lint", "desk.json")],
+    "command", [("tools", "list", "--specs", "desk.json"), ("tools", "lint", "desk.json")]
 )
 def test_documents_without_a_mark_say_how_to_begin(
     run: Run, desk: Path, command: tuple[str, ...]
 ) -> None:
-    """In place of an empty list, or of "nothing to mend"."""
     ran = run(*command)
 
     assert (ran.exit_code, ran.stdout) == (0, "")

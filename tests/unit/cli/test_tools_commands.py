@@ -52,7 +52,6 @@ def test_an_action_that_changes_nothing_is_told_in_one_line(
 ) -> None:
     """On standard error, so that `--json` stays one document; the work goes on."""
     ours.write_text(ours.read_text().replace("/customers/{id}", "/customer/{id}"))
-
     ran = run("tools", "list", "--specs", "crm.yaml", "--overlay", "ours.yaml", "--json")
 
     assert (ran.exit_code, ran.json) == (0, [])
@@ -65,7 +64,6 @@ def test_an_action_that_changes_nothing_is_told_in_one_line(
 def test_an_overlay_that_is_at_fault_is_one_line(run: Run, crm: Path, ours: Path) -> None:
     """Exit 1, for the overlay is broken; exit 2 when it is not there."""
     ours.write_text(ours.read_text().replace("1.0.0", "1.1.0"))
-
     broken = run("tools", "list", "--specs", "crm.yaml", "--overlay", "ours.yaml")
     missing = run("tools", "list", "--specs", "crm.yaml", "--overlay", "none.yaml")
 
@@ -81,7 +79,6 @@ def test_an_overlay_that_is_at_fault_is_one_line(run: Run, crm: Path, ours: Path
 def test_lint_exits_0_on_warnings_only(run: Run, crm: Path, ours: Path) -> None:
     """An overlay that has gone stale is worth a look, and breaks no build."""
     ours.write_text(ours.read_text().replace("/customers/{id}", "/customer/{id}"))
-
     ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
 
     assert ran.exit_code == 0
@@ -94,9 +91,7 @@ def test_lint_exits_0_on_warnings_only(run: Run, crm: Path, ours: Path) -> None:
 def test_lint_exits_1_on_errors_and_says_where_they_are(run: Run, crm: Path, ours: Path) -> None:
     """File and line of the document that was read, though an overlay made it a tool."""
     crm.write_text(crm.read_text().replace("https://crm.example", "/crm"))
-
     ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
-
     lines = crm.read_text().splitlines()
     line = lines.index("servers:") + 1
     assert ran.exit_code == 1
@@ -107,10 +102,8 @@ def test_lint_exits_1_on_errors_and_says_where_they_are(run: Run, crm: Path, our
 
 
 def test_lint_ignores_codes_except_those_of_rollbacks(run: Run, crm: Path, ours: Path) -> None:
-    """Nor codes that do not exist."""
     crm.write_text(crm.read_text().replace("Show a customer.", "''"))
     lint = ("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
-
     heeded = run(*lint, "--ignore", "ORC012", "--ignore", "ORC021")
     lasting, unknown = run(*lint, "--ignore", "ORC040"), run(*lint, "--ignore", "ORC999")
 
@@ -119,14 +112,12 @@ def test_lint_ignores_codes_except_those_of_rollbacks(run: Run, crm: Path, ours:
 
 
 def test_lint_shows_all_when_asked_to(run: Run, crm: Path, ours: Path) -> None:
-    """Of each code the first few, unless."""
     document = yaml.safe_load(crm.read_text())
     document["paths"]["/customers/{id}"]["get"]["parameters"] += [
         {"name": f"f{n}", "in": "query", "description": "Any.", "schema": {"type": "string"}}
         for n in range(9)
     ]
     crm.write_text(yaml.safe_dump(document))
-
     few = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
     whole = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml", "--all")
 
@@ -139,7 +130,6 @@ def test_lint_writes_json_and_sarif_with_files(run: Run, crm: Path, ours: Path) 
     """For programs: one document on standard output, the same exit code."""
     crm.write_text(crm.read_text().replace("https://crm.example", "/crm"))
     lint = ("tools", "lint", "crm.yaml", "--overlay", "ours.yaml", "--format")
-
     as_json, as_sarif = run(*lint, "json"), run(*lint, "sarif")
 
     assert (as_json.exit_code, as_sarif.exit_code) == (1, 1)
@@ -164,7 +154,6 @@ def test_lint_writes_json_and_sarif_with_files(run: Run, crm: Path, ours: Path) 
 def test_an_invalid_call_is_refused_before_anything_is_sent(
     arguments: tuple[str, ...], named: list[str], run: Run
 ) -> None:
-    """Exit 2 and one line that names each wrong field."""
     ran = run("tools", "call", *arguments)
 
     assert (ran.exit_code, ran.stdout) == (2, "")
@@ -177,7 +166,6 @@ def test_a_read_that_asks_for_a_confirmation_is_refused(run: Run, crm: Path, our
     content = yaml.safe_load(ours.read_text())
     content["actions"][0]["update"]["x-orchet-requires-confirmation"] = "structured-message"
     ours.write_text(yaml.safe_dump(content))
-
     ran = run("tools", "call", TOOL, "--specs", "crm.yaml", "--overlay", "ours.yaml")
 
     assert ran.exit_code == 2

@@ -115,9 +115,7 @@ async def test_a_payload_that_cannot_be_read_comes_back_as_it_was(
         "of another key": locked,
     }[data]
     sent = Payloads(payloads=[good, unread, good])
-
     answer = await served().post("/decode", json=json_format.MessageToDict(sent), headers=BEARER)
-
     first, kept, last = read(answer)
     assert answer.status_code == 200
     assert first.data == last.data == b'"Zephyrine"'

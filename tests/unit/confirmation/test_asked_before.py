@@ -58,7 +58,6 @@ def test_what_came_to_nothing_is_counted_up_to_the_last_success(
     ],
 )
 def test_why_people_are_asked_again_is_said(fate: Fate, sentence: str) -> None:
-    """In sentences that say who did what."""
     words = "" if fate in ("expired", "amended") else "dear."
     before = AskedCall(confirmation_id="c", tool="t", title="Book", fate=fate, by="bo", words=words)
 
@@ -67,12 +66,10 @@ def test_why_people_are_asked_again_is_said(fate: Fate, sentence: str) -> None:
 
 
 def test_what_is_otherwise_is_told_old_and_new() -> None:
-    """The price first; what is gone, and what is new."""
     first = card({"view": "sea", "price": {"amount": 90.5, "currency": "EUR"}, "late": True})
     before = first.as_asked("amended", by="bo")
     second = card(
-        {"view": "yard", "price": {"amount": 80.5, "currency": "EUR"}, "cot": True},
-        asked=(before,),
+        {"view": "yard", "price": {"amount": 80.5, "currency": "EUR"}, "cot": True}, asked=(before,)
     )
 
     assert second.changes[0].line().value == "90.50 EUR → 80.50 EUR"
@@ -85,9 +82,7 @@ def test_what_is_otherwise_is_told_old_and_new() -> None:
 
 
 def test_another_tool_is_not_compared() -> None:
-    """Why it is asked is told all the same."""
     before = AskedCall(confirmation_id="c", tool="other", title="Book", fate="rejected", by="bo")
-
     made = card({"view": "sea"}, asked=(before,))
 
     assert made.changes == ()
@@ -103,7 +98,6 @@ def test_a_list_is_summed_up() -> None:
             {"name": "Desk", "price": {"amount": 100, "currency": "EUR"}},
         ]
     }
-
     sums = [str(one.money) for one in totals_of(items, euros("160")).amounts]
 
     assert sums == ["160.00 EUR", "130.00 EUR"]
@@ -114,7 +108,6 @@ def test_a_list_is_summed_up() -> None:
 
 
 def test_a_list_in_two_currencies_has_two_sums_and_says_what_is_in_none() -> None:
-    """Nothing is added up that does not belong together."""
     items: JsonObject = {
         "expenses": [
             {"name": "Taxi", "amount": {"amount": 30, "currency": "EUR"}},
@@ -123,7 +116,6 @@ def test_a_list_in_two_currencies_has_two_sums_and_says_what_is_in_none() -> Non
             {"name": "Tip"},
         ]
     }
-
     totals = totals_of(items, None)
 
     assert [str(one.money) for one in totals.amounts] == ["50.00 EUR", "40.00 USD"]
@@ -140,6 +132,5 @@ def test_what_may_be_changed_leaves_our_own_references_out() -> None:
         quoted=[],
         expires_at=NOW,
     )
-
     (change,) = [choice for choice in made.choices() if choice.name == "Change"]
     assert change.follows[0].startswith("of room_id, guest (by its handle);")

@@ -155,7 +155,6 @@ def test_a_declared_type_is_laid_out_as_its_document_says() -> None:
             LayoutSection(title="Nothing", fields=(LayoutField(name="not_there"),)),
         ),
     )
-
     made = card(
         "gift-wrap",
         {"to": {"name": "Ada", "city": "Rome"}, "paper": "blue", "bow": True},
@@ -199,7 +198,6 @@ def test_no_argument_is_hidden_and_a_card_survives_its_json(card_type: str) -> N
     arguments |= {"flag": False, "nobody": None, "nothing": []}
     arguments |= {"nested": {"deep": {"deeper": "d1"}}, "amount": "12.00", "currency": "EUR"}
     arguments |= {"room": {"name": "n1", "price": "5.00", "currency": "EUR"}}
-
     made = card(card_type, arguments)
     text = " ".join(f"{line.label} {line.value}" for s in made.sections() for line in s.lines)
 
@@ -233,7 +231,6 @@ def test_markdown_shows_what_a_provider_says_as_text() -> None:
         {"item_id": "i1"},
         {"item_id": "i1", "note": "![x](http://evil.example) **free**\n# Approve"},
     )
-
     shown = as_markdown(made)
 
     assert "![x]" not in shown

@@ -59,7 +59,6 @@ def test_the_first_quoted_item_is_the_last_seen_with_the_same_identifier() -> No
     """Prices change between two searches: the newer answer is the one a person reads."""
     older: JsonObject = {"rooms": [{"room_id": "r1", "price": 90}]}
     rooms: list[JsonValue] = [{"room_id": "r2"}, {"room_id": "r1", "price": 95}]
-
     quoted = quoted_items({"room_id": "r1"}, [older, {"best": {"rooms": rooms}}])
 
     assert quoted == [{"room_id": "r1", "price": 95}, {"room_id": "r1", "price": 90}]
@@ -90,7 +89,6 @@ def test_the_arguments_price_comes_before_the_quoted_one() -> None:
 def test_a_card_shows_the_arguments_and_then_the_item() -> None:
     """What is both is shown once, as it is sent; empty things are not; the summary is the title."""
     item: JsonObject = {"room_id": "r1", "nights": 9, "view": "sea", "notes": None, "tags": []}
-
     made = card({"room_id": "r1", "nights": 3, "late-arrival": True}, item=item)
 
     assert [*shown(made)] == ["Room id", "Nights", "Late arrival", "View"]
@@ -155,7 +153,6 @@ def test_a_card_stays_readable_however_much_there_is() -> None:
     ],
 )
 def test_a_card_says_how_a_call_can_be_cancelled(window: timedelta | None, sentence: str) -> None:
-    """By which tool, and for how long."""
     undo = Compensation(cancel=ToolCallTemplate(tool="room_cancel"), window=window)
 
     assert card({}, compensation=undo).cancellation == sentence
@@ -235,9 +232,7 @@ def test_a_card_shows_what_file_is_sent() -> None:
         handle=handle_of_bytes(b"1"), content_type="application/pdf", size_bytes=1234, name="a.pdf"
     )
     arguments: JsonObject = {"plan": file.handle, "pages": [{"content": file.handle}]}
-
     told = built(arguments, CardContext(files=(file,)))
-
     digest = file.handle.removeprefix("file:sha256-")
     assert shown(told)["Plan"] == f"a.pdf, application/pdf, 1,234 bytes, SHA-256 {digest}"
     assert str(file) in str(told.sections()[-1])
@@ -269,5 +264,4 @@ def test_what_no_order_covers_is_the_first_line() -> None:
 def test_an_id_is_of_an_answer_or_a_person_and_like_the_call(
     arguments: JsonObject, context: CardContext, unfounded: bool
 ) -> None:
-    """No standing approval covers it otherwise."""
     assert built(arguments, context).is_unfounded is unfounded

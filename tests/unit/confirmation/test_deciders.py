@@ -40,7 +40,6 @@ def approve(name: str) -> Approve:
     ],
 )
 def test_a_name_has_to_fit_both_policies(name: str, may: bool) -> None:
-    """The mission's patterns, and those of its worker."""
     with nullcontext() if may else raises_code("ApproverRefused"):
         check_decider(approve(name), CARD, None, at=NOW)
 
@@ -70,6 +69,5 @@ def test_a_sign_in_that_nothing_proves_is_not_fresh() -> None:
     card = CARD.model_copy(update={"max_sign_in_age": timedelta(minutes=5)})
     with pytest.raises(SignInTooOld) as refused:
         check_decider(approve(ANN), card, None, at=NOW)
-
     assert refused.value.max_age_s == 300
     assert isinstance(error_named(refused.value.code, refused.value.details), SignInTooOld)

@@ -40,7 +40,6 @@ def card(arguments: JsonObject, *answers: EarlierAnswer, **context: object) -> C
     ids=["by its look", "another name", "a number with letters", "deep", "in a list", "a number"],
 )
 def test_an_id_is_told_by_its_name_or_its_look(arguments: JsonObject, item: JsonObject) -> None:
-    """Not only by a name that ends in _id."""
     assert found(arguments, {"found": [{"id": "other"}, item]}) == [item]
 
 
@@ -56,7 +55,6 @@ def test_an_id_is_told_by_its_name_or_its_look(arguments: JsonObject, item: Json
     ids=["a place", "a date", "a number", "an address", "another type"],
 )
 def test_what_is_no_id_names_nothing(arguments: JsonObject, item: JsonObject) -> None:
-    """Equal words and numbers are no names of a thing."""
     assert found(arguments, [item]) == []
 
 
@@ -70,13 +68,10 @@ def test_an_id_that_several_of_a_list_hold_names_none_of_them() -> None:
 
 
 def test_ids_of_one_object_name_one_thing_and_others_another() -> None:
-    """Several ids, several sections."""
     rooms: JsonValue = [{"hotel_id": "h1", "room_id": "r1"}]
     cars: JsonValue = [{"car_id": "k1"}]
-
     named: JsonObject = {"hotel_id": "h1", "room_id": "r1", "car_id": "k1"}
     made = find_things(named, [EarlierAnswer(rooms), EarlierAnswer(cars)])
-
     told = [[i.argument for i in thing.ids] for thing in made]
     assert told == [["hotel_id", "room_id"], ["car_id"]]
 
@@ -89,7 +84,6 @@ def test_a_card_says_where_a_thing_was_found_and_what_for() -> None:
         title="Search rooms",
         at=QUOTED,
     )
-
     made = card({"room_id": "r1"}, answer)
     (thing,) = made.named
 
@@ -108,9 +102,7 @@ def test_a_second_thing_has_a_section_of_its_own() -> None:
         body=[{"room_id": "r1", "price": EUR, "view": "sea"}], title="Search rooms"
     )
     people = EarlierAnswer(body=[{"guest_key": "g1", "name": "Bo"}], title="List guests")
-
     made = card({"room_id": "r1", "guest_key": "g1"}, rooms, people)
-
     (section,) = [part for part in made.sections() if part.title == "Guest key g1"]
     assert [(line.label, line.value) for line in section.lines] == [
         ("Name", "Bo"),
@@ -134,7 +126,6 @@ def test_an_argument_that_differs_from_what_was_found_is_told() -> None:
         body=[{"room_id": "r1", "check_in": "2026-12-03", "price": EUR, "at": "2026-12-03T18:00"}]
     )
     dearer: JsonObject = {"amount": 80.5, "currency": "EUR"}
-
     made = card({"room_id": "r1", "check_in": "2026-12-05", "price": dearer, "at": "18:00"}, answer)
 
     assert made.warnings == (
@@ -149,7 +140,6 @@ def test_the_callers_own_reference_is_no_part_of_what_was_found() -> None:
     answer = EarlierAnswer(body=[{"room_id": "r1", "client_reference": "m-1.pay.2"}])
     arguments: JsonObject = {"room_id": "r1", "client_reference": "m-2.refund.1"}
     asking = tool(reference_inputs=("client_reference",))
-
     context = CardContext(goal="a room", answers=(answer,))
     made = build_card(CALL, asking, arguments, quoted=[], expires_at=NOW, context=context)
 

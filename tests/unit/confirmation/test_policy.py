@@ -177,7 +177,6 @@ confirmation:
 """,
         encoding="utf-8",
     )
-
     policy = load_policy(path)
 
     assert policy is not None
@@ -213,7 +212,6 @@ def test_a_wrong_policy_file_is_refused_in_a_sentence(
 
     with pytest.raises(DocumentUnreadable) as refused:
         load_policy(path)
-
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
     assert str(path) in str(refused.value)

@@ -152,7 +152,6 @@ def test_any_other_difference_asks(changes: JsonObject) -> None:
     ],
 )
 def test_a_missing_input_another_call_price_or_time_asks(changes: dict[str, Any]) -> None:
-    """Each limit of a rule holds by itself."""
     assert why_not(**changes) is not None
 
 
@@ -225,7 +224,6 @@ def test_nothing_outside_a_rule_is_covered(
     ],
 )
 def test_a_rule_stays_within_its_card_and_policy(made: SameAgain, because: str | None) -> None:
-    """Sum, currency, time, and inputs that cannot differ."""
     refusal = refusal_of_rule(made, TERMS, arguments=ARGUMENTS, tool="pay", at=NOW)
 
     assert (refusal is None) == (because is None)
@@ -265,7 +263,6 @@ def test_the_strictest_policy_counts(policies: Any, limits: Any) -> None:
 
 
 def test_a_policy_names_its_cards() -> None:
-    """As a standing approval does."""
     with pytest.raises(ValidationError, match="card_types or its tools"):
         SameAgainPolicy(max_amount=HUNDRED, max_time=timedelta(hours=1))
 

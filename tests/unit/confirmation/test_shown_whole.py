@@ -78,7 +78,6 @@ def test_the_last_of_many_is_shown_like_the_first(card_type: str) -> None:
 
 
 def test_what_is_longer_than_a_card_is_said_to_be() -> None:
-    """With how much is not shown, and where to read it."""
     card = _card({"body": "x" * LONGEST_SENT + "y" * 10}, "structured-message")
 
     assert "10 characters of it are not shown here" in card.warnings[0]

@@ -71,7 +71,6 @@ def claims(**changes: Any) -> JsonObject:
 @pytest.mark.parametrize("decision", [APPROVE, AMEND, REJECT], ids=lambda d: d.kind)
 @pytest.mark.parametrize("key", [EC, OKP, RSA], ids=["EC", "OKP", "RSA"])
 def test_a_signed_decision_proves_its_approver(decision: Decision, key: Any) -> None:
-    """By any of the algorithms, for each kind of decision."""
     signed = sign_decision(decision, signing(key), digest=DIGEST, at=NOW, **ANN)
 
     assert signer_of(signed, public(EC, OKP, RSA)) == "ann@example.com"
@@ -144,7 +143,6 @@ def test_what_proves_nothing_is_refused(forged: Callable[[], str], says: str) ->
 
 @pytest.mark.parametrize("more", [{"crit": ["x"], "x": 1}, {"b64": False}])
 def test_a_critical_header_that_nobody_knows_is_refused(more: JsonObject) -> None:
-    """Whoever sets one asks that it be understood."""
     header: JsonObject = {"alg": "ES256", "typ": TYPE, **more}
     text = f"{signing_input(header)}.AAAA"
 
@@ -230,7 +228,6 @@ def test_a_wrong_key_set_is_refused_in_a_sentence(keys: str, says: str) -> None:
     """A private key there could be read by whoever may read a history."""
     with pytest.raises(UsageError, match=says) as refused:
         read_public_keys(keys, "jwks.json")
-
     assert "\n" not in str(refused.value)
     assert "jwks.json" in str(refused.value)
 
@@ -275,10 +272,8 @@ def test_a_pem_file_signs_too(key: Any) -> None:
     ],
 )
 def test_what_cannot_sign_is_refused_in_a_sentence(text: str) -> None:
-    """Public keys, secrets, and what is no key."""
     with pytest.raises(UsageError) as refused:
         SigningKey.read(text)
-
     assert "\n" not in str(refused.value)
 
 
@@ -293,7 +288,6 @@ def test_a_new_key_names_its_owner() -> None:
 
 
 def test_a_signature_names_somebody() -> None:
-    """Neither key nor options say who."""
     with pytest.raises(UsageError, match="names its approver"):
         sign_decision(APPROVE, signing(EC), digest=DIGEST, at=NOW, subject="ann@example.com")
 
@@ -326,6 +320,5 @@ def test_a_signature_says_when_its_person_signed_in_and_to_which_groups_they_bel
     ],
 )
 def test_claims_about_a_sign_in_that_make_no_sense_are_refused(forged: JsonObject) -> None:
-    """By whichever trusted key they were signed."""
     with pytest.raises(SignatureRefused):
         signer_of(token(claims(**forged)), public(EC))

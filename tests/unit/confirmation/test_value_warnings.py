@@ -113,7 +113,6 @@ def nowhere(goal: str, sent: JsonObject, *given: str) -> list[str]:
     ],
 )
 def test_a_value_that_nobody_stated_is_named(sent: JsonObject) -> None:
-    """Also in the text of a message."""
     assert len(nowhere("Tell Ana what the flight costs", sent)) == 1
 
 

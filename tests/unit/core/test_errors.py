@@ -43,7 +43,6 @@ def test_an_errors_text_is_one_line_with_all_its_fields(error: OrchestratorError
 def test_an_error_without_a_class_has_a_code() -> None:
     """The code crosses the Temporal boundary as a class's name does; details are the fields."""
     coded = OrchestratorError("m still runs", code="MissionStillRuns")
-
     kind = {"code": "MissionStillRuns", "kind": "OrchestratorError"}
     assert (coded.code, coded.details, str(coded)) == ("MissionStillRuns", kind, "m still runs")
     assert errors.UsageError("x").code == "UsageError"

@@ -26,7 +26,6 @@ USED = Used(usage=ASKED, tool_calls=4, steps=5)
     ],
 )
 def test_a_limit_that_is_reached_is_told_with_its_figure(limits: Limits, told: str) -> None:
-    """Whose it is, how much was used, and of how much."""
     found = reached(limits, USED, of="the agent scout", calls=limits.tool_calls is not None)
 
     assert str(found) == f"the limit of the agent scout is reached: {told}"
@@ -51,7 +50,6 @@ def test_below_every_limit_all_may_go_on() -> None:
     ],
 )
 def test_time_runs_out(passed: timedelta, told: str | None) -> None:
-    """It is told in units that people read."""
     found = out_of_time(timedelta(hours=1), passed, of="each leg")
 
     assert (str(found) if found else None) == (

@@ -21,7 +21,6 @@ from orchestrator.core.record import JsonObject
 
 
 def test_a_handle_names_its_field() -> None:
-    """What handle_for writes, field_of reads."""
     assert handle_for("traveler_id") == "pii:traveler_id"
     assert field_of("pii:traveler_id") == "traveler_id"
 
@@ -43,7 +42,6 @@ def test_the_longest_field_wins_inside_text() -> None:
     """`pii:name_kana` is not `pii:name` and a rest; another handle is text."""
     values = {Handle("name"): "Ada", Handle("name_kana"): "エイダ"}
     text = "pii:name_kana, pii:name! pii:other"
-
     replaced = replace_handles(text, ("name", "name_kana"), values.__getitem__)
 
     assert replaced == "エイダ, Ada! pii:other"
@@ -75,7 +73,6 @@ def test_people_and_planners_read_no_version() -> None:
 
 
 def test_bare_values_of_personal_fields_are_found_at_any_depth() -> None:
-    """A handle is none, and neither is nothing."""
     value: JsonObject = {"a": [{"name": "Ada"}, {"name": PINNED}], "name": None, "mail": "pii: x"}
 
     assert bare_personal(value, {"name", "mail"}) == ("name", "mail")

@@ -72,7 +72,6 @@ def test_no_character_of_a_hidden_category_passes() -> None:
 
 
 def test_a_block_keeps_its_lines_and_code_cannot_be_left() -> None:
-    """Neither by a backtick nor by a line end."""
     assert visible_block("a\n\tb\r\x1b\u2028") == "a\n\tb\\r\\x1b\\u2028"
     assert markdown_code("a`b\n\n# c") == r"`a'b\n\n# c`"
 
@@ -112,7 +111,6 @@ def test_markdown_shows_text_as_it_is(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize("text", ["a" * 900, "[" * 900, "\u202e" * 900, "東" * 900, "\ud800" * 900])
 def test_a_summary_is_short(text: str) -> None:
-    """Counted in bytes of its encoded form."""
     summary = markdown_summary(text)
 
     assert 100 < len(json.dumps(summary, ensure_ascii=False).encode()) <= 400

@@ -54,7 +54,6 @@ def test_many_wildcards_take_no_time() -> None:
 
 
 def test_a_refusal_names_tool_agent_and_what_is_allowed() -> None:
-    """In one sentence, however much that is."""
     wide = Wall(agent="a", domains=tuple(f"d{n}" for n in range(100)))
 
     assert OFFICE.refusal("flight_cancel_booking") == (

@@ -58,9 +58,7 @@ def test_a_form_that_says_another_thing_is_seen(text: str) -> None:
 
 
 def test_what_a_third_reader_finds_right_is_not_ours() -> None:
-    """A body that Prism refuses, and that fits its schema."""
     refused = Judgement(422, request=(Violation("request.body.name", "type", "must be string"),))
-
     right = of_request(_call(refused, meant={"name": None}), Umpire(_DOCUMENT))
     wrong = of_request(_call(refused, meant={}), Umpire(_DOCUMENT))
 
@@ -76,7 +74,6 @@ def test_what_was_not_sent_is_ours() -> None:
 
 def test_an_answer_that_we_alone_refuse_is_ours_when_it_fits() -> None:
     answered = {"answer_type": "application/json", "breach": "name is missing"}
-
     ours = of_answer(_call(Judgement(200), answer='{"name": "x"}', **answered), Umpire(_DOCUMENT))
     theirs = of_answer(_call(Judgement(200), answer="{}", **answered), Umpire(_DOCUMENT))
 
@@ -89,7 +86,6 @@ def test_prism_is_read() -> None:
     entry = {"location": ["request", "query", "q"], "severity": "Error", "message": "no"}
     problem = {"type": "https://stoplight.io/prism/errors#NO_PATH_MATCHED_ERROR", "status": 404}
     kind = {"content-type": "application/problem+json"}
-
     refused = judgement_of(httpx.Response(400, headers={"sl-violations": json.dumps([entry])}))
     lost = judgement_of(httpx.Response(404, headers=kind, json=problem))
     mocked = judgement_of(httpx.Response(404, headers=kind, json={"type": "https://x.com/gone"}))
@@ -111,7 +107,6 @@ def test_a_folder_says_what_it_holds(tmp_path: Any) -> None:
 
 
 def test_missions_are_of_documents_that_can_be_brought() -> None:
-    """By the names under which they are listed."""
     assert {script.document for script in scripts()} <= {entry.name for entry in named()}
 
 

@@ -64,7 +64,6 @@ def test_no_default_of_a_message_changes() -> None:
     """Histories do not hold them; CONTRIBUTING.md says how new ones are recorded."""
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
     now = defaults()
-
     known = recorded.keys() & now.keys()
     assert {name: now[name] for name in known} == {name: recorded[name] for name in known}
 
@@ -126,7 +125,6 @@ def test_a_decision_is_read_as_itself(decision: Any) -> None:
 
 
 def test_a_message_that_was_written_whole_is_read_as_the_same() -> None:
-    """As histories hold it from before."""
     mission = MissionInput(request=MissionRequest(goal="Book a flight"))
     whole = Payload(metadata={"encoding": b"json/plain"}, data=mission.model_dump_json().encode())
 

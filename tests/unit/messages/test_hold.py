@@ -58,7 +58,6 @@ def test_standing_effects_are_those_of_the_rollback_in_its_order() -> None:
     """What is settled for good is not listed; ends of windows are."""
     gone = booked(9, state=ObligationState.CANCELLED)
     ledger = Ledger(obligations=(booked(30, cancel_window=HOUR), gone, booked(5)))
-
     standing = standing_of(ledger)
 
     assert [one.call_id for one in standing] == ["m.1-a.5", "m.1-a.30"]
@@ -83,7 +82,6 @@ def test_what_is_in_doubt_is_not_repaired(fields: dict[str, object], repairable:
 def test_a_hold_without_repair_offers_the_rest() -> None:
     """Only the decisions that are possible, and no field of a repair."""
     hold = Hold(error="no", leg_id="1-a", no_repair="in doubt", failed=FailedCall(tool="book"))
-
     fields = answer_fields(hold)
 
     assert list(fields) == ["decision"]
@@ -113,7 +111,6 @@ def test_answers(values: JsonObject, fits: bool) -> None:
 
 
 def test_a_time_is_raised_in_the_words_of_policies() -> None:
-    """The deadline of a mission is a limit like others."""
     reached = LimitReached(
         figure="wall_clock", used=Decimal(3600), limit=Decimal(3600), of="the mission"
     )

@@ -131,7 +131,6 @@ def test_spend_is_what_still_stands() -> None:
     ids=["nothing", "half a character", "a document"],
 )
 def test_what_is_no_goal_is_refused_in_one_sentence(goal: str, why: str) -> None:
-    """And not by a list of what is wrong."""
     with pytest.raises(UsageError, match=why):
         MissionRequest(goal=goal)
 
@@ -348,15 +347,12 @@ CANCEL = CancelCall(
 def test_the_cancel_of_anothers_booking_is_told() -> None:
     """By what it named, and who approved it; one that was refused is not."""
     refused = CANCEL.model_copy(update={"call_id": "m.1-leg.2", "outcome": "rejected"})
-
     (told,) = cancelled_of(Ledger(cancels=(CANCEL, refused)))
     assert (told.tool, told.reference) == ("cancel", {"booking_id": "b1"})
     assert (told.at, told.confirmed_by) == (NOW, "ann")
 
 
 def test_what_a_leg_took_back_is_told_once() -> None:
-    """As the leg's own cancel, with what it was."""
     made = fake_obligation(state=S.CANCELLED, cancelled_by=CANCEL.call_id, title="Book a room")
-
     (told,) = cancelled_of(Ledger(obligations=(made,), cancels=(CANCEL,)))
     assert (told.title, told.by_rollback) == ("Book a room", False)

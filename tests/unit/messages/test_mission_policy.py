@@ -104,10 +104,8 @@ def test_a_tighter_policy_is_let_through(own: MissionPolicy, workers: MissionPol
     ],
 )
 def test_a_wider_policy_is_refused(own: MissionPolicy, workers: MissionPolicy, says: str) -> None:
-    """In one sentence that says by what it is wider."""
     with pytest.raises(UsageError, match=says) as refused:
         check_not_widened(own, workers)
-
     assert str(refused.value).startswith("a mission's own policy may only tighten the worker's")
 
 
@@ -122,7 +120,6 @@ def test_who_asks_has_to_be_said_where_a_policy_goes_by_it(of_worker: bool) -> N
     strict, plain = policy(requester_may_approve=False), policy()
     own, workers = (plain, strict) if of_worker else (strict, plain)
     begun = BEGUN.model_copy(update={"policy": own})
-
     check_begin(begun.model_copy(update={"requester": "ann"}), workers)
     for unsaid in ("", "  "):
         with pytest.raises(UsageError, match="--requester"):
@@ -177,7 +174,6 @@ def test_no_wait_of_a_policy_is_over_before_it_begins(
 def test_a_recorded_mission_loads_whatever_it_holds() -> None:
     """It was taken on when nobody looked; a worker must be able to read it."""
     old = {"goal": " ", "policy": {"confirmation_expiry": -5, "deadline": 0}}
-
     read = MissionInput.model_validate({"request": old})
 
     assert read.request.policy.confirmation_expiry == timedelta(seconds=-5)
@@ -217,7 +213,6 @@ def eur(amount: str) -> Money:
 def test_of_two_rules_the_stricter_holds(
     own: SpendingPolicy, workers: SpendingPolicy, holds: SpendingPolicy
 ) -> None:
-    """Whoever has it."""
     assert own.combined_with(workers) == holds
 
 
@@ -246,12 +241,10 @@ def test_a_stricter_rule_is_let_through(
 )
 @pytest.mark.parametrize("workers", [USUAL, STRICT], ids=["usual", "strict"])
 def test_a_wider_rule_is_refused(rule: dict[str, str], says: str, workers: SpendingPolicy) -> None:
-    """With its key, and what the worker has."""
     own = MissionPolicy(spending=SpendingPolicy.model_validate(rule))
 
     with pytest.raises(UsageError) as refused:
         check_not_widened(own, MissionPolicy(spending=workers))
-
     assert says in str(refused.value)
 
 

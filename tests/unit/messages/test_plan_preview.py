@@ -91,7 +91,6 @@ BOOK = Order(clause="book it", tools=("book",))
     ],
 )
 def test_two_words_are_an_answer_and_all_else_is_the_goal(text: str, meant: str) -> None:
-    """Whatever begins like one of them is a goal."""
     assert what_it_means(text) == meant
 
 
@@ -116,7 +115,6 @@ def test_the_question_says_what_would_be_done_and_what_was_not_understood() -> N
     """Legs by their numbers, doubts with their reasons; a failed restatement comes first."""
     legs = (fake_leg("look"), fake_leg("book", after=("look",), orders=[BOOK]))
     plan = MissionPlan(legs=legs, doubts=(LEFT, OTHER))
-
     asked = plan_question(plan, "no tool fits 'sing'.")
 
     assert asked == (
@@ -129,7 +127,6 @@ def test_the_question_says_what_would_be_done_and_what_was_not_understood() -> N
 
 
 def test_what_was_set_aside_is_listed_with_who_went_on_past_it() -> None:
-    """In the words of the goal; it changes no status."""
     plan = MissionPlan(legs=(), doubts=(LEFT,))
     at = datetime(2026, 12, 1, tzinfo=UTC)
     answers = [

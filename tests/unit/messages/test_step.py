@@ -22,7 +22,6 @@ def after(*steps: Observation, most: int = 3) -> tuple[Repeats, list[int]]:
 
 
 def test_the_third_time_is_told_and_the_fourth_ends() -> None:
-    """With the tool, and how often."""
     three, told = after(*[seen(body=["a"])] * 3)
     four, again = after(*[seen(body=["a"])] * 4)
 
@@ -43,7 +42,6 @@ def test_arguments_and_answers_are_compared_as_json() -> None:
 
 
 def test_a_poll_whose_answer_changes_is_none() -> None:
-    """Not even one that goes to and fro."""
     busy, done = seen(body={"status": "busy"}), seen(body={"status": "done"})
 
     assert after(*[busy, done] * 10) == (after(*[busy, done] * 10)[0], [])

@@ -40,7 +40,6 @@ def test_another_day_is_told(agreed: str, answered: Any, is_other: bool, wrapped
     """Whatever may be the same is taken for the same."""
     said: JsonObject = {"id": "r1", "date": answered}
     body: JsonObject = {"reservation": said} if wrapped else said
-
     told = other_days({"date": agreed}, {}, body)
 
     assert told == ((f"date is {answered}, not {agreed}",) if is_other else ())

@@ -120,7 +120,6 @@ def test_the_ledger_entry_has_all_that_its_cancel_needs() -> None:
         update={"bindings": (binding,), "compensation": contract}
     )
     now = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
     entry = draft_obligation(CALL, booked, {"room_id": "r1"}, now=now)
     bare = fake_tool("room_book", effect=Effect.WRITE, idempotent=False)
     without = draft_obligation(CALL, bare, {}, now=now)

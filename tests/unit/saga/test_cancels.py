@@ -56,7 +56,6 @@ def test_what_a_legs_cancel_comes_to_is_in_the_ledger(kind: OutcomeKind, state: 
     """Done is cancelled; refused leaves it as it was; unclear leaves it live, with the call."""
     ledger = Ledger(obligations=(booking(1, {"id": "b1", "reference": "r1"}),))
     call = cancel({"id": "b1"})
-
     (after,) = outcome(ledger, call, kind).obligations
 
     assert after.state is state
@@ -67,7 +66,6 @@ def test_what_a_legs_cancel_comes_to_is_in_the_ledger(kind: OutcomeKind, state: 
 def test_a_cancel_is_written_ahead() -> None:
     """Before anything is known of it, the obligation says that a cancel may have left."""
     ledger = Ledger(obligations=(booking(1, {"id": "b1"}),))
-
     (after,) = ledger.cancelling(cancel({"id": "b1"})).obligations
 
     assert after.is_live
@@ -95,9 +93,7 @@ def test_a_cancel_of_something_else_changes_nothing(
 
 
 def test_a_cancel_that_may_mean_two_means_none() -> None:
-    """Which one is gone cannot be told."""
     two = (booking(1, {"order": 7}), booking(2, {"order": 7}, written=2))
-
     after = outcome(Ledger(obligations=two), cancel({"order": 7}), "succeeded")
 
     assert states(after) == [S.COMMITTED, S.COMMITTED]

@@ -116,7 +116,6 @@ def unsettled(*attempt: Any, **more: Any) -> CompensationFailure:
 
 
 def test_a_committed_one_takes_one_cancel_with_a_key_of_its_own() -> None:
-    """Filled from the answer that it was committed by."""
     outcome, (call,) = played(catalog(), COMMITTED, [DONE])
 
     assert outcome.state == "cancelled"
@@ -148,7 +147,6 @@ def test_an_unclear_one_is_looked_for_first(
 def test_what_is_not_found_is_looked_for_again_before_it_is_void() -> None:
     """It may come to light late; an answer that shows the very call, as over, needs no other."""
     shown = GONE.model_copy(update={"body": {"status": "cancelled", "client_reference": REFERENCE}})
-
     failure = unsettled(probed(), unclear(), [MISSING])
     assert (failure.counts, failure.settles_after) == (False, SETTLES_AFTER)
     assert played(probed(), unclear(), [shown])[0].state == "void"
@@ -174,7 +172,6 @@ def test_a_probe_without_an_answer_settles_nothing(answer: ToolOutcome) -> None:
 def test_an_accepted_call_may_still_come_to_be() -> None:
     """So its probe that finds nothing settles nothing; one that finds it does."""
     accepted = unclear(accepted=True)
-
     unsettled(probed(), accepted, [MISSING])
     assert played(probed(), accepted, [STANDS, DONE, GONE])[0].state == "cancelled"
     by_reference = probed(cancel=dict(BY_REFERENCE), gone_when=None)
@@ -240,7 +237,6 @@ def test_a_cancel_may_show_late(answer: ToolOutcome) -> None:
 def test_what_still_stands_after_that_time_is_cancelled_again_or_parked() -> None:
     """With the provider's words, and with the id of what was only begun."""
     late = COMMITTED.model_copy(update={"cancel_sent": True, **LONG_MISSING})
-
     done, calls = attempted(probed(), late, [STANDS, DONE, STANDS])
     begun, _ = played(probed(), late, [STANDS, PENDING, STANDS])
 
@@ -255,7 +251,6 @@ def test_the_id_of_another_mission_cancels_nothing() -> None:
     """Unless a probe that is asked by our own reference shows it, or another, as ours."""
     made = COMMITTED.model_copy(update={"answered_ids": {"id": "b1"}})
     shown = STANDS.model_copy(update={"body": {"id": "b7", "status": "confirmed"}})
-
     alone, none = played(catalog(), made, [], owner="m-2")
     ours, calls = played(probed(), made, [shown, DONE, GONE], owner="m-2")
     theirs, _ = played(probed(), made.model_copy(update=LONG_MISSING), [MISSING], owner="m-2")
@@ -295,7 +290,6 @@ def test_a_call_that_its_probe_shows_as_failed_never_was() -> None:
 def test_an_answer_that_says_no_is_marked_as_one_that_may_stay() -> None:
     """So that a person is asked soon."""
     doubted = BROKEN.model_copy(update={"doubted": True})
-
     failures = [unsettled(catalog(), COMMITTED, [answer]) for answer in (doubted, BROKEN)]
 
     assert [failure.doubted for failure in failures] == [True, False]
@@ -304,7 +298,6 @@ def test_an_answer_that_says_no_is_marked_as_one_that_may_stay() -> None:
 def test_a_policy_believes_a_cancel_that_honours_its_contract() -> None:
     """Without asking the probe; one that does not honour it is never believed."""
     trusting = COMMITTED.model_copy(update={"verify_cancel": False})
-
     believed, _ = played(probed(), trusting, [DONE])
 
     assert (believed.state, believed.note) == ("cancelled", "find was not asked, by policy")
@@ -337,7 +330,6 @@ def test_gone_counts_as_cancelled_only_after_a_cancel_that_was_sent() -> None:
 def test_a_refused_cancel_asks_the_probe(status: int) -> None:
     """What was cancelled by others, or is over, is done, with a note; what stands is parked."""
     refused = ToolOutcome(kind="rejected", status=status, reason="is canceled already")
-
     over, calls = played(probed(), COMMITTED, [refused, GONE])
 
     assert [call.tool.name for call in calls] == ["cancel", "find"]
@@ -354,7 +346,6 @@ def test_a_version_that_moved_is_read_again() -> None:
     moved = ToolOutcome(kind="rejected", status=412, reason="has changed")
     newer = STANDS.model_copy(update={"body": {"id": "b1", "version": 2, "status": "confirmed"}})
     known = probed(cancel=template)
-
     outcome, calls = played(known, old, [moved, newer, DONE, GONE])
 
     assert outcome.state == "cancelled"
@@ -387,7 +378,6 @@ def test_a_version_that_moved_is_read_from_the_address_of_its_cancel() -> None:
     made = COMMITTED.model_copy(update={"response": {"id": "b1", "etag": "v1"}})
     moved = ToolOutcome(kind="rejected", status=412, reason="has changed")
     newer = STANDS.model_copy(update={"body": {"id": "0", "etag": "v2"}})
-
     outcome, calls = played(versioned(), made, [moved, newer, DONE])
 
     assert outcome.state == "cancelled"
@@ -405,7 +395,6 @@ def test_a_version_that_moved_is_read_from_the_address_of_its_cancel() -> None:
 def test_a_cancel_that_shows_the_thing_as_it_was_is_not_believed() -> None:
     """Without a probe its own answer decides: a state that is still the one of the call says no."""
     made = COMMITTED.model_copy(update={"response": {"id": "b1", "status": "confirmed"}})
-
     failure, _ = attempted(catalog(), made, [STANDS])
     believed, _ = played(catalog(), made, [GONE])
 
@@ -416,7 +405,6 @@ def test_a_cancel_that_shows_the_thing_as_it_was_is_not_believed() -> None:
 
 @pytest.mark.parametrize("body", [None, {}])
 def test_an_empty_answer_of_a_cancel_is_believed_and_not_verified(body: Any) -> None:
-    """The note says so."""
     outcome, _ = played(catalog(), COMMITTED, [DONE.model_copy(update={"body": body})])
 
     assert (outcome.state, outcome.note) == ("cancelled", "not verified: its answer is empty")
@@ -432,7 +420,6 @@ def test_what_the_probe_finds_comes_before_a_delete_that_finds_nothing(
     """Also after one that was not answered: it may not have deleted anything."""
     known = Catalog({}, {**probed().tools, "cancel": DELETE})
     repeated = COMMITTED.model_copy(update={"cancel_sent": True})
-
     outcome, calls = played(known, repeated, [STANDS, MISSING, found])
 
     assert outcome.state == state
@@ -443,7 +430,6 @@ def test_a_probe_that_cannot_tell_is_not_held_against_a_deleted_thing() -> None:
     """Nothing says how it shows what is gone: what it shows may be that."""
     known = Catalog({}, {**probed(gone_when=None).tools, "cancel": DELETE})
     repeated = COMMITTED.model_copy(update={"cancel_sent": True})
-
     outcome, _ = played(known, repeated, [MISSING])
 
     assert outcome.state == "cancelled"
@@ -498,7 +484,6 @@ def test_a_cancel_that_names_nothing_is_never_sent(
     contract = Compensation(cancel=ToolCallTemplate(tool="cancel", arguments=template))
     known = catalog(with_reference(contract, key=False))
     obligation = fake_obligation(state=state, response={"id": "b1"}, idempotency_key=None)
-
     outcome, calls = played(known, obligation, [])
 
     assert (outcome.state, calls) == ("parked", [])
@@ -508,7 +493,6 @@ def test_a_repeated_call_that_breaks_its_contract_is_cancelled_by_what_it_names(
     """The id in a broken answer proves no booking, but it can be cancelled; else it is unclear."""
     known, keyed = catalog(), fake_obligation(idempotency_key="k")
     with_id = BROKEN.model_copy(update={"body": {"id": "b1", "status": 7}})
-
     outcome, calls = played(known, keyed, [with_id, DONE])
     assert (outcome.state, calls[1].arguments) == ("cancelled", {"id": "b1"})
     assert played(known, keyed, [with_id, MISSING])[0].state == "parked"
@@ -521,14 +505,12 @@ def test_a_repeated_call_that_breaks_its_contract_is_cancelled_by_what_it_names(
 def test_a_refusal_of_the_repeated_call_settles_nothing(status: int) -> None:
     """It says what it thinks of this attempt."""
     refused = ToolOutcome(kind="rejected", status=status, reason="no", declared=True)
-
     outcome, _ = played(catalog(), fake_obligation(idempotency_key="k"), [refused])
 
     assert outcome.state == "parked"
 
 
 def test_without_a_contract_nothing_is_called() -> None:
-    """An operator finds out."""
     outcome, calls = played(catalog(fake_tool("book")), COMMITTED, [])
 
     assert (outcome.state, calls) == ("parked", [])
@@ -543,7 +525,6 @@ def test_what_nothing_cancels_is_parked_and_called_so(
 ) -> None:
     """The operator reads that looking for a way to cancel it is in vain, and whether it is."""
     final = fake_tool("book").model_copy(update={"irreversible": True})
-
     outcome, calls = played(catalog(final), fake_obligation(state=state), [])
 
     assert (outcome.state, calls) == ("parked", [])
@@ -557,7 +538,6 @@ def test_what_nothing_cancels_is_parked_and_called_so(
 def test_a_deferred_attempt_is_not_counted(status: int, counts: bool, arrived: bool) -> None:
     """503 may hide a cancel that was carried out; 429 was not worked on."""
     call = CompensationCall(CANCEL, {}, "c", "k", cancels=True)
-
     failure = call.unclear(ToolOutcome(kind="unknown", status=status))
 
     assert (failure.counts, failure.arrived) == (counts, arrived)
@@ -588,7 +568,6 @@ def test_a_gateways_gone_does_not_end_what_a_leg_cancelled_unclearly() -> None:
 
 
 def test_an_id_of_a_broken_answer_that_is_not_found_proves_nothing() -> None:
-    """Though the call's own reference was sent beside it."""
     cancel: JsonObject = {"id": "$response.body#/id", **BY_REFERENCE}
     known = catalog(
         with_reference(Compensation(cancel=ToolCallTemplate(tool="cancel", arguments=cancel)))
@@ -606,7 +585,6 @@ def test_an_id_of_two_obligations_cancels_only_the_first(state: ObligationState)
         state=state, response={"id": "b1"}, answered_ids={"id": "b1"}, namesake="m.1-leg.1"
     )
     outcomes = [] if state is ObligationState.COMMITTED else [DONE]
-
     outcome, calls = played(catalog(), second, outcomes)
 
     assert outcome.state == "parked"
@@ -617,7 +595,6 @@ def test_an_id_of_two_obligations_cancels_only_the_first(state: ObligationState)
 def test_a_namesake_is_cancelled_by_the_id_that_its_probe_shows() -> None:
     """What is its own after all names it alone."""
     second = unclear(answered_ids={"id": "b9"}, namesake="m.1-leg.1", cancel_inputs={"id": "b9"})
-
     outcome, (_, cancel, _) = played(probed(), second, [named(STANDS), DONE, named(GONE)])
 
     assert (outcome.state, cancel.arguments) == ("cancelled", {"id": "b1"})
@@ -680,7 +657,6 @@ def test_a_cancel_that_was_only_asked_for_is_none(
 def test_the_first_of_two_steps_need_not_be_the_end(first: dict[str, Any]) -> None:
     """Its condition may speak of the end, or it is a 202: it names what the second confirms."""
     asked = ASKED.model_copy(update={"status": 202, "reason": "not yet", **first})
-
     outcome, calls = played(in_two_steps(), COMMITTED, [asked, DONE])
 
     assert outcome.state == "cancelled"
@@ -720,11 +696,9 @@ def test_each_element_of_a_batch_that_worked_is_cancelled(
 
 
 def test_a_cancel_that_takes_a_list_gets_all_that_worked() -> None:
-    """In one call."""
     schema = {"type": "object", "properties": {"id": {"type": "array"}}}
     several = CANCEL.model_copy(update={"input_schema": schema})
     known = Catalog({}, {t.name: t for t in (EACH_ITEM, several, FIND)})
-
     outcome, (call,) = played(known, SENT, [DONE])
 
     assert (outcome.state, call.arguments) == ("cancelled", {"id": ["i1", "i4"]})

@@ -42,9 +42,7 @@ def test_the_declared_cancel_comes_first_with_its_arguments_and_window(shipped: 
 def test_a_listing_feeds_consequences_whose_personal_inputs_are_handles(shipped: Catalog) -> None:
     """The first things of a list, each by its own id; no personal value stands in an input."""
     offers = {"offers": [{"offer_id": f"o{n}"} for n in range(9)]}
-
     found = _after(shipped, "flight_search_offers", offers)
-
     booked = [one.inputs for one in found if one.tool == "flight_book_offer"]
     assert [inputs["offer_id"] for inputs in booked] == ["o0", "o1", "o2"]
     assert all(is_handle(inputs["traveler_id"]) for inputs in booked)
@@ -62,7 +60,6 @@ def test_a_listing_feeds_consequences_whose_personal_inputs_are_handles(shipped:
 def test_an_answer_feeds_the_tools_of_its_document(
     shipped: Catalog, name: str, body: Any, wanted: str
 ) -> None:
-    """By the names that both declare."""
     assert wanted in [one.tool for one in _after(shipped, name, body)]
 
 

@@ -51,8 +51,7 @@ def test_a_committed_call_cannot_become_void() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "state"),
-    [("succeeded", S.COMMITTED), ("rejected", S.VOID), ("unknown", S.INTENDED)],
+    ("kind", "state"), [("succeeded", S.COMMITTED), ("rejected", S.VOID), ("unknown", S.INTENDED)]
 )
 def test_an_outcome_settles_its_obligation(kind: str, state: ObligationState) -> None:
     """Succeeded commits, rejected voids, unknown leaves it intended."""
@@ -88,9 +87,7 @@ def test_rollback_goes_backwards_over_all_that_is_live(
             for number, (state, seconds) in enumerate(made)
         )
     )
-
     order = ledger.compensation_order()
-
     times = [o.committed_at or o.written_at for o in order]
     assert times == sorted(times, reverse=True)
     live = {o.obligation_id for o in ledger.obligations if o.is_live}
@@ -103,7 +100,6 @@ def test_writing_never_loses_an_obligation(numbers: Sequence[int]) -> None:
     ledger = Ledger()
     for number in numbers:
         ledger = ledger.written(obligation(number))
-
     ids = [o.obligation_id for o in ledger.obligations]
     assert ids == list(dict.fromkeys(f"m.1-leg.{number}" for number in numbers))
 
@@ -111,7 +107,6 @@ def test_writing_never_loses_an_obligation(numbers: Sequence[int]) -> None:
 def test_merging_orders_by_the_time_of_writing() -> None:
     """The ledgers of several legs become one, in the order things were written."""
     first, second, third = (obligation(n, written=n) for n in (1, 2, 3))
-
     merged = Ledger.merged([Ledger(obligations=(first, third)), Ledger(obligations=(second,))])
 
     assert merged.obligations == (first, second, third)
@@ -129,7 +124,6 @@ def test_a_retry_goes_back_to_what_it_was_before_it_was_parked(body: JsonObject 
 
 
 def test_only_what_is_parked_can_be_resolved() -> None:
-    """An operator's word moves nothing else."""
     committed = obligation().moved(S.COMMITTED, at=NOW)
     for resolution in ("retry", "accept"):
         with pytest.raises(IllegalTransition):
@@ -154,7 +148,6 @@ def test_one_id_is_that_of_the_first_obligation() -> None:
     ours = answered(first, {"id": uuid})
     theirs = answered(second, {"id": uuid.lower()})
     others = answered(other, {"id": 7})
-
     merged = Ledger.merged([Ledger(obligations=(theirs, others)), Ledger(obligations=(ours,))])
 
     assert [o.namesake for o in merged.obligations] == ["", first.obligation_id, ""]
@@ -199,9 +192,7 @@ def test_what_a_cancel_keeps_is_spent(
         refund=None if refund is None else _eur(refund),
         fee=None if fee is None else _eur(fee),
     )
-
     ledger = Ledger().written(made.compensated(outcome, at=NOW))
-
     spent = {} if kept is None else {"EUR": Decimal(kept)}
     assert ledger.spent.by_currency == spent
     aside = {"EUR": Decimal("5")} if kept is None else {}
@@ -254,7 +245,6 @@ def test_an_amount_that_an_answer_to_a_cancel_names_counts_as_kept(
 
 
 def test_a_legs_own_cancel_keeps_its_fee_too() -> None:
-    """As its answer says."""
     made = fake_obligation(state=ObligationState.COMMITTED, cancel_inputs={"id": "b1"})
     sent = CancelCall(
         call_id="m.1-leg.9",
@@ -264,7 +254,6 @@ def test_a_legs_own_cancel_keeps_its_fee_too() -> None:
         written_at=NOW + timedelta(days=9),
     )
     answer = ToolOutcome(kind="succeeded", status=200, fee=_eur("7.00"))
-
     ledger = Ledger(obligations=(made,)).cancelling(sent.answered(answer, at=NOW))
 
     assert ledger.spent.by_currency == {"EUR": Decimal("7.00")}

@@ -66,7 +66,6 @@ def test_as_many_effects_serve_as_can(ordered: list[Order], tools: list[str]) ->
     """Each serves one order, none more than it takes; no other assignment serves more."""
     made = [effect(tool, n) for n, tool in enumerate(tools)]
     served = served_by(ordered, made)
-
     used = [at for own in served.values() for at in own]
     assert len(used) == len(set(used))
     for number, own in served.items():
@@ -130,7 +129,6 @@ def test_a_condition_that_does_not_hold_excuses_its_order(
 
 
 def test_with_two_conditions_each_is_excused_by_its_own_words() -> None:
-    """Another text excuses neither."""
     both = [order("a", when="if it rains"), order("b", when="if it is dry")]
 
     assert unserved(both, [], [WhenRead(when="if it snows", holds=False, read="no")]) == both
@@ -146,7 +144,6 @@ def test_a_list_without_anything_excuses_its_order() -> None:
 
 
 def test_what_was_done_though_its_condition_fails_is_found() -> None:
-    """With what was read."""
     wet = WhenRead(when="if dry", holds=False, read="80 %")
 
     assert done_though_unmet([order("a", when="if dry")], [effect("a")], [wet])
@@ -186,7 +183,6 @@ def test_room_is_left_until_each_has_its_effects() -> None:
 
 @pytest.mark.parametrize("state", [s for s in S if s is not S.COMMITTED])
 def test_what_does_not_stand_is_no_effect(state: ObligationState) -> None:
-    """It says why."""
     (found,) = effects_of(Ledger(obligations=(fake_obligation(state=state),)))
 
     assert state.value in found.why_not

@@ -44,7 +44,6 @@ def test_an_outage_of_minutes_does_not_use_up_the_attempts(most: int) -> None:
 def test_an_answer_that_says_no_is_asked_for_again_only_a_few_times(most: int, made: int) -> None:
     """And soon: under one key a provider may repeat it for ever, and a person can help."""
     doubted = DOWN.model_copy(update={"doubted": True})
-
     found = pauses(CompensationRetries(max_attempts=most), doubted)
 
     assert len(found) == made

@@ -90,7 +90,6 @@ def desk(**paths: Any) -> Json:
 def test_one_bad_operation_costs_one_operation(operation: Json, pointer: str, reason: str) -> None:
     """The operation is left out with its place, reason and remedy; the rest is served."""
     document = read_document("desk", desk(**{"/bad": {"post": {"responses": {}, **operation}}}))
-
     (skipped,) = document.skipped
     assert skipped.pointer == f"/paths/~1bad/post{pointer}"
     assert reason in skipped.reason
@@ -146,7 +145,6 @@ async def test_properties_that_are_taken_from_elsewhere_are_read(open_app: Opene
         "/lost": {"get": {"responses": answered({"$ref": "#/x-p/lost"})}},
     }
     document = {**desk(**paths), "x-p": parts}
-
     async with open_app(documents={"desk": document}) as http:
         found = (await http.get("/desk/box")).json()
 
@@ -162,7 +160,6 @@ async def test_a_discriminator_is_what_the_alternatives_say_themselves(open_app:
     state = {"oneOf": branches, "discriminator": {"propertyName": "kind"}}
     document = desk(**{"/door": {"get": {"responses": answered(obj("state", state=state))}}})
     document["components"]["schemas"] |= named
-
     async with open_app(documents={"desk": document}) as http:
         found = (await http.get("/desk/door")).json()
 
@@ -173,7 +170,6 @@ async def test_an_id_is_one_that_the_paths_take(open_app: Opener) -> None:
     """The answer says less about the id, but a validated cancel needs a valid one."""
     document = desk()
     document["paths"]["/tickets/{key}"]["parameters"] = [key(format="uuid")]
-
     async with open_app(documents={"desk": document}) as http:
         made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
         ended = await http.delete(f"/desk/tickets/{made['id']}")
@@ -301,7 +297,6 @@ async def test_a_state_says_whether_a_resource_is_live(open_app: Opener, is_fore
         made = (await client.post("/api/stays", json={"petId": pets[0]["petId"], **days})).json()
         ended = (await client.delete(f"/api/stays/{made['stay']['stayId']}")).json()
         listed = (await client.get("/api/stays")).json()["stays"]
-
     live, gone = ("da", "weg") if is_foreign else ("BOOKED", "WITHDRAWN")
     assert made["stay"]["state"] == live
     assert ended["stay"]["stayId"] == made["stay"]["stayId"]
@@ -369,7 +364,6 @@ async def test_what_is_said_of_a_thing_stands_in_its_attributes(open_app: Opener
     document = desk()
     document["paths"]["/tickets"]["get"]["responses"] = answered(listed)
     document["paths"]["/tickets"]["post"]["responses"] = answered(obj("data", data=one))
-
     async with open_app(documents={"desk": document}) as http:
         made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
         found = (await http.get("/desk/tickets")).json()
@@ -388,7 +382,6 @@ async def test_the_callers_own_are_those_that_are_kept_elsewhere(open_app: Opene
     numbered = {**TEXT, "readOnly": True, "example": "5017"}
     properties = {**TICKET["properties"], "id": numbered}
     document["components"]["schemas"]["Ticket"] = {**TICKET, "properties": properties}
-
     async with open_app(documents={"desk": document}) as http:
         made = (await http.post("/desk/me/tickets", json={"subject": "Lamp"})).json()
         listed = (await http.get("/desk/me/tickets")).json()
@@ -403,7 +396,6 @@ async def test_a_list_holds_things_of_its_own_kind(open_app: Opener) -> None:
     """A list of stations has no ticket in it, though both call their id `id`."""
     stations = {"type": "array", "items": obj(id=TEXT, name=TEXT)}
     paths = {"/stations": {"get": {"responses": answered(stations)}}}
-
     async with open_app(documents={"desk": desk(**paths)}) as http:
         made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
         listed = (await http.get("/desk/stations")).json()
@@ -414,11 +406,9 @@ async def test_a_list_holds_things_of_its_own_kind(open_app: Opener) -> None:
 
 @pytest.mark.parametrize("pattern", ["^cst_.+$", r"^[^a]{8}$", r"^\s?x\S*.$"])
 async def test_no_id_has_a_control_character(open_app: Opener, pattern: str) -> None:
-    """A pattern that allows one gives printable ids."""
     document = desk()
     properties = {"id": {**TEXT, "readOnly": True, "pattern": pattern}, "subject": TEXT}
     document["components"]["schemas"]["Ticket"] = {**TICKET, "properties": properties}
-
     async with open_app(documents={"desk": document}) as http:
         for n in range(8):
             made = (await http.post("/desk/tickets", json={"subject": f"Lamp {n}"})).json()
@@ -430,7 +420,6 @@ async def test_a_success_lists_no_errors_and_no_warnings(open_app: Opener) -> No
     troubles = {"type": "array", "items": obj(code=TEXT, detail=TEXT)}
     plan = obj("status", "errors", status=TEXT, errors=troubles, warnings=troubles)
     paths = {"/plans": {"get": {"responses": answered(plan)}}}
-
     async with open_app(documents={"desk": desk(**paths)}) as http:
         found = (await http.get("/desk/plans")).json()
 
@@ -450,7 +439,6 @@ async def test_a_thing_is_found_under_the_name_that_its_maker_gave(open_app: Ope
             "delete": {"responses": DONE},
         },
     }
-
     async with open_app(documents={"desk": desk(**paths)}) as http:
         await http.post("/desk/taxes", json={"tax": {"code": "vat"}})
         found = await http.get("/desk/taxes/vat")
@@ -465,7 +453,6 @@ async def test_of_several_successes_the_one_with_a_body_is_answered(open_app: Op
     """A 200 without content is not what an operation with a described 201 answers."""
     responses = {"200": {"description": "ok"}, **answered(obj(id=TEXT), "201")}
     paths = {"/notes": {"post": {"responses": responses}}}
-
     async with open_app(documents={"desk": desk(**paths)}) as http:
         made = await http.post("/desk/notes")
 

@@ -18,7 +18,6 @@ def test_a_document_without_paths_costs_itself_alone(shop: dict[str, Any]) -> No
         memories = memories_of(create_app({"hooks": hollow, "shop": shop}, ledger=ledger))
         with pytest.raises(DocumentError, match="no paths in 'hooks'"):
             create_app({"hooks": hollow}, ledger=ledger)
-
     told = {memory.document: [str(one) for one in memory.skipped] for memory in memories}
     assert told["shop"] == []
     assert told["hooks"] == [
@@ -28,7 +27,6 @@ def test_a_document_without_paths_costs_itself_alone(shop: dict[str, Any]) -> No
 
 
 def test_kinds_follow_the_contract(shop: dict[str, Any]) -> None:
-    """Each operation of the shop has its kind."""
     kinds = {o.operation_id: o.kind for o in read_document("shop", shop).operations}
 
     assert kinds == {
@@ -47,9 +45,7 @@ def test_kinds_follow_the_contract(shop: dict[str, Any]) -> None:
 
 
 def test_literal_path_goes_before_a_parameter(shop: dict[str, Any]) -> None:
-    """/orders/find is not the order named "find"."""
     document = read_document("shop", shop)
-
     found = document.candidates("GET", "/orders/find", {})
     named = document.candidates("GET", "/orders/ord_1", {})
 

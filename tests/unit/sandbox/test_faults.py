@@ -50,7 +50,6 @@ def test_first_rule_that_strikes_wins_and_latency_joins_it() -> None:
             FaultRule(kind="latency", delay_s=0.25),
         ]
     )
-
     trouble = plan.draw("a")
 
     assert (trouble.delay_s, trouble.name) == (0.75, "latency+rate_limit")
@@ -61,7 +60,6 @@ def test_a_rule_with_a_prefix_meets_the_requests_of_one_mission() -> None:
     """Concurrent missions get faults of their own, by the ids in their requests."""
     plan = FaultPlan(rules=[FaultRule(kind="drop_before", request_prefix="m1.", times=1)])
     ids = ["m12.flights.1", None, "m1.flights.1", "m1.flights.2"]
-
     struck = [plan.draw("a", request_id=request_id).name for request_id in ids]
 
     assert struck == [None, None, "drop_before", None]
@@ -69,10 +67,7 @@ def test_a_rule_with_a_prefix_meets_the_requests_of_one_mission() -> None:
 
 def test_a_rule_can_wait_for_the_nth_request() -> None:
     """after=2 lets two requests pass, those that another rule struck included."""
-    rules = [
-        FaultRule(kind="drop_before", times=1),
-        FaultRule(kind="drop_after", times=1, after=2),
-    ]
+    rules = [FaultRule(kind="drop_before", times=1), FaultRule(kind="drop_after", times=1, after=2)]
 
     assert kinds(FaultPlan(rules=rules), ["a"] * 4) == ["drop_before", None, "drop_after", None]
 
@@ -101,7 +96,6 @@ def test_replaced_rules_start_over() -> None:
     ],
 )
 def test_impossible_rule_is_refused(fields: dict[str, object]) -> None:
-    """A rule with impossible values is rejected."""
     with pytest.raises(ValidationError):
         FaultRule.model_validate(fields)
 
@@ -109,7 +103,6 @@ def test_impossible_rule_is_refused(fields: dict[str, object]) -> None:
 def test_a_rule_can_meet_what_is_for_one_thing_only() -> None:
     """Probes and cancels get faults of their own, whatever their names."""
     plan = FaultPlan(rules=[FaultRule(kind="gateway", status=404, meets="probe")])
-
     struck = [plan.draw("a", role=role).name for role in ("call", "cancel", "read", "probe")]
 
     assert struck == [None, None, None, "gateway"]
@@ -119,7 +112,6 @@ def test_what_was_lost_is_refused_when_it_comes_again() -> None:
     """Only repetitions of the lost request are refused: its probe and other requests pass."""
     plan = FaultPlan(rules=[FaultRule(kind="refuse_repeat", status=422, times=1)])
     ids = ["m.1", "m.1.probe", "m.2", "m.1"]
-
     drawn = [plan.draw("a", request_id=request_id) for request_id in ids]
 
     assert [fault.name for fault in drawn] == ["refuse_repeat", None, None, "refuse_repeat"]

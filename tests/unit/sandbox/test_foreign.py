@@ -129,7 +129,6 @@ async def test_a_cancel_answers_the_state_that_it_is_sent(opened: Opens) -> None
 async def test_a_cancel_that_is_sent_no_state_answers_the_one_that_means_an_end(
     opened: Opens,
 ) -> None:
-    """What it answers differs from before the cancel."""
     operations = gym_operations()
     operations["delete"] = operations.pop("patch")
     del operations["delete"]["requestBody"]
@@ -197,7 +196,6 @@ async def test_a_chosen_name_is_taken_until_its_thing_is_cancelled(
         "responses": {"204": {"description": "Gone."}},
     }
     paths = {"shelves": {"post": post}, "shelves/{name}": {"delete": delete}}
-
     async with opened("library", **paths) as http:
         calls = [await http.post("/shelves", json={"name": name}) for name in ("a", "a", "b")]
         await http.delete("/shelves/a")

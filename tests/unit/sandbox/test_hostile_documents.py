@@ -47,7 +47,6 @@ def test_a_pattern_is_matched_in_bounded_time(pattern: str) -> None:
     ],
 )
 def test_an_ordinary_pattern_is_decided(pattern: str, text: str, found: bool) -> None:
-    """The sandbox decides ordinary patterns."""
     assert is_match(pattern, text) is found
 
 
@@ -78,7 +77,6 @@ def test_no_endless_text_is_made(pattern: str) -> None:
     ],
 )
 def test_a_value_is_checked_in_bounded_time(schema: dict[str, Any], version: str) -> None:
-    """A pattern is bounded at every place of a schema."""
     book = SchemaBook({"openapi": version, "components": {"schemas": {"X": schema}}})
     value = LONG if schema["type"] == "string" else {LONG: 1}
     assert book.is_valid(schema, value) in (True, False)
@@ -219,7 +217,6 @@ def test_a_schema_that_is_its_own_alternative_is_named() -> None:
 async def test_an_answer_that_must_contain_itself_is_refused(
     open_app: Opener, shop: dict[str, Any]
 ) -> None:
-    """An infinite answer is refused with a reason."""
     order = shop["components"]["schemas"]["Order"]
     order["properties"]["again"] = {"$ref": "#/components/schemas/Order"}
     order["required"] = [*order.get("required", []), "again"]

@@ -40,7 +40,6 @@ async def test_same_search_gives_same_offers(
 async def test_another_search_or_seed_gives_other_offers(
     open_app: Callable[..., Any], http: httpx.AsyncClient
 ) -> None:
-    """No id of one search is an id of another."""
     async with open_app(seed=1) as reseeded:
         ids = [
             {book["book_id"] for book in await search(client, author=author)}
@@ -61,9 +60,7 @@ async def test_bounds_narrow_the_same_offers(http: httpx.AsyncClient) -> None:
 
 
 async def test_create_copies_the_offer(http: httpx.AsyncClient) -> None:
-    """The offered price is the price that is due."""
     book = (await search(http, author="Eco"))[2]
-
     answer = await place(http, book["book_id"], client_reference="r1")
 
     assert answer.status_code == 201
@@ -111,7 +108,6 @@ async def test_repeated_key_gives_the_first_answer(
 async def test_client_reference_names_one_order(http: httpx.AsyncClient, book_id: str) -> None:
     """A reference that is taken is refused: a cancel by it must mean one thing."""
     await place(http, book_id, client_reference="r1", key="a")
-
     answer = await place(http, book_id, client_reference="r1", key="b")
 
     assert answer.status_code == 409
@@ -133,7 +129,6 @@ async def test_list_shows_newest_first_and_filters(http: httpx.AsyncClient, book
     first = (await place(http, book_id, key="a")).json()
     second = (await place(http, book_id, key="b")).json()
     await http.post("/shop/cancellations", json={"order_id": first["order_id"]})
-
     every = (await http.get("/shop/orders")).json()
     standing = (await http.get("/shop/orders", params={"order_status": "placed"})).json()
 
@@ -146,7 +141,6 @@ async def test_cancel_by_reference(
 ) -> None:
     """A caller that never got the answer can cancel by its own reference."""
     order = (await place(http, book_id, client_reference="r1")).json()
-
     answer = await http.post("/shop/cancellations", json={"client_reference": "r1"})
 
     assert answer.status_code == 200
@@ -159,7 +153,6 @@ async def test_cancel_by_reference(
 async def test_second_cancel_repeats_the_first(
     http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
-    """A cancellation happens once, however it is repeated."""
     order_id = (await place(http, book_id, client_reference="r1")).json()["order_id"]
     ways = [
         ({"order_id": order_id}, "c1"),
@@ -183,7 +176,6 @@ async def test_delete_closes_the_obligation(
 ) -> None:
     """A DELETE cancels without a contract, once, and answers without a body."""
     order_id = (await place(http, book_id)).json()["order_id"]
-
     answers = [await http.delete(f"/shop/orders/{order_id}") for _ in range(2)]
 
     assert [(answer.status_code, answer.content) for answer in answers] == [(204, b"")] * 2
@@ -194,9 +186,7 @@ async def test_delete_closes_the_obligation(
 async def test_update_changes_the_thing_and_makes_no_obligation(
     http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
-    """An approval reaches the state it is named for."""
     order = (await place(http, book_id)).json()
-
     approved = await http.put(f"/shop/orders/{order['order_id']}/approval")
 
     assert approved.json() == {**order, "status": "approved"}
@@ -325,7 +315,6 @@ async def test_effects_say_who_what_and_how_much(
     order = (await place(http, book_id, client_reference="r1")).json()
     headers = {"Idempotency-Key": f"{KEY}.cancel", "X-Request-Id": f"{KEY}.cancel"}
     await http.post("/shop/cancellations", json={"order_id": order["order_id"]}, headers=headers)
-
     created, cancelled = ledger.effects("m1")
 
     assert (created.operation, cancelled.operation) == ("order_place", "order_cancel")

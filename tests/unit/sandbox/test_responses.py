@@ -69,9 +69,7 @@ ODD: dict[OddAnswer, Callable[[httpx.Response], bool]] = {
 async def test_an_odd_answer_is_the_true_one_with_something_in_it(
     form: OddAnswer, order: Order, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """The order exists."""
     faults.replace([FaultRule(operation_id=ORDER, kind="breach_after", breach=form, times=1)])
-
     odd = await order()
 
     assert ODD[form](odd)
@@ -85,7 +83,6 @@ async def test_an_odd_answer_may_give_the_id_of_an_earlier_one(
     twice = FaultRule(operation_id=ORDER, kind="breach_after", breach="id_twice", after=1)
     faults.replace([twice])
     ids = []
-
     for call in ("m1.leg.1", "m1.leg.2", "m2.leg.1"):
         body = {"book_id": book_id, "client_reference": call}
         headers = {"Idempotency-Key": call, "X-Request-Id": call}
@@ -100,7 +97,6 @@ async def test_a_refusal_is_no_breach(
 ) -> None:
     """The provider's refusal is answered, whatever was planned for its success."""
     faults.replace([FaultRule(kind="breach_after")])
-
     answer = await http.get("/shop/orders/ord_none")
 
     assert answer.status_code == 404
@@ -110,9 +106,7 @@ async def test_a_refusal_is_no_breach(
 async def test_a_gateway_answers_with_a_page(
     order: Order, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """The page is not declared, and nothing was made."""
     faults.replace([FaultRule(operation_id=ORDER, kind="gateway", status=404)])
-
     answer = await order()
 
     assert answer.status_code == 404
@@ -129,7 +123,6 @@ async def test_a_lost_success_is_refused_when_it_is_repeated(
     with pytest.raises(ConnectionAbortedError):
         await order()
     again = await order()
-
     assert again.status_code == 402
     assert len(ledger.live()) == 1
     assert ledger.requests("m1")[0].status is None
@@ -138,10 +131,8 @@ async def test_a_lost_success_is_refused_when_it_is_repeated(
 async def test_a_late_duplicate_arrives_after_its_answer(
     order: Order, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """The key keeps it from having a second effect."""
     rule = FaultRule(operation_id=ORDER, kind="late_duplicate", delay_s=0.05, times=1)
     faults.replace([rule])
-
     answer = await order()
     at_once = len(ledger.requests("m1"))
     while len(ledger.requests("m1")) == 1:  # noqa: ASYNC110  # polled
@@ -155,12 +146,10 @@ async def test_a_late_duplicate_arrives_after_its_answer(
 async def test_an_overcharge_is_in_the_answer_and_on_record(
     order: Order, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """The charge is a quarter more than the offer."""
     fair = (await order()).json()["price"]["amount"]
     ledger.database.write("DELETE FROM notes WHERE kind = 'answer'")
     ledger.database.write("DELETE FROM resources")
     faults.replace([FaultRule(operation_id=ORDER, kind="overcharge")])
-
     dear = (await order()).json()["price"]["amount"]
 
     assert dear == pytest.approx(fair * 1.25, abs=0.01)
@@ -172,10 +161,8 @@ async def test_a_request_is_kept_as_the_provider_read_it(
 ) -> None:
     """Arguments include the document's defaults; a request that was refused unread has none."""
     faults.replace([FaultRule(kind="rate_limit", times=1)])
-
     await order()
     await order()
-
     unread, read = ledger.requests("m1")
     assert unread.arguments is None
     assert read.arguments == {"book_id": book_id, "copies": 1, "client_reference": "m1.leg.1"}

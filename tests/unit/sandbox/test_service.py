@@ -30,7 +30,6 @@ async def order(http: httpx.AsyncClient, book_id: str, key: str = "m1.leg.1") ->
 async def test_bad_body_is_refused_by_field(
     http: httpx.AsyncClient, body: dict[str, Any], field: str, reason: str
 ) -> None:
-    """The problem names the field and the reason."""
     answer = await http.post("/shop/orders", json=body)
 
     assert answer.status_code == 422
@@ -41,7 +40,6 @@ async def test_bad_body_is_refused_by_field(
 
 
 async def test_bad_parameters_are_all_named(http: httpx.AsyncClient) -> None:
-    """One answer lists every wrong parameter."""
     answer = await http.get("/shop/books", params={"max_price": "cheap", "limit": 0})
 
     assert answer.status_code == 422
@@ -62,10 +60,7 @@ async def test_refusal_uses_a_status_that_the_document_declares(
 
 @pytest.mark.parametrize(
     ("content_type", "content", "status"),
-    [
-        ("application/json", b"{book", 422),
-        ("application/x-www-form-urlencoded", b"book_id=b", 415),
-    ],
+    [("application/json", b"{book", 422), ("application/x-www-form-urlencoded", b"book_id=b", 415)],
 )
 async def test_unreadable_body_is_refused(
     http: httpx.AsyncClient, content_type: str, content: bytes, status: int
@@ -92,7 +87,6 @@ async def test_unknown_path_and_method_are_refused(http: httpx.AsyncClient) -> N
 async def test_secured_operation_wants_a_credential(
     http: httpx.AsyncClient, header: str | None, status: int
 ) -> None:
-    """Any credential of the declared kind is accepted."""
     headers = {} if header is None else {"Authorization": header}
     answer = await http.post("/shop/vouchers", headers=headers)
 
@@ -153,7 +147,6 @@ async def test_refuse_cancel_meets_cancels_only(
 ) -> None:
     """Under "*" a create goes through and its cancel is refused."""
     faults.replace([FaultRule(kind="refuse_cancel")])
-
     made = await order(http, book_id)
     refused = await http.post("/shop/cancellations", json={"order_id": made.json()["order_id"]})
 
@@ -166,7 +159,6 @@ async def test_duplicate_delivery_is_harmless_with_a_key_and_seen_without(
 ) -> None:
     """Without a key the ledger counts both effects of a call that arrived twice."""
     faults.replace([FaultRule(operation_id=ORDER, kind="duplicate")])
-
     await order(http, book_id, key="m1.leg.1")
     harmless = ledger.duplicates()
     headers = {"X-Request-Id": "m1.leg.2"}
@@ -186,7 +178,6 @@ async def test_every_request_is_on_record(
     await order(http, book_id)
     await order(http, book_id)
     await order(http, "B-000000", key="m1.leg.2")
-
     seen = [(r.status, r.fault, r.replayed) for r in ledger.requests("m1")]
 
     assert seen == [(503, "status_after", False), (201, None, True), (404, None, False)]

@@ -63,7 +63,6 @@ async def test_one_way_flight_has_no_return(http: httpx.AsyncClient) -> None:
 
 
 async def test_dates_in_the_wrong_order_are_refused(http: httpx.AsyncClient) -> None:
-    """A return before the departure is refused."""
     stay = {**STAY, "check_out": STAY["check_in"]}
     trip = {**TRIP, "return_date": "2026-12-02"}
     asked = (("/hotels/rooms", stay), ("/flights/offers", trip))
@@ -85,7 +84,6 @@ async def test_room_costs_its_rate_times_the_nights(http: httpx.AsyncClient) -> 
 
 
 async def test_full_insurance_makes_a_car_dearer(http: httpx.AsyncClient) -> None:
-    """The booking costs a quarter more than the offer."""
     span = {"city": "Lisbon", "start_date": "2026-12-03", "end_date": "2026-12-06"}
     offer = (await get(http, "/cars/offers", **span))["offers"][0]
     body = {"car_offer_id": offer["car_offer_id"], "traveler_id": "trv_1", "insurance": "full"}
@@ -95,7 +93,6 @@ async def test_full_insurance_makes_a_car_dearer(http: httpx.AsyncClient) -> Non
 
 
 async def test_meals_are_paid_by_the_portion(http: httpx.AsyncClient) -> None:
-    """Three portions cost three times as much."""
     meal = (await get(http, "/dining/meals", city="Lisbon"))["meals"][0]
     body = {"meal_id": meal["meal_id"], "payment_method_id": "pm_1", "quantity": 3}
     order = await post(http, "/dining/orders", body)
@@ -104,8 +101,6 @@ async def test_meals_are_paid_by_the_portion(http: httpx.AsyncClient) -> None:
 
 
 async def test_report_sums_its_items(http: httpx.AsyncClient) -> None:
-    """0.1 and 0.2 make 0.3; two currencies are refused."""
-
     def items(*pairs: tuple[float, str]) -> dict[str, Any]:
         listed = [{"description": "x", "amount": a, "currency": c} for a, c in pairs]
         return {"employee_id": "emp_1", "items": listed}
@@ -130,7 +125,6 @@ async def test_paid_amount_is_that_of_the_invoice(http: httpx.AsyncClient) -> No
 
 
 async def test_team_channel_exists_and_is_found_by_a_word(http: httpx.AsyncClient) -> None:
-    """A channel can be written to without a lookup."""
     found = (await get(http, "/messages/channels", query="my team"))["channels"]
     every = (await get(http, "/messages/channels"))["channels"]
     sent = await post(http, "/messages/messages", {"channel_id": "chn_general", "text": "Hi"})
@@ -164,7 +158,6 @@ async def test_weather_belongs_to_city_and_day(http: httpx.AsyncClient) -> None:
 
 
 async def test_event_list_takes_a_span(http: httpx.AsyncClient) -> None:
-    """The list includes a trip that overlaps the span."""
     trip = {"title": "Lisbon", "start_date": "2026-12-03", "end_date": "2026-12-06"}
     event = await post(http, "/calendar/events", trip)
     inside = await get(http, "/calendar/events", start_date="2026-12-05", end_date="2026-12-31")

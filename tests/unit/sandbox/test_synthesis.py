@@ -64,7 +64,6 @@ def make(
     ],
 )
 def test_value_conforms(schema: dict[str, Any]) -> None:
-    """Every made value is valid, whatever the seed."""
     made = [make(schema, seed=seed)["x"] for seed in range(5)]
 
     assert [value for value in made if not book().is_valid(schema, value)] == []
@@ -87,7 +86,6 @@ def test_hint_is_taken_where_it_fits() -> None:
 
 
 def test_same_seed_makes_the_same() -> None:
-    """The result depends on the seed alone."""
     schema = {"$ref": "#/components/schemas/Tree"}
 
     assert make(schema, seed=3) == make(schema, seed=3)
@@ -123,7 +121,6 @@ def test_status_says_whether_it_stands(
 
 
 def test_a_state_says_that_something_ended() -> None:
-    """By whole words."""
     ended = Synthesizer(book(), {}).ended
     states = (["running", "ended"], ["open", "auto-closed"], ["extended"])
 

@@ -97,7 +97,6 @@ async def test_a_conversation_of_two_turns(server: ModelServer, name: str) -> No
 async def test_a_thought_of_the_responses_api_is_carried(server: ModelServer) -> None:
     """The encrypted reasoning is sent as the API prescribes."""
     answer = await _ask(server, MODELS[0], HELLO)
-
     thought = next(part for part in answer.parts if isinstance(part, ThinkingPart))
     assert thought.signature == "sealed-1"
 
@@ -149,18 +148,15 @@ async def test_a_key_that_was_rotated_is_refused(server: ModelServer) -> None:
     server.key = "sk-other"
     with pytest.raises(AgentRunError) as failed:
         await model_request(model, HELLO)
-
     assert getattr(failed.value, "status_code", None) == 401
     assert not server.requests
 
 
 async def test_retry_after_in_both_forms() -> None:
-    """The header holds seconds or a date."""
     async with ModelServer() as server:
         server.next(rate_limited(20), rate_limited(datetime(2026, 11, 23, 9, 5, tzinfo=UTC)))
         body = {"model": "m", "messages": USER}
         answers = [await _post(server, "/v1/chat/completions", body) for _ in range(2)]
-
     retry_after = [answer.headers["retry-after"] for answer in answers]
     assert retry_after == ["20", "Mon, 23 Nov 2026 09:05:00 GMT"]
 
@@ -208,7 +204,6 @@ ILL: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
 
 
 async def test_an_invalid_request_gets_the_error_of_the_provider() -> None:
-    """The error says why, and the script is not called."""
     async with ModelServer(lambda asked: say("x")) as server:
         for path, body, reason in [(at, *one) for at, several in ILL.items() for one in several]:
             sent = {name: value for name, value in {"model": "m", **body}.items() if value}

@@ -38,7 +38,6 @@ def object_of(*required: str, **properties: Any) -> dict[str, Any]:
 
 
 def test_every_tool_accepts_its_made_arguments(documents: Catalog) -> None:
-    """They are valid, and equal for equal seeds."""
     for tool in documents.tools.values():
         made = make_arguments(documents, tool, seed="1")
 
@@ -48,7 +47,6 @@ def test_every_tool_accepts_its_made_arguments(documents: Catalog) -> None:
 
 
 def test_optional_inputs_are_left_out() -> None:
-    """Only required inputs are made, at every depth."""
     catalog = one_tool(object_of("a", a=object_of(x=PART), b=PART))
 
     assert make_arguments(catalog, catalog.tool("make_thing")) == {"a": {}}
@@ -76,14 +74,12 @@ def test_examples_come_first() -> None:
 def test_different_seeds_give_different_ids(documents: Catalog) -> None:
     """An id that the caller chooses and a cancel reads differs between calls."""
     tool = documents.tool("gym-join")
-
     made = [make_arguments(documents, tool, seed=seed)["id"] for seed in "ab"]
 
     assert made[0] != made[1]
 
 
 def test_an_input_that_cannot_be_made_is_named() -> None:
-    """The error names the input that needs an example."""
     catalog = one_tool(object_of("code", code={**PART, "pattern": "^a$", "minLength": 5}))
 
     with pytest.raises(ArgumentsInvalid, match="'code': give it an example"):
@@ -99,7 +95,6 @@ def test_a_person_is_made_up_for_every_personal_field(documents: Catalog) -> Non
 
 
 def test_a_last_day_is_made_after_the_first() -> None:
-    """A stay that ends on its first day would be refused."""
     day = {**PART, "format": "date"}
     leaves, arrives = ({**day, "description": one} for one in ("Last day", "First day"))
     catalog = one_tool(object_of("arrives", "leaves", leaves=leaves, arrives=arrives))
@@ -158,7 +153,6 @@ def read_back(reading: str, made: Any) -> Any:
 def test_inputs_of_a_cancel_differ_between_calls(reading: str) -> None:
     """They are made though they are optional, nested, or in an item of a list."""
     tools = cancelled_by(reading)
-
     made = [make_arguments(tools, tools.tool("make"), seed=str(seed)) for seed in range(3)]
 
     assert len({read_back(reading, arguments) for arguments in made}) == 3
@@ -180,7 +174,6 @@ def test_a_chosen_name_that_the_answer_repeats_differs_between_calls(
     make["responses"]["200"]["content"] = content
     make["x-orchet-compensation-args"] = {"key": "$response.body#/name"}
     tools = Catalog.from_documents({"things": document})
-
     made = [make_arguments(tools, tools.tool("make"), seed=str(seed)) for seed in range(3)]
 
     assert len({arguments["name"] for arguments in made if "name" in arguments}) == wanted

@@ -21,7 +21,6 @@ from tests.unit.web.pages.stand_ins import ORIGIN, FakeClient, service_of
 async def test_an_unknown_address_has_an_answer_of_its_own(
     method: str, path: str, status: int
 ) -> None:
-    """With the headers of every page, and a way on."""
     app = create_app(service_of(FakeClient()))
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as http:

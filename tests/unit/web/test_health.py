@@ -79,7 +79,6 @@ async def test_it_is_not_ready_without_its_store(tmp_path: Path) -> None:
 
 
 async def test_metrics_are_those_of_the_process(tmp_path: Path) -> None:
-    """As its telemetry gives them."""
     text = (b"up 1\n", "text/plain; version=0.0.4")
     async with client(Temporal(), Settings(state_dir=tmp_path), metrics_text=lambda: text) as http:
         answer = await http.get("/metrics")

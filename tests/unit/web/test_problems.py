@@ -53,7 +53,6 @@ def test_pointers_lead_into_the_body_and_repeat_no_value() -> None:
         TypeAdapter(Decisions).validate_python(body, extra="forbid")
     problem = invalid_body(refused.value, body).problem  # type: ignore[arg-type]
     pointers = [one.pointer for one in problem.errors]
-
     assert pointers[0] == "/decisions/0/decision/digest"
     assert "/decisions/1/decision/a~1b~0c" in pointers
     assert len(pointers) == 20

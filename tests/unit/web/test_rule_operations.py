@@ -88,7 +88,6 @@ async def test_who_may_decide_or_operate_revokes(roles: tuple[Role, ...], status
 
 
 async def test_a_mission_that_is_not_seen_is_not_found() -> None:
-    """Never forbidden."""
     client = Client()
     async with served(client, Role.APPROVER) as http:
         answer = await http.post("/api/v1/cards/other.1-pay.1/revocation", json={})
@@ -97,7 +96,6 @@ async def test_a_mission_that_is_not_seen_is_not_found() -> None:
 
 
 async def test_a_rehearsal_is_a_document_with_its_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the person who asks, and one at a time."""
     asked: list[MissionRequest] = []
 
     async def rehearse(request: MissionRequest, _: Settings) -> Rehearsal:

@@ -134,7 +134,6 @@ async def test_from_now_brings_what_happens_during_the_first_look() -> None:
 
 
 async def test_it_is_read_no_longer_than_somebody_follows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And begins again for the next, who gets nothing old."""
     monkeypatch.setattr(shared_feed, "_LINGERS_S", 0.02)
     source, feed = Feed(), SharedFeed()
     for expected in (1, 2):
@@ -171,7 +170,6 @@ async def test_a_failure_reaches_each_reader_and_the_next_begins_again() -> None
 
 
 async def test_a_failure_at_the_first_look_is_raised() -> None:
-    """Nobody waits for a feed that is not read."""
     source, feed = Feed(), SharedFeed()
     source.error = ServerUnreachable("127.0.0.1:1")
     readers = [feed.follow(source.client, after=NOW) for _ in range(2)]

@@ -58,6 +58,5 @@ def test_what_could_be_a_persons_is_refused(
     """Under a mistyped name, bare, or deep inside; the refusal names the field alone."""
     with pytest.raises(ApplicationError) as refused:
         check_amendment(amended(changes), card)
-
     assert refused.value.type == kind
     assert "ada" not in str(refused.value)

@@ -69,7 +69,6 @@ def test_what_was_to_be_kept_is_left_out() -> None:
 
 
 def test_what_a_provider_refused_is_told() -> None:
-    """Before a person is asked."""
     with pytest.raises(CallRefused, match="with the same arguments"):
         continued(before("refused")).check(wanted())
 
@@ -84,7 +83,6 @@ def test_another_call_is_asked_about() -> None:
 def test_an_older_worker_prepares_calls_without_end() -> None:
     """What it does is in recorded histories: they replay."""
     many = [before("rejected").model_copy(update={"confirmation_id": str(n)}) for n in range(9)]
-
     continued(*many).check(wanted(""))
     with pytest.raises(LegLost, match="came to nothing"):
         continued(*many).check(wanted("new"))

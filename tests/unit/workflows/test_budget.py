@@ -34,7 +34,6 @@ def reserve(budget: MissionBudget, leg_id: str, price: str, *, spent: str = "0")
 def test_legs_side_by_side_cannot_spend_the_same_money() -> None:
     """What one leg holds is gone for the other, before anything is spent."""
     budget = MissionBudget(euros("100"))
-
     first = reserve(budget, "flights", "70")
     second = reserve(budget, "hotels", "40")
 
@@ -60,7 +59,6 @@ def test_what_is_refused_is_not_held() -> None:
 
 
 def test_a_leg_that_is_over_lets_go_of_what_it_did_not_spend() -> None:
-    """Only what it spent still counts."""
     budget = MissionBudget(euros("100"))
     reserve(budget, "flights", "70")
     budget.settle("flights", Spend().plus(euros("20")))
@@ -70,12 +68,10 @@ def test_a_leg_that_is_over_lets_go_of_what_it_did_not_spend() -> None:
 
 
 def test_without_a_budget_everything_fits() -> None:
-    """No budget, no limit."""
     assert reserve(MissionBudget(None), "flights", "1000000") is None
 
 
 def test_what_is_left_is_never_less_than_nothing() -> None:
-    """However much was spent, and by whichever leg."""
     budget = MissionBudget(euros("100"))
     budget.settle("flights", Spend().plus(euros("30")))
 

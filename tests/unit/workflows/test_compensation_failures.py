@@ -21,7 +21,6 @@ def test_an_error_of_ours_is_one_of_the_attempts(
     """Unless nothing can have been sent: the cancel before it may have been carried out."""
     failed = failure_here("compensate", error)
     failed.__cause__ = error
-
     failure = compensation_failure(failed)
 
     assert (failure.counts, failure.arrived) == (counts, arrived)

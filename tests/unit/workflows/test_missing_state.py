@@ -55,7 +55,6 @@ async def test_what_is_final_is_not_tried_again(cause: BaseException) -> None:
 
 
 async def test_what_is_lacking_is_waited_for_first() -> None:
-    """Then any worker may have it."""
     assert await _tried(_LACKING, rounds=2) == ["here", "raised", "elsewhere"]
 
 
@@ -76,7 +75,6 @@ SENT_NOTHING = {"error_type": "StoreUnavailable", "nothing_sent": True}
 def test_a_call_whose_time_is_over_is_unclear_only_if_an_attempt_was_made(
     started: int, last: FailureError | None, lacks: str | None
 ) -> None:
-    """Otherwise it was not sent, and is sent later."""
     late = TimeoutError("over", type=TimeoutType.SCHEDULE_TO_CLOSE, last_heartbeat_details=[])
     late.__cause__ = last
     error = ActivityError(
@@ -89,7 +87,6 @@ def test_a_call_whose_time_is_over_is_unclear_only_if_an_attempt_was_made(
         retry_state=None,
     )
     error.__cause__ = late
-
     lacking = missing_state_for_call(error)
 
     assert (lacking.error_type if lacking is not None else None) == lacks

@@ -29,11 +29,7 @@ from orchestrator.messages.events import (
     SelectionEvent,
 )
 from orchestrator.messages.leg import Question
-from orchestrator.web.ag_ui.interrupts import (
-    card_interrupt,
-    question_interrupt,
-    read_card_answer,
-)
+from orchestrator.web.ag_ui.interrupts import card_interrupt, question_interrupt, read_card_answer
 from orchestrator.web.ag_ui.run_view import MissionView, shown_events, text_events, was_seen
 
 AT = datetime(2026, 11, 30, tzinfo=UTC)
@@ -77,7 +73,6 @@ def patched(state: JsonValue, operations: list[Any]) -> JsonValue:
 
 @pytest.mark.parametrize("begin", range(len(EVENTS)))
 def test_a_snapshot_and_its_deltas_are_the_state_at_every_moment(begin: int) -> None:
-    """Whenever a client begins to read."""
     view = MissionView("m")
     for event in EVENTS[:begin]:
         view.take(event)
@@ -111,7 +106,6 @@ def test_each_call_is_opened_closed_and_answered_once() -> None:
     view = MissionView("m")
     shown = [one for event in EVENTS for one in shown_events(view, event)]
     calls = [one for one in shown if one.type.name.startswith("TOOL_CALL")]
-
     kinds = ["TOOL_CALL_START", "TOOL_CALL_END", "TOOL_CALL_RESULT"]
     assert [one.type for one in calls] == kinds
     assert json.loads(str(calls[-1].model_dump()["content"])) == {"outcome": "succeeded"}

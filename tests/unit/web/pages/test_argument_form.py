@@ -70,7 +70,6 @@ def test_each_type_has_its_field(name: str, widget: str) -> None:
 
 
 def test_an_untouched_form_changes_nothing() -> None:
-    """Every field is sent as it was shown."""
     assert read().changes == {}
     assert read().problems == ()
 
@@ -91,7 +90,6 @@ def test_an_untouched_form_changes_nothing() -> None:
     ],
 )
 def test_a_changed_field_is_the_only_change(name: str, text: str, value: JsonValue) -> None:
-    """Its text is read by its type."""
     assert read(**{name: text}).changes == {name: value}
 
 
@@ -144,7 +142,6 @@ def test_hidden_characters_of_an_argument_are_no_change() -> None:
 
 
 def test_without_a_schema_texts_stay_texts_and_the_rest_is_json() -> None:
-    """The form works where the catalog is not available."""
     arguments: JsonObject = {"city": "Lisbon", "party_size": 2}
     shown = argument_fields(arguments, {}, names=["city", "party_size", "new"])
     found = read_arguments(
@@ -160,8 +157,7 @@ def test_without_a_schema_texts_stay_texts_and_the_rest_is_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "named"),
-    [(("city",), ["city"]), (None, ["city", "day"]), ((), [])],
+    ("inputs", "named"), [(("city",), ["city"]), (None, ["city", "day"]), ((), [])]
 )
 def test_only_inputs_of_the_card_and_no_generated_reference(inputs: Any, named: list[str]) -> None:
     """A client reference that we made cannot be amended."""

@@ -68,7 +68,6 @@ async def test_assets_have_etags() -> None:
 
 
 async def test_signed_out_readers_are_sent_to_sign_in() -> None:
-    """They come back to the page that they asked for."""
     async with browser(waiting_card(), None) as pages:
         answer = await pages.get("/missions?status=parked")
 
@@ -77,7 +76,6 @@ async def test_signed_out_readers_are_sent_to_sign_in() -> None:
 
 
 async def test_a_form_of_a_signed_out_person_does_nothing() -> None:
-    """An expired session decides nothing, and says so."""
     client = waiting_card()
     answer = await post(client, APPROVE, person=None)
 
@@ -111,7 +109,6 @@ async def test_forms_of_other_sites_are_refused(headers: dict[str, str]) -> None
 
 
 async def test_a_card_links_its_mission_but_no_saga() -> None:
-    """A saga of a user's workflow has no page."""
     client = waiting_card()
     link = f'href="/missions/{CARD.mission_id}"'
     async with browser(client) as pages:
@@ -208,7 +205,6 @@ async def test_an_incomplete_form_is_shown_again(form: dict[str, str]) -> None:
 
 
 async def test_a_form_that_is_too_large_is_refused() -> None:
-    """Before it is read whole."""
     client = waiting_card()
     answer = await post(client, {**APPROVE, "text": "x" * 300_000})
 

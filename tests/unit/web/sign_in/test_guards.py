@@ -37,10 +37,7 @@ async def echo(request: Request) -> Response:
 
 
 def client(guards: Sequence[Middleware], url: str = HERE) -> httpx.AsyncClient:
-    routes = [
-        Route("/", echo, methods=["GET", "POST", "PUT", "DELETE"]),
-        Route("/healthz", echo),
-    ]
+    routes = [Route("/", echo, methods=["GET", "POST", "PUT", "DELETE"]), Route("/healthz", echo)]
     app = Starlette(routes=routes, middleware=guards)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=url)
 
@@ -59,7 +56,6 @@ async def local() -> AsyncIterator[httpx.AsyncClient]:
     "host", ["127.0.0.1:8600", "localhost:8600", "LOCALHOST:8600", "[::1]:8600"]
 )
 async def test_the_loopback_address_has_these_names(local: httpx.AsyncClient, host: str) -> None:
-    """With the port that the service listens on."""
     assert (await local.get("/", headers={"Host": host})).status_code == 200
 
 
@@ -82,11 +78,7 @@ async def test_another_name_is_a_rebound_one(local: httpx.AsyncClient, host: str
 
 async def test_a_program_of_this_machine_needs_no_token(local: httpx.AsyncClient) -> None:
     """It sends JSON, or nothing, and no header of a browser."""
-    answers = [
-        await local.post("/", json={}),
-        await local.post("/"),
-        await local.delete("/"),
-    ]
+    answers = [await local.post("/", json={}), await local.post("/"), await local.delete("/")]
 
     assert [one.status_code for one in answers] == [200] * 3
 
@@ -129,7 +121,6 @@ async def test_what_a_page_may_send(
 
 
 async def test_a_form_with_parts_is_read_for_its_token(local: httpx.AsyncClient) -> None:
-    """And passed on as it came."""
     token = (await local.get("/")).json()["token"]
     parts = {"csrf_token": (None, token), "a": (None, "1")}
     sent = await local.post("/", files=parts, headers=OWN)
@@ -246,7 +237,6 @@ async def test_a_service_behind_a_proxy_has_one_host(host: str, status: int) -> 
 
 
 async def test_a_proxy_is_believed_only_where_it_is_named() -> None:
-    """From another address, its headers change nothing."""
     seen: list[str] = []
 
     async def scheme(request: Request) -> Response:

@@ -134,11 +134,9 @@ async def test_only_keys_of_the_issuer_sign(sign: Callable[[dict[str, Any]], str
 
 @pytest.mark.parametrize("missing", ["nonce", "iss", "aud", "exp", "sub", "iat"])
 async def test_an_id_token_has_all_its_claims(missing: str) -> None:
-    """One without them lets nobody in."""
     fake = Fake()
     whole = fake.sign
     fake.sign = lambda claims: whole({n: v for n, v in claims.items() if n != missing})
-
     await _refused(fake, "SignInFailed")
 
 
@@ -146,7 +144,6 @@ async def test_an_id_token_has_all_its_claims(missing: str) -> None:
     "path", ["/.well-known/openid-configuration", "/token", "/jwks", "/userinfo"]
 )
 async def test_an_endpoint_that_is_away_is_a_problem_of_the_issuer(path: str) -> None:
-    """It may be tried again."""
     fake = Fake()
     fake.down = {path}
 
@@ -165,7 +162,6 @@ async def test_an_endpoint_that_is_away_is_a_problem_of_the_issuer(path: str) ->
 async def test_metadata_that_leads_elsewhere_is_not_used(metadata: dict[str, Any]) -> None:
     """Nothing is sent to what it names."""
     fake = Fake(**metadata)
-
     await _refused(fake, "IssuerUnavailable")
     assert len(fake.asked) == 1
 
@@ -182,7 +178,6 @@ async def test_metadata_that_leads_elsewhere_is_not_used(metadata: dict[str, Any
 async def test_the_client_proves_itself_as_the_issuer_supports_it(
     supported: list[str], secret: str | None, has_header: bool, has_field: bool
 ) -> None:
-    """A public client has the verifier alone."""
     fake = Fake(token_endpoint_auth_methods_supported=supported)
     await claims_from(fake, client_secret=secret)
     (asked,) = (one for one in fake.asked if one.url.path == "/token")
@@ -203,7 +198,6 @@ async def test_an_issuer_that_is_away_is_not_asked_by_each_person() -> None:
             await metadata.current()
     asked = len(fake.asked)
     fake.down, now[0] = set(), 2.5
-
     assert asked == 1
     assert (await metadata.current()).issuer == URL
 

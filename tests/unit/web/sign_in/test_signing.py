@@ -60,7 +60,6 @@ def test_a_signature_names_the_groups_that_the_card_asks_for() -> None:
 
 @pytest.mark.parametrize("signed_in_at", [None, NOW - timedelta(minutes=16)])
 def test_nothing_is_signed_after_an_old_sign_in(signed_in_at: datetime | None) -> None:
-    """Where the card asks for a fresh one."""
     shown = card(max_sign_in_age=timedelta(minutes=15))
     who = person(signed_in_at=signed_in_at)
     with pytest.raises(SignInTooOld):
@@ -80,7 +79,6 @@ def test_the_service_vouches_only_for_who_has_signed_in(proved_by: str) -> None:
 
 @pytest.mark.parametrize("names", [{"sub": ANN}, {"iss": "https://another.example"}])
 def test_a_key_of_somebody_else_is_not_the_services(names: dict[str, str]) -> None:
-    """Refused when the service starts."""
     with pytest.raises(UsageError):
         ServiceSigner(SigningKey({**BARE, **names}), url=URL)
 
