@@ -18,6 +18,7 @@ from typing import Any, Final
 import pytest
 import yaml
 from cryptography.fernet import Fernet
+from pytest import MonkeyPatch
 from temporalio.envconfig import ClientConfig
 
 from orchestrator.adapters.secrets import EnvironmentSecrets
@@ -99,9 +100,7 @@ def test_commands_in_the_compose_comments_exist(parse_command: ParseCommand) -> 
 
 
 @pytest.mark.parametrize("command", [["orchestrator", "wroker"], ["orchestrator", "worker", "-z"]])
-def test_a_command_that_does_not_exist_is_found(
-    command: list[str], parse_command: ParseCommand
-) -> None:
+def test_an_unknown_command_is_found(command: list[str], parse_command: ParseCommand) -> None:
     """The check for commands can fail: on a misspelt command and on an unknown option."""
     with pytest.raises(Exception, match=r"(?i)no such (command|option)"):
         parse_command(command)
@@ -122,9 +121,7 @@ def test_settings_are_read_from_the_prefix_that_compose_uses() -> None:
 
 
 @pytest.mark.parametrize("service", _OURS)
-def test_our_environment_makes_valid_settings(
-    service: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_environment_makes_valid_settings(service: str, monkeypatch: MonkeyPatch) -> None:
     """The values of a service parse as the settings they are for."""
     for name, value in _environment(service).items():
         monkeypatch.setenv(name, _by_default(value))
@@ -133,7 +130,7 @@ def test_our_environment_makes_valid_settings(
     assert given & set(Settings.model_fields) <= settings.model_fields_set
 
 
-def test_the_worker_calls_the_sandbox_by_its_service_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worker_calls_the_sandbox_by_its_service_name(monkeypatch: MonkeyPatch) -> None:
     """The server variables of the worker lead to the port that the sandbox service listens on."""
     monkeypatch.setenv(
         "ORCHESTRATOR_SERVER_VARIABLES", _environment("worker")["ORCHESTRATOR_SERVER_VARIABLES"]
@@ -143,7 +140,7 @@ def test_the_worker_calls_the_sandbox_by_its_service_name(monkeypatch: pytest.Mo
     assert _sandbox_option("host") == "0.0.0.0"  # all interfaces: of a container
 
 
-def test_the_worker_may_call_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worker_may_call_the_sandbox(monkeypatch: MonkeyPatch) -> None:
     """Its address is private, so its name is allowed, and no other."""
     name = "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS"
     monkeypatch.setenv(name, _environment("worker")[name])

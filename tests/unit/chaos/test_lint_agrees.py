@@ -82,7 +82,7 @@ def with_an_id_in_its_path(shop: dict[str, Any]) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_both_say_of_a_tool_that_it_is_not_cancelled(
+def test_both_say_what_is_not_cancelled(
     shop: dict[str, Any], change: Change, codes: set[str]
 ) -> None:
     """By the same code, about the same tool; neither says it where the other does not."""

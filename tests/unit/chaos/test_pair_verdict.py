@@ -84,9 +84,7 @@ def test_a_call_that_was_not_sent_in_time_is_to_be_repeated() -> None:
         (PairCase.CLEAN, "reason is missing", "reason is missing", "every required input"),
     ],
 )
-def test_a_parked_obligation_gives_its_reason(
-    case: PairCase, note: str, why: str, remedy: str
-) -> None:
+def test_a_parked_one_gives_its_reason(case: PairCase, note: str, why: str, remedy: str) -> None:
     """The remedy depends on the reason why the rollback parked."""
     (flaw,) = flaws_of_trial(trial(ObligationState.PARKED, case=case, note=note))
 

@@ -48,9 +48,7 @@ def test_every_fault_is_a_line_with_file_agent_key_and_remedy(run: Run, tmp_path
     assert found == [("office", "domains"), ("fares", "model")]
 
 
-def test_the_tools_are_those_of_the_documents_that_are_given(
-    run: Run, crm: Path, tmp_path: Path
-) -> None:
+def test_the_tools_are_those_of_the_given_documents(run: Run, crm: Path, tmp_path: Path) -> None:
     (tmp_path / "agents.yaml").write_text(RIGHT)
     ran = run("agents", "check", "agents.yaml", "--specs", str(crm))
     assert ran.exit_code == 1
@@ -58,7 +56,7 @@ def test_the_tools_are_those_of_the_documents_that_are_given(
 
 
 @pytest.mark.parametrize("content", [None, "name: office", "[", ""])
-def test_what_is_no_list_of_profiles_is_wrong_usage(
+def test_what_is_no_list_of_profiles_is_refused(
     run: Run, tmp_path: Path, content: str | None
 ) -> None:
     if content is not None:

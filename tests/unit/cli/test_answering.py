@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 import typer
+from pytest import MonkeyPatch
 
 from orchestrator.cli.answering import ask_fields, given_texts, unnamed_text
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.leg import Question
-from tests.commands import Ran
 from tests.unit.cli.conftest import Terminal
+
+Run = Callable[..., Any]
 
 ASKED = Question(
     question_id="trip-1.1-flights.2",
@@ -32,7 +34,7 @@ ASKED = Question(
 
 
 @pytest.fixture
-def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def printed(monkeypatch: MonkeyPatch) -> list[str]:
     said: list[str] = []
     monkeypatch.setattr(
         "orchestrator.cli.answering.progress.print", lambda text, **_: said.append(str(text))
@@ -40,16 +42,14 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return said
 
 
-def at_a_terminal(monkeypatch: pytest.MonkeyPatch, *typed: str) -> Terminal:
+def at_a_terminal(monkeypatch: MonkeyPatch, *typed: str) -> Terminal:
     screen = Terminal()
     monkeypatch.setattr(sys, "stdin", Terminal("".join(f"{line}\n" for line in typed)))
     monkeypatch.setattr(sys, "stderr", screen)
     return screen
 
 
-def test_each_field_is_asked_for_until_it_can_be_read(
-    printed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_field_is_asked_until_it_is_read(printed: list[str], monkeypatch: MonkeyPatch) -> None:
     """What was understood is shown; an empty line takes the default where there is one."""
     screen = at_a_terminal(monkeypatch, "soon", "3 December 2026", "the second one", "")
     answer = ask_fields(ASKED)
@@ -63,9 +63,7 @@ def test_each_field_is_asked_for_until_it_can_be_read(
     assert screen.getvalue().count("departure date:") == 2
 
 
-def test_who_ends_the_input_answers_nothing(
-    printed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_ends_the_input_answers_nothing(printed: list[str], monkeypatch: MonkeyPatch) -> None:
     at_a_terminal(monkeypatch, "tomorrow")
 
     with pytest.raises(typer.Abort):
@@ -73,9 +71,7 @@ def test_who_ends_the_input_answers_nothing(
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_without_a_terminal_the_command_is_named(
-    as_json: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_terminal_the_command_is_named(as_json: bool, monkeypatch: MonkeyPatch) -> None:
     """One sentence says what each field takes and what to type; a script is never asked."""
     if as_json:
         at_a_terminal(monkeypatch)
@@ -90,7 +86,7 @@ def test_without_a_terminal_the_command_is_named(
 
 
 def test_what_does_not_go_with_what_was_typed_before_is_asked_for_again(
-    printed: list[str], monkeypatch: pytest.MonkeyPatch
+    printed: list[str], monkeypatch: MonkeyPatch
 ) -> None:
     at_a_terminal(monkeypatch, "2026-12-04", "2026-12-02", "2026-12-06")
     day = {"type": "string", "format": "date"}
@@ -138,7 +134,7 @@ class Leg:
 def test_a_pause_is_answered_by_what_comes_next(
     words: str,
     resumed: tuple[Any, ...],
-    run: Callable[..., Ran],
+    run: Run,
     connect_to: Callable[[object], None],
 ) -> None:
     client = Leg()

@@ -79,7 +79,7 @@ def test_approver_and_issuer_are_read_from_the_key(key: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyError, OSError])
-def test_a_system_without_account_names_gives_none(
+def test_no_account_names_give_none(
     monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     """As in containers that run under any number; a policy that goes by names then refuses."""

@@ -15,8 +15,11 @@ from orchestrator.confirmation.models import ConfirmationCard, Decision, Decisio
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import CardUnknown, MissionNotFound
 from orchestrator.messages.leg import Question
-from tests.commands import Ran
 from tests.unit.cards import open_card
+
+ConnectTo = Callable[[object], None]
+
+Run = Callable[..., Any]
 
 CARD = open_card(
     "m.1-dinner.2",
@@ -108,9 +111,7 @@ ASKED = Question(
 
 
 @pytest.mark.parametrize("asked_id", [CARD.confirmation_id, ASKED.question_id])
-def test_an_id_of_the_list_is_shown(
-    asked_id: str, run: Callable[..., Ran], connect_to: Callable[[object], None]
-) -> None:
+def test_an_id_of_the_list_is_shown(asked_id: str, run: Run, connect_to: ConnectTo) -> None:
     class Both(Client):
         async def confirmation(self, confirmation_id: str) -> ConfirmationCard:
             if confirmation_id != CARD.confirmation_id:
@@ -127,9 +128,7 @@ def test_an_id_of_the_list_is_shown(
 
 
 @pytest.mark.parametrize("words", ["mission show", "mission export", "rollback show"])
-def test_a_mission_is_named_by_any_id_of_it(
-    words: str, run: Callable[..., Ran], connect_to: Callable[[object], None]
-) -> None:
+def test_a_mission_is_named_by_any_id_of_it(words: str, run: Run, connect_to: ConnectTo) -> None:
     """Of a card, a question or an obligation, as lists print them."""
     named = []
 

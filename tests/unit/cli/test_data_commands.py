@@ -115,9 +115,7 @@ def test_a_codec_server_open_to_everybody_does_not_start(
         assert named in ran.stderr
 
 
-def test_a_url_in_the_variable_of_its_file_is_refused_unquoted(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_url_in_a_file_variable_is_unquoted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCHESTRATOR_STORE_FILE", "postgresql://me:pa55word@db/missions")
     ran = run("pii")
 

@@ -65,9 +65,7 @@ def test_a_command_about_a_mission_loads_nothing_that_reads_goals() -> None:
 @pytest.mark.parametrize(
     ("words", "code"), [(["settings"], 0), (["tools", "list", "--specs", "missing"], 2)]
 )
-def test_the_process_ends_with_the_command_s_code_and_without_teardown(
-    words: list[str], code: int
-) -> None:
+def test_the_process_ends_with_its_code_and_without_teardown(words: list[str], code: int) -> None:
     """What other code registered for the end still runs, and all output arrives."""
     ran = _run("-c", _ENDS, *words)
 

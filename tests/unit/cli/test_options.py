@@ -128,9 +128,7 @@ def other(tmp_path: Path) -> Path:
     return file
 
 
-def test_overlays_of_the_settings_stay_with_documents_that_they_fit(
-    crm: Path, ours: Path, other: Path
-) -> None:
+def test_overlays_stay_with_documents_that_they_fit(crm: Path, ours: Path, other: Path) -> None:
     """An overlay for another document is left out, with a warning."""
     settings = Settings(specs=(Path("specs"),), overlays=(ours, other))
     with pytest.warns(OverlayWarning, match=r"other\.yaml .* extends erp\.yaml"):
@@ -225,9 +223,7 @@ def test_a_file_gives_json_or_its_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "pairs", [["count"], ["count=1", "count=2"], ["place=@nowhere.json"], ["place=@broken.json"]]
 )
-def test_an_unreadable_input_is_refused(
-    pairs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_inputs_fail(pairs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
 

@@ -63,9 +63,7 @@ def roll_back(run_typed: Callable[..., tuple[int, str]]) -> Callable[..., tuple[
 RollBack = Callable[..., Any]
 
 
-def test_a_person_is_shown_what_will_be_cancelled_and_asked(
-    client: Client, roll_back: RollBack
-) -> None:
+def test_a_person_sees_what_will_be_cancelled(client: Client, roll_back: RollBack) -> None:
     """What it is, its reference, its price, what cancels it, and what nothing does."""
     code, shown = roll_back("--reason", "wrong week", "--approver", "ann", typed="y\n")
     before, _, _ = shown.partition("Roll it back? [y/N]")

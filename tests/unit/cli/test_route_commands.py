@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest import MonkeyPatch
 
 from orchestrator.adapters.storage.store import Store
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
+
+Run = Callable[..., Any]
 
 _DOWN = """
 from orchestrator.core.errors import EmbedderUnavailable
@@ -39,7 +42,7 @@ def traces(router: Router, tmp_path: Path) -> Path:
     return path
 
 
-def test_a_text_is_routed_and_explained(run: Callable[..., Any]) -> None:
+def test_a_text_is_routed_and_explained(run: Run) -> None:
     ran = run("route", "weather in London", "--explain")
 
     assert ran.exit_code == 0
@@ -48,7 +51,7 @@ def test_a_text_is_routed_and_explained(run: Callable[..., Any]) -> None:
     assert "examples" in ran.stdout
 
 
-def test_json_is_one_document_with_the_headers(run: Callable[..., Any]) -> None:
+def test_json_is_one_document_with_the_headers(run: Run) -> None:
     routed = run("route", "weather in London", "--json").json
 
     assert routed["headers"]["x-orqen-routing"] == "semantic"
@@ -58,7 +61,7 @@ def test_json_is_one_document_with_the_headers(run: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("text", ["translate good morning into Japanese", "play some jazz"])
-def test_what_no_tool_can_do_is_told(text: str, run: Callable[..., Any]) -> None:
+def test_what_no_tool_can_do_is_told(text: str, run: Run) -> None:
     """Whether or not some share a word or a value with it; else nothing is said of that."""
     assert run("route", text).stdout.startswith("nothing here seems to fit")
     assert run("route", text, "--json").json["fits"] is False
@@ -66,7 +69,7 @@ def test_what_no_tool_can_do_is_told(text: str, run: Callable[..., Any]) -> None
 
 
 def test_an_embedder_that_is_down_is_told_and_nothing_is_lost(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run, monkeypatch: MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "vectors_down.py").write_text(_DOWN)
     monkeypatch.syspath_prepend(tmp_path)
@@ -82,9 +85,7 @@ def test_an_embedder_that_is_down_is_told_and_nothing_is_lost(
     assert by_setting["headers"]["x-orqen-embedder"] == "left_out"
 
 
-def test_vectors_are_built_in_and_can_be_turned_off(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_are_built_in_and_can_be_turned_off(run: Run, monkeypatch: MonkeyPatch) -> None:
     """By flag or by setting; the flag goes before the setting."""
     text = ("route", "weather in London", "--json")
     assert run(*text).json["headers"]["x-orqen-embedder"] == "used"
@@ -97,7 +98,7 @@ def test_vectors_are_built_in_and_can_be_turned_off(
 
 
 def test_what_was_learned_changes_what_a_worker_forwards(
-    run: Callable[..., Any], traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, traces: Path, tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     """The tool that was called in the end comes first, once the profile is loaded."""
     monkeypatch.setenv("ORCHESTRATOR_EMBEDDER", "none")  # as in the worker of the records
@@ -116,7 +117,7 @@ def test_what_was_learned_changes_what_a_worker_forwards(
     assert kept.learned[before[1]] > 0
 
 
-def test_records_of_an_evaluation_are_enough(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_records_of_an_evaluation_are_enough(run: Run, tmp_path: Path) -> None:
     """What `eval --traces` writes `calibrate` reads, and `eval --profile` what that writes."""
     tools = [
         {"name": "get_weather", "description": "Weather of a city."},
@@ -145,7 +146,7 @@ def test_records_of_an_evaluation_are_enough(run: Callable[..., Any], tmp_path: 
 
 @pytest.mark.parametrize("content", [None, "not json", '{"crisp": "high"}'])
 def test_a_profile_that_is_none_is_refused_with_its_name(
-    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
+    run: Run, tmp_path: Path, monkeypatch: MonkeyPatch, content: str | None
 ) -> None:
     path = tmp_path / "profile.json"
     if content is not None:
@@ -158,9 +159,7 @@ def test_a_profile_that_is_none_is_refused_with_its_name(
     assert len(ran.stderr.splitlines()) == 1
 
 
-def test_records_without_a_call_teach_nothing(
-    run: Callable[..., Any], router: Router, tmp_path: Path
-) -> None:
+def test_records_without_a_call_teach_nothing(run: Run, router: Router, tmp_path: Path) -> None:
     store = Store(tmp_path).traces
     store.record(record_of(router.route("weather in Oslo")))
     ran = run("route", "calibrate", str(tmp_path / "store.db"), "--out", str(tmp_path / "p.json"))

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest import MonkeyPatch
 
 from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.cli import chaos_runs
 from orchestrator.core.errors import UsageError
 from tests.commands import Ran
+
+Tried = Callable[..., None]
 
 Run = Callable[..., Ran]
 FLAW = Flaw(why="it still stands", remedy="cancel it")
@@ -49,7 +52,7 @@ def desk(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def tried(monkeypatch: MonkeyPatch) -> Callable[..., None]:
     """Has the trials of --check come out so: the flaws of each case."""
 
     def come_out(made: int = 1, **flaws: Flaw) -> None:
@@ -141,9 +144,7 @@ def test_wrong_usage_says_what_to_do(run: Run, desk: Path, words: str, named: st
     assert named in ran.stderr
 
 
-def test_a_pair_that_fails_is_a_comment_with_the_reason(
-    run: Run, desk: Path, tried: Callable[..., None]
-) -> None:
+def test_a_pair_that_fails_is_a_comment_with_the_reason(run: Run, desk: Path, tried: Tried) -> None:
     tried(clean=FLAW)
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 
@@ -158,7 +159,7 @@ def test_a_pair_that_fails_is_a_comment_with_the_reason(
     [({}, "held"), ({"answer_lost": FLAW}, "parks"), ({"clean": FLAW, "made": 0}, "untried")],
 )
 def test_a_pair_that_does_not_fail_stays(
-    run: Run, desk: Path, tried: Callable[..., None], outcome: dict[str, Any], standing: str
+    run: Run, desk: Path, tried: Tried, outcome: dict[str, Any], standing: str
 ) -> None:
     """Where its answer is lost nothing could find it, which is asked beside it already."""
     tried(**outcome)
@@ -169,9 +170,7 @@ def test_a_pair_that_does_not_fail_stays(
     assert ("not tried" in told["overlay"]) is (standing == "untried")
 
 
-def test_what_cannot_be_served_is_proposed_untried(
-    run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_served_is_untried(run: Run, desk: Path, monkeypatch: MonkeyPatch) -> None:
     async def refuse(*_: object, **__: object) -> PairsReport:
         raise UsageError("document 'desk': it cannot be served")
 
@@ -183,9 +182,7 @@ def test_what_cannot_be_served_is_proposed_untried(
     assert "cannot be served" in told["overlay"]
 
 
-def test_a_loss_that_should_be_survived_fails(
-    run: Run, desk: Path, tried: Callable[..., None]
-) -> None:
+def test_a_loss_that_should_be_survived_fails(run: Run, desk: Path, tried: Tried) -> None:
     """With a key the answer is asked for again: what stands then is the pair's fault."""
     document = json.loads(desk.read_text())
     key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
@@ -200,7 +197,7 @@ def test_a_loss_that_should_be_survived_fails(
 @pytest.mark.parametrize(
     "command", [("tools", "list", "--specs", "desk.json"), ("tools", "lint", "desk.json")]
 )
-def test_documents_without_a_mark_say_how_to_begin(
+def test_without_a_mark_it_says_how_to_begin(
     run: Run, desk: Path, command: tuple[str, ...]
 ) -> None:
     ran = run(*command)

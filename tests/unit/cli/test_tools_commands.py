@@ -26,9 +26,7 @@ COMMANDS: dict[tuple[str, ...], Callable[[Ran], bool]] = {
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_an_overlay_makes_tools_on_every_command(
-    command: tuple[str, ...], run: Run, crm: Path, ours: Path
-) -> None:
+def test_an_overlay_makes_tools(command: tuple[str, ...], run: Run, crm: Path, ours: Path) -> None:
     """`--overlay` beside `--specs`; without it the document has no tool."""
     ran = run(*command, "--specs", "crm.yaml", "--overlay", "ours.yaml", "--json")
 
@@ -47,9 +45,7 @@ def test_overlays_of_the_settings_belong_to_documents_of_the_settings(
     assert run("tools", "list", "--specs", "crm.yaml", "--json").json == []
 
 
-def test_an_action_that_changes_nothing_is_told_in_one_line(
-    run: Run, crm: Path, ours: Path
-) -> None:
+def test_an_action_that_changes_nothing_is_one_line(run: Run, crm: Path, ours: Path) -> None:
     """On standard error, so that `--json` stays one document; the work goes on."""
     ours.write_text(ours.read_text().replace("/customers/{id}", "/customer/{id}"))
     ran = run("tools", "list", "--specs", "crm.yaml", "--overlay", "ours.yaml", "--json")

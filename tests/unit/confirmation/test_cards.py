@@ -216,9 +216,7 @@ def test_a_card_says_that_its_tool_is_deprecated(deprecated: bool) -> None:
 @pytest.mark.parametrize(
     ("answer", "is_warned"), [({"total_price": {}}, True), ({"starts_at": {}}, False)]
 )
-def test_what_has_a_price_only_in_its_answer_says_that_it_is_unknown(
-    answer: JsonObject, is_warned: bool
-) -> None:
+def test_a_price_that_only_the_answer_has_is_unknown(answer: JsonObject, is_warned: bool) -> None:
     """What has none at all costs nothing, as far as anybody can tell."""
     schema: JsonObject = {"type": "object", "properties": answer}
     shown = built({"city": "Porto"}, CardContext(goal="a room"), output_schema=schema)

@@ -60,9 +60,7 @@ def test_the_first_rule_that_covers_a_card_holds() -> None:
         ("ann@x.io", ("group:*",), False),
     ],
 )
-def test_a_name_may_decide_where_a_pattern_fits(
-    approver: str, patterns: tuple[str, ...], may: bool
-) -> None:
+def test_a_name_has_to_fit_a_pattern(approver: str, patterns: tuple[str, ...], may: bool) -> None:
     """Case does not count; a name that reads like a policy's, or is none, never may."""
     assert (approver_problem(approver, patterns) is None) == may
 
@@ -99,7 +97,7 @@ def test_a_group_may_decide_where_a_pattern_names_groups(
     ],
     ids=["at most", "more", "another amount is more", "another currency", "unknown"],
 )
-def test_a_standing_approval_with_an_amount_ends_there(
+def test_a_standing_approval_ends_at_its_amount(
     amounts: list[Money] | None, approves: bool
 ) -> None:
     """Every amount on the card counts, for the dearest may be what is charged."""
@@ -203,9 +201,7 @@ confirmation:
         ("[" * 3000, "it is nested too deep"),
     ],
 )
-def test_a_wrong_policy_file_is_refused_in_a_sentence(
-    tmp_path: Path, text: str, reason: str
-) -> None:
+def test_a_wrong_policy_file_is_refused(tmp_path: Path, text: str, reason: str) -> None:
     """A rule that was mistyped would hold for nobody, so nothing unknown is let through."""
     path = tmp_path / "policy.yaml"
     path.write_text(text, encoding="utf-8")

@@ -24,9 +24,7 @@ OFFICE = Wall(agent="office", domains=("messages",), tools=("calendar_get_event"
         ("flight_book_offer", "", False),
     ],
 )
-def test_a_tool_is_inside_by_its_domain_or_by_its_name(
-    tool: str, domain: str, is_inside: bool
-) -> None:
+def test_a_tool_is_inside_by_domain_or_name(tool: str, domain: str, is_inside: bool) -> None:
     """Either is enough, all of it counts, and so does case."""
     assert OFFICE.admits(tool, domain) is is_inside
 

@@ -114,9 +114,7 @@ def test_missions_are_of_documents_that_can_be_brought() -> None:
     ("ends", "left", "is_ok"),
     [("rolled_back", "cancelled", True), ("rolled_back", "live", False), ("failed", "", False)],
 )
-def test_a_rollback_holds_where_nothing_is_left_of_what_was_made(
-    ends: str, left: str, is_ok: bool
-) -> None:
+def test_a_rollback_holds_where_nothing_is_left(ends: str, left: str, is_ok: bool) -> None:
     """What the sandbox says counts, and a mission that never made anything shows nothing."""
     done = Played("m", "g", "succeeded", 1, "", (Effect("make", "create", "live"),))
     effects = (Effect("make", "create", left),) if left else ()

@@ -158,9 +158,7 @@ def test_a_goal_that_says_nothing_is_refused(goal: str) -> None:
         (timedelta(days=4_000_000), "is 4,000,000 days, and may be at most 3650 days"),
     ],
 )
-def test_no_wait_of_a_policy_is_over_before_it_begins(
-    name: str, wait: timedelta, said: str
-) -> None:
+def test_no_wait_is_over_before_it_begins(name: str, wait: timedelta, said: str) -> None:
     """Whichever it is: those that a policy is given later, too. The sentence names it."""
     policy = MissionPolicy(**{name: wait})  # type: ignore[arg-type]
 
@@ -210,7 +208,7 @@ def eur(amount: str) -> Money:
         (WIDE, WIDE, WIDE),
     ],
 )
-def test_of_two_rules_the_stricter_holds(
+def test_the_stricter_holds(
     own: SpendingPolicy, workers: SpendingPolicy, holds: SpendingPolicy
 ) -> None:
     assert own.combined_with(workers) == holds

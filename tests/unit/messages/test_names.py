@@ -12,9 +12,7 @@ leg_ids = st.from_regex(r"^[a-z0-9][a-z0-9_-]{0,63}$", fullmatch=True)
 
 
 @given(mission_ids, leg_ids, st.integers(1, 999))
-def test_a_confirmation_leads_to_its_mission_and_leg(
-    mission_id: str, leg_id: str, step: int
-) -> None:
+def test_a_call_leads_to_its_mission_and_leg(mission_id: str, leg_id: str, step: int) -> None:
     """The workflow that decides, and the leg in it, can be read off the id of any call."""
     call = names.call_id(mission_id, leg_id, step)
 

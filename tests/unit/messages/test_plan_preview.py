@@ -104,7 +104,7 @@ def test_two_words_are_an_answer_and_all_else_is_the_goal(text: str, meant: str)
     ],
     ids=["no-doubt", "reads", "orders", "not-carried-out"],
 )
-def test_a_doubt_is_asked_about_unless_it_only_leaves_words_of_a_read_over(
+def test_a_doubt_is_asked_about_unless_the_plan_only_reads(
     plan: MissionPlan, *, asks: bool
 ) -> None:
     """Words left over in a plan that only reads are listed in its result."""

@@ -76,9 +76,7 @@ def lockers(
         ("text", None),
     ],
 )
-def test_a_call_is_about_the_reference_that_it_was_sent_with(
-    body: JsonValue, another: str | None
-) -> None:
+def test_a_call_is_about_the_reference_it_was_sent(body: JsonValue, another: str | None) -> None:
     """What an answer calls by that name; what it lists beside is not what it is about."""
     known = lockers()
     given = given_back(known, known.tool("locker_reserve"))
@@ -108,7 +106,7 @@ def test_what_is_compared_with_nothing() -> None:
         ("/parcels/{parcelId}/refund", "parcelId", {"parcelId": "p2"}, "parcelId"),
     ],
 )
-def test_a_cancel_is_about_what_it_was_sent_for(
+def test_a_cancel_is_about_its_thing(
     path: str, name: str, body: JsonValue, another: str | None
 ) -> None:
     """A path that goes on may answer with a thing of its own, which has an id as well."""

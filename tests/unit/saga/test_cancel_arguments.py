@@ -81,7 +81,7 @@ def test_a_cancel_names_by_what_the_contract_fills(
         ),
     ],
 )
-def test_a_call_and_its_answer_fill_what_they_can(
+def test_call_and_answer_fill_what_they_can(
     catalog: Catalog, body: JsonValue, more: JsonObject
 ) -> None:
     """Before the answer that is the reference alone."""

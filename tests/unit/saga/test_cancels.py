@@ -83,9 +83,7 @@ def test_a_cancel_is_written_ahead() -> None:
     ],
     ids=["another", "a name that is not known", "a part of it", "no name", "another provider"],
 )
-def test_a_cancel_of_something_else_changes_nothing(
-    known: JsonObject, names: JsonObject, tool: str
-) -> None:
+def test_another_cancel_changes_nothing(known: JsonObject, names: JsonObject, tool: str) -> None:
     """In doubt it stays live: a rollback then cancels it, or an operator looks at it."""
     ledger = Ledger(obligations=(booking(1, known, tool=tool),))
 

@@ -134,7 +134,7 @@ def test_a_committed_one_takes_one_cancel_with_a_key_of_its_own() -> None:
     ],
     ids=["not there", "gone", "there", "there for good", "gone meanwhile"],
 )
-def test_an_unclear_one_is_looked_for_first(
+def test_an_unclear_one_is_probed(
     outcomes: list[ToolOutcome], state: str, called: list[str]
 ) -> None:
     """What the probe does not find never was."""
@@ -196,7 +196,7 @@ def test_an_accepted_call_may_still_come_to_be() -> None:
         ([BROKEN, GATEWAY], None, "id is missing"),
     ],
 )
-def test_a_cancel_is_done_when_its_probe_says_so(
+def test_a_cancel_is_done_by_its_probe(
     answers: list[ToolOutcome], state: str | None, says: str
 ) -> None:
     """Whatever the cancel itself answers; and until then it may have been carried out."""
@@ -414,9 +414,7 @@ DELETE = CANCEL.model_copy(update={"method": "DELETE"})
 
 
 @pytest.mark.parametrize(("found", "state"), [(STANDS, "parked"), (GONE, "cancelled")])
-def test_what_the_probe_finds_comes_before_a_delete_that_finds_nothing(
-    found: ToolOutcome, state: str
-) -> None:
+def test_a_probe_comes_before_a_delete_that_finds_nothing(found: ToolOutcome, state: str) -> None:
     """Also after one that was not answered: it may not have deleted anything."""
     known = Catalog({}, {**probed().tools, "cancel": DELETE})
     repeated = COMMITTED.model_copy(update={"cancel_sent": True})
@@ -477,9 +475,7 @@ def test_an_undeclared_not_found_of_a_cancel_settles_nothing() -> None:
     ids=["no inputs", "constants", "what finds nothing"],
 )
 @pytest.mark.parametrize("state", [ObligationState.COMMITTED, ObligationState.INTENDED])
-def test_a_cancel_that_names_nothing_is_never_sent(
-    template: JsonObject, state: ObligationState
-) -> None:
+def test_a_cancel_of_nothing_is_never_sent(template: JsonObject, state: ObligationState) -> None:
     """Whatever it would answer, it would be about anything, or about everything."""
     contract = Compensation(cancel=ToolCallTemplate(tool="cancel", arguments=template))
     known = catalog(with_reference(contract, key=False))
@@ -520,9 +516,7 @@ def test_without_a_contract_nothing_is_called() -> None:
 @pytest.mark.parametrize(
     ("state", "is_sure"), [(ObligationState.COMMITTED, True), (ObligationState.INTENDED, False)]
 )
-def test_what_nothing_cancels_is_parked_and_called_so(
-    state: ObligationState, is_sure: bool
-) -> None:
+def test_what_nothing_cancels_is_parked(state: ObligationState, is_sure: bool) -> None:
     """The operator reads that looking for a way to cancel it is in vain, and whether it is."""
     final = fake_tool("book").model_copy(update={"irreversible": True})
     outcome, calls = played(catalog(final), fake_obligation(state=state), [])
@@ -640,7 +634,7 @@ def test_a_cancel_in_two_steps_is_done_by_the_second() -> None:
         ([BROKEN], None),
     ],
 )
-def test_a_cancel_that_was_only_asked_for_is_none(
+def test_a_cancel_that_was_only_asked_is_none(
     answers: list[ToolOutcome], state: str | None
 ) -> None:
     """Parked with what it was asked for by, or tried again."""
@@ -684,7 +678,7 @@ SENT = COMMITTED.model_copy(update={"response": BATCH})
     ("answers", "state"),
     [([DONE, DONE], "cancelled"), ([REFUSED, DONE], "parked"), ([DONE, BROKEN], None)],
 )
-def test_each_element_of_a_batch_that_worked_is_cancelled(
+def test_all_that_worked_of_a_batch_is_cancelled(
     answers: list[ToolOutcome], state: str | None
 ) -> None:
     """By its own id and key; what says that it failed is none, and keeps no other from it."""

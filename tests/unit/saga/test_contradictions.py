@@ -19,9 +19,7 @@ from orchestrator.saga.contradictions import still_as_made
     ],
     ids=["same", "same thing", "another thing", "changed", "the state sent", "none before"],
 )
-def test_a_cancel_that_shows_the_thing_as_before_is_doubted(
-    made: Any, answer: Any, names: Any, says: str
-) -> None:
+def test_what_shows_as_before_is_doubted(made: Any, answer: Any, names: Any, says: str) -> None:
     """A state that the cancel itself sets shows nothing."""
     found = still_as_made(made, answer, names)
 

@@ -57,9 +57,7 @@ def test_a_listing_feeds_consequences_whose_personal_inputs_are_handles(shipped:
         ("file_upload_file", {"upload_id": "u1", "file_id": "f1"}, "file_delete_file"),
     ],
 )
-def test_an_answer_feeds_the_tools_of_its_document(
-    shipped: Catalog, name: str, body: Any, wanted: str
-) -> None:
+def test_an_answer_feeds_its_document(shipped: Catalog, name: str, body: Any, wanted: str) -> None:
     assert wanted in [one.tool for one in _after(shipped, name, body)]
 
 
@@ -182,9 +180,7 @@ def _desk() -> Catalog:
         ({"visit": {}}, ["drop_visit", "drop_customer"]),
     ],
 )
-def test_what_was_there_before_is_not_offered_to_be_cancelled(
-    sent: dict[str, Any], wanted: list[str]
-) -> None:
+def test_what_was_there_before_is_not_cancelled(sent: dict[str, Any], wanted: list[str]) -> None:
     """A visit of a known customer does not suggest deleting the customer; a new one may."""
     found = _after(_desk(), "add_visit", {"visit_id": "v1", "customer_id": "c1"}, sent)
 

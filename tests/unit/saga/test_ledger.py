@@ -70,9 +70,7 @@ def test_a_commitment_keeps_what_its_cancel_needs() -> None:
 
 
 @given(st.lists(st.tuples(states, st.integers(0, 1000)), max_size=12))
-def test_rollback_goes_backwards_over_all_that_is_live(
-    made: Sequence[tuple[ObligationState, int]],
-) -> None:
+def test_rollback_goes_backwards_over_the_live(made: Sequence[tuple[ObligationState, int]]) -> None:
     """Exactly the live ones, the last committed first; one never known counts as written."""
     ledger = Ledger(
         obligations=tuple(

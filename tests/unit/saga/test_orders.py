@@ -98,9 +98,7 @@ def _most(ordered: list[Order], tools: list[str], room: list[int]) -> int:
         ([order("a", each="all of them")], [], ["a"]),
     ],
 )
-def test_an_order_needs_its_effects(
-    ordered: list[Order], made: list[str], missing: list[str]
-) -> None:
+def test_orders_need_effects(ordered: list[Order], made: list[str], missing: list[str]) -> None:
     """One effect is not counted for two; of `each` thing of a list there is at least one."""
     found = unserved(ordered, [effect(tool, n) for n, tool in enumerate(made)])
 
@@ -117,9 +115,7 @@ def test_an_order_needs_its_effects(
     ],
     ids=["said", "written-otherwise", "holds", "the-only-one"],
 )
-def test_a_condition_that_does_not_hold_excuses_its_order(
-    when: str, holds: bool, excused: bool
-) -> None:
+def test_a_condition_that_fails_excuses_its_order(when: str, holds: bool, excused: bool) -> None:
     """By its words; where one order is conditional, what is read is of that one."""
     read = [WhenRead(when=when, holds=holds, read="0 mm")]
 

@@ -93,7 +93,7 @@ def test_an_answer_that_breaks_its_contract_says_nothing() -> None:
         ({"client_reference": "another", "next": {"client_reference": REFERENCE}}, None, "nothing"),
     ],
 )
-def test_an_answer_about_another_says_nothing(
+def test_of_another_it_says_nothing(
     body: JsonValue, known: JsonObject | None, expected: str
 ) -> None:
     """By the reference that was sent, or the id that the provider gave; what is inside too."""

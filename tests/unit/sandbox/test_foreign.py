@@ -80,9 +80,7 @@ async def test_a_probe_finds_a_thing_by_what_its_request_said(opened: Opens) -> 
     assert missed.status_code == 404
 
 
-async def test_an_id_inside_of_an_answer_names_the_thing(
-    opened: Opens, ledger: EffectLedger
-) -> None:
+async def test_an_id_inside_an_answer_names_it(opened: Opens, ledger: EffectLedger) -> None:
     """{"loan": {"id": ...}}; a DELETE without a key finds nothing the second time."""
     async with opened("library") as http:
         lent = (await http.post("/loans", json=LOAN)).json()
@@ -126,9 +124,7 @@ async def test_a_cancel_answers_the_state_that_it_is_sent(opened: Opens) -> None
     assert left.json()["status"] == "dormant"
 
 
-async def test_a_cancel_that_is_sent_no_state_answers_the_one_that_means_an_end(
-    opened: Opens,
-) -> None:
+async def test_a_cancel_that_is_sent_no_state_answers_an_end(opened: Opens) -> None:
     operations = gym_operations()
     operations["delete"] = operations.pop("patch")
     del operations["delete"]["requestBody"]
@@ -139,9 +135,7 @@ async def test_a_cancel_that_is_sent_no_state_answers_the_one_that_means_an_end(
     assert (joined.json()["status"], left.json()["status"]) == ("running", "ended")
 
 
-async def test_a_header_names_what_was_made_where_the_cancel_reads_it(
-    opened: Opens, ledger: EffectLedger
-) -> None:
+async def test_a_header_names_what_the_cancel_reads(opened: Opens, ledger: EffectLedger) -> None:
     """$response.header.X-Order in the contract: the answer carries it, a repeated one too."""
     key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
     number = {"name": "number", "in": "path", "required": True, "schema": {"type": "string"}}

@@ -13,6 +13,8 @@ from orchestrator.sandbox.schema_validators import is_match, texts_matching
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 
+Json = dict[str, Any]
+
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ENDLESS = ["^(a+)+$", "^(a|a)*$", "^(?=(a+)+$)a*$", r"^(a*)*\1$", "^(?!(a|aa)+$)a*b$"]
 LONG = "a" * 40 + "!"
@@ -92,7 +94,7 @@ def test_names_that_a_pattern_is_for_are_not_additional() -> None:
     assert not book.is_valid(schema, {"x-a": 1, "y": 1})
 
 
-async def test_a_request_is_checked_in_bounded_time(open_app: Opener, shop: dict[str, Any]) -> None:
+async def test_a_request_is_checked_in_bounded_time(open_app: Opener, shop: Json) -> None:
     """A pattern of a parameter does not keep the server busy."""
     search = shop["paths"]["/books"]["get"]
     next(p for p in search["parameters"] if p["name"] == "author")["schema"]["pattern"] = "^(a+)+$"
@@ -164,9 +166,7 @@ def test_a_path_gives_its_values(template: str, path: str, values: list[str] | N
     assert document.operations[0].path_values(path) == values
 
 
-async def test_a_provider_that_has_no_id_left_says_so(
-    open_app: Opener, shop: dict[str, Any]
-) -> None:
+async def test_a_provider_that_has_no_id_left_says_so(open_app: Opener, shop: Json) -> None:
     """The search for a free id ends when the schema allows only one."""
     placed = shop["components"]["schemas"]["Order"]["properties"]
     placed["order_id"] = {"type": "string", "pattern": "^only$"}
@@ -214,9 +214,7 @@ def test_a_schema_that_is_its_own_alternative_is_named() -> None:
     assert "part of itself" in skipped.reason
 
 
-async def test_an_answer_that_must_contain_itself_is_refused(
-    open_app: Opener, shop: dict[str, Any]
-) -> None:
+async def test_an_answer_that_must_contain_itself_is_refused(open_app: Opener, shop: Json) -> None:
     order = shop["components"]["schemas"]["Order"]
     order["properties"]["again"] = {"$ref": "#/components/schemas/Order"}
     order["required"] = [*order.get("required", []), "again"]

@@ -103,9 +103,7 @@ async def test_a_refusal_is_no_breach(
     assert ledger.effects() == []
 
 
-async def test_a_gateway_answers_with_a_page(
-    order: Order, faults: FaultPlan, ledger: EffectLedger
-) -> None:
+async def test_a_gateway_has_a_page(order: Order, faults: FaultPlan, ledger: EffectLedger) -> None:
     faults.replace([FaultRule(operation_id=ORDER, kind="gateway", status=404)])
     answer = await order()
 

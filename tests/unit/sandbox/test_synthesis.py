@@ -109,7 +109,7 @@ def test_impossible_schema_is_named() -> None:
         (["open"], "open", None),
     ],
 )
-def test_status_says_whether_it_stands(
+def test_a_status_says_if_it_stands(
     states: list[str], standing: str, cancelled: str | None
 ) -> None:
     """The state comes from the values that the document declares."""

@@ -102,9 +102,7 @@ async def test_a_thought_of_the_responses_api_is_carried(server: ModelServer) ->
 
 
 @pytest.mark.parametrize("trouble", PROVIDER_TROUBLES.values(), ids=PROVIDER_TROUBLES)
-async def test_a_trouble_reaches_the_library_as_trouble(
-    server: ModelServer, trouble: ModelTrouble
-) -> None:
+async def test_a_trouble_reaches_the_library(server: ModelServer, trouble: ModelTrouble) -> None:
     """No trouble looks like an answer; the next request succeeds."""
     for name in MODELS:
         server.next(trouble)

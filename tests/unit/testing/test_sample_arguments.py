@@ -161,9 +161,7 @@ def test_inputs_of_a_cancel_differ_between_calls(reading: str) -> None:
 @pytest.mark.parametrize(
     ("required", "wanted"), [(["name"], 3), ([], 0)], ids=["chosen", "left to the provider"]
 )
-def test_a_chosen_name_that_the_answer_repeats_differs_between_calls(
-    required: list[str], wanted: int
-) -> None:
+def test_a_chosen_name_differs_between_calls(required: list[str], wanted: int) -> None:
     """A provider makes one thing of each name; an optional name is not chosen for it."""
     reading = "$request.body#/number"
     document = dict(cancelled_by(reading).documents["things"])

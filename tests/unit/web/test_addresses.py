@@ -18,9 +18,7 @@ from tests.unit.web.pages.stand_ins import ORIGIN, FakeClient, service_of
         ("DELETE", "/missions", 405),
     ],
 )
-async def test_an_unknown_address_has_an_answer_of_its_own(
-    method: str, path: str, status: int
-) -> None:
+async def test_an_unknown_address_has_an_answer(method: str, path: str, status: int) -> None:
     app = create_app(service_of(FakeClient()))
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as http:

@@ -35,9 +35,7 @@ def amended(changes: JsonObject) -> Amend:
         {"seat": "ada@example.com"},
     ],
 )
-def test_changes_of_what_the_tool_takes_are_let_through(
-    card: ConfirmationCard, changes: JsonObject
-) -> None:
+def test_inputs_of_the_tool_may_be_changed(card: ConfirmationCard, changes: JsonObject) -> None:
     """What an input that is not personal holds is for its schema to say."""
     check_amendment(amended(changes), card)
 
@@ -52,7 +50,7 @@ def test_changes_of_what_the_tool_takes_are_let_through(
         (OPEN, {"contact": {"traveler_email": "ada@x"}}, "PersonalValueSent"),
     ],
 )
-def test_what_could_be_a_persons_is_refused(
+def test_personal_values_are_refused(
     card: ConfirmationCard, changes: JsonObject, kind: str
 ) -> None:
     """Under a mistyped name, bare, or deep inside; the refusal names the field alone."""

@@ -15,7 +15,7 @@ from orchestrator.workflows.failures import compensation_failure, failure_here
     ],
     ids=["an error that nobody foresaw", "refused before the wire", "unreadable input"],
 )
-def test_an_error_of_ours_is_one_of_the_attempts(
+def test_an_error_of_ours_is_an_attempt(
     error: ApplicationError, counts: bool, arrived: bool
 ) -> None:
     """Unless nothing can have been sent: the cancel before it may have been carried out."""

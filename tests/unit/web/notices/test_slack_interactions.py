@@ -334,9 +334,7 @@ MEMBER = {
         ({"profile": None}, None),
     ],
 )
-async def test_a_confirmed_address_of_a_member_names_a_person(
-    changes: Any, approver: str | None
-) -> None:
+async def test_a_confirmed_address_names_a_person(changes: Any, approver: str | None) -> None:
     slack = Workspace(by_email=True, email_domains=["example.com"])
     slack.api.users[EVE] = {**MEMBER, **changes}
     await slack.send(click(user=EVE))

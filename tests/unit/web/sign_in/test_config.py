@@ -74,9 +74,7 @@ def test_a_file_says_who_has_which_roles(tmp_path: Path) -> None:
         ("serve__client", "two words", "/sign_in/client_secret", "pattern"),
     ],
 )
-def test_a_mistake_is_one_sentence(
-    tmp_path: Path, old: str, new: str, pointer: str, remedy: str
-) -> None:
+def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, pointer: str, remedy: str) -> None:
     assert old in GOOD
     with pytest.raises(DocumentUnreadable) as refused:
         read(tmp_path, GOOD.replace(old, new, 1))
@@ -117,7 +115,7 @@ def test_a_mistake_quotes_no_value(tmp_path: Path) -> None:
         ({}, "auto", ""),
     ],
 )
-def test_a_subject_is_a_name_that_can_stand_in_a_policy(
+def test_a_subject_can_stand_in_a_policy(
     claims: dict[str, object], claim: str, subject: str
 ) -> None:
     """An address only if the issuer has verified it, unless the file says otherwise."""
