@@ -62,9 +62,3 @@ def test_a_broken_contract_exits_with_one_and_prints_one_document(tmp_path: Path
     assert ran.exit_code == 1
     assert (ran.json["seed"], ran.json["ok"]) == (4, False)
     assert [c["case"] for c in ran.json["checks"]] == ["contract"]
-
-
-def test_help_names_every_fault(run: Run) -> None:
-    text = "".join(run("chaos", "run", "--help").stdout.split())
-
-    assert all(word in text for word in ("drop-after", "kill-worker", "--every-point"))

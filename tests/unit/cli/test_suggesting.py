@@ -33,17 +33,14 @@ def desk(tmp_path: Path) -> Path:
         return {"operationId": name, "summary": said, "description": said, "responses": responses}
 
     parameter = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    one = {"get": operation("get_ticket"), "delete": operation("delete_ticket")}
     document = {
         "openapi": "3.1.0",
         "info": {"title": "Desk", "version": "1"},
         "servers": [{"url": "https://desk.example"}],
         "paths": {
             "/tickets": {"post": operation("create_ticket")},
-            "/tickets/{id}": {
-                "parameters": [parameter],
-                "get": operation("get_ticket"),
-                "delete": operation("delete_ticket"),
-            },
+            "/tickets/{id}": {"parameters": [parameter], **one},
         },
     }
     file = tmp_path / "desk.json"
@@ -56,17 +53,13 @@ def tried(monkeypatch: MonkeyPatch) -> Callable[..., None]:
     """Has the trials of --check come out so: the flaws of each case."""
 
     def come_out(made: int = 1, **flaws: Flaw) -> None:
+        pair: dict[str, Any] = {"tool": "create_ticket", "cancel": "delete_ticket", "made": made}
         checks = tuple(
             PairCheck(
-                document="desk",
-                tool="create_ticket",
-                cancel="delete_ticket",
-                case=case.replace("_", " "),
-                ok=case not in flaws,
-                flaws=(flaws[case],) if case in flaws else (),
-                made=made,
+                document="desk", case=case.replace("_", " "), ok=not found, flaws=found, **pair
             )
             for case in ("clean", "answer_lost", "too_late")
+            for found in [tuple(flaws[name] for name in flaws if name == case)]
         )
 
         async def report(*_: object, **__: object) -> PairsReport:
@@ -78,10 +71,13 @@ def tried(monkeypatch: MonkeyPatch) -> Callable[..., None]:
 
 
 def test_the_overlay_is_all_of_standard_output(run: Run, desk: Path) -> None:
-    ran = run("tools", "suggest", "desk.json")
+    ran, told = run("tools", "suggest", "desk.json"), run("tools", "suggest", "desk.json", "--json")
     (desk.parent / "ours.yaml").write_text(ran.stdout)
     listed = run("tools", "list", "--specs", "desk.json", "--overlay", "ours.yaml", "--json")
-    assert ran.exit_code == 0
+    assert (told.json["operations"], told.json["marked"], told.json["questions"]) == (3, 3, 0)
+    assert told.json["pairs"][0]["args"] == {"id": "$response.body#/id"}
+    assert (told.json["lint"]["error"], ran.exit_code) == (0, 0)
+    assert "x-orchet-cancels: delete_ticket" in told.json["overlay"]
     assert "rollback pairs: 1" in ran.stdout
     assert {tool["name"]: tool["effect"] for tool in listed.json} == {
         "create_ticket": "obligation",
@@ -103,16 +99,6 @@ def test_a_file_is_written_once_and_named_with_what_comes_next(run: Run, desk: P
     assert "--force" in refused.stderr
     assert forced.exit_code == 0
     assert run("tools", "lint", "desk.json", "--overlay", "ours.yaml").exit_code == 0
-
-
-def test_as_json_it_is_one_document(run: Run, desk: Path) -> None:
-    """Counts, pairs, the linter's verdict and the text itself."""
-    told = run("tools", "suggest", "desk.json", "--json").json
-
-    assert (told["operations"], told["marked"], told["questions"]) == (3, 3, 0)
-    assert told["pairs"][0]["args"] == {"id": "$response.body#/id"}
-    assert told["lint"]["error"] == 0
-    assert "x-orchet-cancels: delete_ticket" in told["overlay"]
 
 
 def test_what_is_marked_by_another_overlay_is_respected(run: Run, desk: Path) -> None:

