@@ -3,6 +3,7 @@
 import copy
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import httpx
 import pytest
 import yaml
 
-from orchestrator.sandbox import EffectLedger, FaultPlan, create_app, read_document
+from orchestrator.sandbox import EffectLedger, FaultPlan, FaultRule, create_app, read_document
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -67,3 +68,29 @@ async def book_id(http: httpx.AsyncClient) -> str:
     answer = await http.get("/shop/books", params={"author": "Eco"})
     found: str = answer.json()["books"][0]["book_id"]
     return found
+
+
+@dataclass(frozen=True)
+class Customer:
+    """Orders one book, at a shop whose faults and effects the test sees."""
+
+    http: httpx.AsyncClient
+    book_id: str
+    ledger: EffectLedger
+    faults: FaultPlan
+
+    def meets(self, kind: Any, *, operation_id: str = "order_place", **rule: Any) -> None:
+        """Plan one fault for orders."""
+        self.faults.replace([FaultRule(operation_id=operation_id, kind=kind, **rule)])
+
+    async def order(self, key: str = "m1.leg.1", **changes: Any) -> httpx.Response:
+        body = {"book_id": self.book_id, "client_reference": key, **changes}
+        headers = {"Idempotency-Key": key, "X-Request-Id": key}
+        return await self.http.post("/shop/orders", json=body, headers=headers)
+
+
+@pytest.fixture
+def customer(
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger, faults: FaultPlan
+) -> Customer:
+    return Customer(http, book_id, ledger, faults)

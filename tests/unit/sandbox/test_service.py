@@ -6,10 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.sandbox import EffectLedger, FaultPlan, FaultRule
-from orchestrator.sandbox.faults import FaultKind
-
-ORDER = "order_place"
+from orchestrator.sandbox import FaultPlan, FaultRule
 
 
 async def order(http: httpx.AsyncClient, book_id: str, key: str = "m1.leg.1") -> httpx.Response:
@@ -81,16 +78,10 @@ async def test_unknown_path_and_method_are_refused(http: httpx.AsyncClient) -> N
     assert (wrong.status_code, wrong.headers["Allow"]) == (405, "GET, POST")
 
 
-@pytest.mark.parametrize(
-    ("header", "status"), [(None, 401), ("Bearer ", 401), ("Basic abc", 401), ("Bearer abc", 201)]
-)
-async def test_secured_operation_wants_a_credential(
-    http: httpx.AsyncClient, header: str | None, status: int
-) -> None:
-    headers = {} if header is None else {"Authorization": header}
-    answer = await http.post("/shop/vouchers", headers=headers)
-
-    assert answer.status_code == status
+async def test_secured_operation_wants_a_credential(http: httpx.AsyncClient) -> None:
+    for given, status in (("", 401), ("Bearer ", 401), ("Basic abc", 401), ("Bearer abc", 201)):
+        answer = await http.post("/shop/vouchers", headers={"Authorization": given})
+        assert answer.status_code == status, given
 
 
 @pytest.mark.parametrize(
@@ -115,72 +106,6 @@ async def test_credential_is_found_where_the_scheme_says(
         missed = await http.post("/shop/vouchers")
 
     assert (met.status_code, missed.status_code) == (201, 401)
-
-
-@pytest.mark.parametrize(
-    ("kind", "status", "made"),
-    [("status_before", 500, 0), ("status_after", 502, 1), ("rate_limit", 429, 0)],
-)
-async def test_a_failed_call_may_have_taken_effect(
-    kind: FaultKind,
-    status: int,
-    made: int,
-    http: httpx.AsyncClient,
-    book_id: str,
-    faults: FaultPlan,
-    ledger: EffectLedger,
-) -> None:
-    """Retry-After says when to come back; then the same key shows what happened."""
-    rule = FaultRule(operation_id=ORDER, kind=kind, status=status, retry_after_s=3, times=1)
-    faults.replace([rule])
-    failed, effects = await order(http, book_id), len(ledger.effects())
-    again = await order(http, book_id)
-
-    assert (failed.status_code, effects, again.status_code) == (status, made, 201)
-    assert failed.headers["Retry-After"] == "3"
-    assert ("Idempotent-Replayed" in again.headers) is (made == 1)
-    assert len(ledger.live()) == 1
-
-
-async def test_refuse_cancel_meets_cancels_only(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
-) -> None:
-    """Under "*" a create goes through and its cancel is refused."""
-    faults.replace([FaultRule(kind="refuse_cancel")])
-    made = await order(http, book_id)
-    refused = await http.post("/shop/cancellations", json={"order_id": made.json()["order_id"]})
-
-    assert (made.status_code, refused.status_code) == (201, 409)
-    assert len(ledger.live()) == 1
-
-
-async def test_duplicate_delivery_is_harmless_with_a_key_and_seen_without(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
-) -> None:
-    """Without a key the ledger counts both effects of a call that arrived twice."""
-    faults.replace([FaultRule(operation_id=ORDER, kind="duplicate")])
-    await order(http, book_id, key="m1.leg.1")
-    harmless = ledger.duplicates()
-    headers = {"X-Request-Id": "m1.leg.2"}
-    await http.post("/shop/orders", json={"book_id": book_id}, headers=headers)
-
-    assert harmless == []
-    (twice,) = ledger.duplicates("m1")
-    assert twice.cause == "m1.leg.2"
-    assert len(twice.effects) == 2
-
-
-async def test_every_request_is_on_record(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
-) -> None:
-    """Refused, disturbed and replayed requests are kept with the status that the caller saw."""
-    faults.replace([FaultRule(operation_id=ORDER, kind="status_after", times=1)])
-    await order(http, book_id)
-    await order(http, book_id)
-    await order(http, "B-000000", key="m1.leg.2")
-    seen = [(r.status, r.fault, r.replayed) for r in ledger.requests("m1")]
-
-    assert seen == [(503, "status_after", False), (201, None, True), (404, None, False)]
 
 
 async def test_two_documents_of_one_prefix_are_both_served(

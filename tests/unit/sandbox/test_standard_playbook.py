@@ -83,20 +83,17 @@ async def test_room_costs_its_rate_times_the_nights(http: httpx.AsyncClient) -> 
     assert len({offer["hotel_name"] for offer in offers}) == len(offers)
 
 
-async def test_full_insurance_makes_a_car_dearer(http: httpx.AsyncClient) -> None:
+async def test_insurance_and_portions_make_it_dearer(http: httpx.AsyncClient) -> None:
     span = {"city": "Lisbon", "start_date": "2026-12-03", "end_date": "2026-12-06"}
     offer = (await get(http, "/cars/offers", **span))["offers"][0]
     body = {"car_offer_id": offer["car_offer_id"], "traveler_id": "trv_1", "insurance": "full"}
     booking = await post(http, "/cars/bookings", body)
 
-    assert booking["price"]["amount"] == pytest.approx(offer["price"]["amount"] * 1.25, abs=0.01)
-
-
-async def test_meals_are_paid_by_the_portion(http: httpx.AsyncClient) -> None:
     meal = (await get(http, "/dining/meals", city="Lisbon"))["meals"][0]
     body = {"meal_id": meal["meal_id"], "payment_method_id": "pm_1", "quantity": 3}
     order = await post(http, "/dining/orders", body)
 
+    assert booking["price"]["amount"] == pytest.approx(offer["price"]["amount"] * 1.25, abs=0.01)
     assert order["price"]["amount"] == pytest.approx(meal["price"]["amount"] * 3)
 
 
@@ -124,24 +121,20 @@ async def test_paid_amount_is_that_of_the_invoice(http: httpx.AsyncClient) -> No
     assert payment["invoice_number"] == invoice["invoice_number"]
 
 
-async def test_team_channel_exists_and_is_found_by_a_word(http: httpx.AsyncClient) -> None:
+async def test_a_known_channel_and_a_new_file_can_be_named(http: httpx.AsyncClient) -> None:
+    """Other operations know the file_id that an upload answers."""
     found = (await get(http, "/messages/channels", query="my team"))["channels"]
     every = (await get(http, "/messages/channels"))["channels"]
     sent = await post(http, "/messages/messages", {"channel_id": "chn_general", "text": "Hi"})
 
-    assert [channel["channel_name"] for channel in found] == ["team"]
-    assert len(every) > 1
-    assert sent["channel_name"] == "general"
-
-
-async def test_uploaded_file_can_be_shared(http: httpx.AsyncClient) -> None:
-    """Other operations know the file_id that an upload answers."""
     file = {"file_name": "plan.txt", "content_text": "one two"}
     upload = await post(http, "/files/uploads", file)
     shared = {"file_id": upload["file_id"], "recipient_email": "sam@example.com"}
     share = await post(http, "/files/shares", shared)
 
-    assert share["file_name"] == "plan.txt"
+    assert [channel["channel_name"] for channel in found] == ["team"]
+    assert len(every) > 1
+    assert (sent["channel_name"], share["file_name"]) == ("general", "plan.txt")
 
 
 async def test_weather_belongs_to_city_and_day(http: httpx.AsyncClient) -> None:
