@@ -41,25 +41,18 @@ _INSTRUCTIONS: Final = [
     if line and not line.startswith("#")
 ]
 ParseCommand = Callable[[list[str]], None]
-Refusal = Callable[[Callable[[], object]], Exception | None]
 _PREFIX: Final = "ORCHESTRATOR_"
-_WORKDIR: Final = "/app"
 _SESSION_KEY: Final = "ORCHESTRATOR_SECRET_SERVE__SESSION_KEY"
 """Signs the sessions of people, by the name that `serve` looks up."""
 
 
-def test_the_compose_file_obeys_the_published_schema() -> None:
-    """The compose specification's own JSON Schema accepts the file."""
+def test_the_compose_file_obeys_the_published_schema(tmp_path: Path) -> None:
+    """The compose specification's own JSON Schema accepts the file, and refuses a misspelt key."""
+    misspelt = tmp_path / "docker-compose.yml"
+    misspelt.write_text("services: {worker: {image: x, comand: [worker]}}", encoding="utf-8")
     finished = _check_schema(_COMPOSE_FILE)
 
     assert finished.returncode == 0, finished.stdout
-
-
-def test_the_schema_refuses_a_misspelt_key(tmp_path: Path) -> None:
-    """The schema check can fail: a key that compose does not know is refused."""
-    misspelt = tmp_path / "docker-compose.yml"
-    misspelt.write_text("services: {worker: {image: x, comand: [worker]}}", encoding="utf-8")
-
     assert _check_schema(misspelt).returncode == 1
 
 
@@ -71,32 +64,17 @@ def test_the_services_are_the_ones_promised() -> None:
     assert _SERVICES["serve"]["profiles"] == ["serve"]  # it needs an issuer of your own
 
 
-@pytest.mark.parametrize("service", _OURS)
-def test_the_command_of_a_service_exists(
-    service: str, parse_command: ParseCommand, refusal: Refusal
-) -> None:
-    """The command line of a service is one that the CLI parses, options and all."""
-    command = _SERVICES[service]["command"]
-
-    assert refusal(lambda: parse_command(command)) is None
-
-
-def test_the_command_of_the_image_exists(parse_command: ParseCommand, refusal: Refusal) -> None:
-    """What the image runs by itself is a command of the CLI."""
-    (command,) = _arguments("CMD")
-
-    assert refusal(lambda: parse_command(yaml.safe_load(command))) is None
-
-
-def test_commands_in_the_compose_comments_exist(parse_command: ParseCommand) -> None:
-    """The commands that the head of the compose file tells people to run are ones we have."""
+def test_commands_of_services_image_and_comments_exist(parse_command: ParseCommand) -> None:
+    """The CLI parses each, options and all."""
     text = _COMPOSE_FILE.read_text(encoding="utf-8")
     found = re.findall(r"^# .*exec (\S+) (orchestrator .+)$", text, flags=re.MULTILINE)
+    (command,) = _arguments("CMD")
 
     assert found != []
-    for service, command in found:
-        assert service in _OURS
-        parse_command(shlex.split(command))
+    assert {service for service, _ in found} <= {*_OURS}
+    commands = [_SERVICES[service]["command"] for service in _OURS]
+    for words in (yaml.safe_load(command), *commands, *(shlex.split(one) for _, one in found)):
+        parse_command(words)
 
 
 @pytest.mark.parametrize("command", [["orchestrator", "wroker"], ["orchestrator", "worker", "-z"]])
@@ -115,11 +93,6 @@ def test_our_environment_variables_are_settings(service: str) -> None:
     assert {name for name in _environment(service) if name.startswith(_PREFIX)} <= known
 
 
-def test_settings_are_read_from_the_prefix_that_compose_uses() -> None:
-    """Settings looks for its fields where the compose file puts them."""
-    assert str(Settings.model_config.get("env_prefix", "")).upper() == _PREFIX
-
-
 @pytest.mark.parametrize("service", _OURS)
 def test_our_environment_makes_valid_settings(service: str, monkeypatch: MonkeyPatch) -> None:
     """The values of a service parse as the settings they are for."""
@@ -132,21 +105,13 @@ def test_our_environment_makes_valid_settings(service: str, monkeypatch: MonkeyP
 
 def test_the_worker_calls_the_sandbox_by_its_service_name(monkeypatch: MonkeyPatch) -> None:
     """The server variables of the worker lead to the port that the sandbox service listens on."""
-    monkeypatch.setenv(
-        "ORCHESTRATOR_SERVER_VARIABLES", _environment("worker")["ORCHESTRATOR_SERVER_VARIABLES"]
-    )
+    for name in ("ORCHESTRATOR_SERVER_VARIABLES", "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS"):
+        monkeypatch.setenv(name, _environment("worker")[name])
     sandbox = {"host": "sandbox", "port": _sandbox_option("port")}
     assert Settings().server_variables == {name: sandbox for name in shipped_catalog().documents}
     assert _sandbox_option("host") == "0.0.0.0"  # all interfaces: of a container
-
-
-def test_the_worker_may_call_the_sandbox(monkeypatch: MonkeyPatch) -> None:
-    """Its address is private, so its name is allowed, and no other."""
-    name = "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS"
-    monkeypatch.setenv(name, _environment("worker")[name])
-
+    # Its address is private, so its name is allowed, and no other.
     assert Settings().allowed_private_hosts == ("sandbox",)
-    assert set(Settings().allowed_private_hosts) <= set(_SERVICES)
 
 
 def test_every_port_that_is_published_is_one_that_is_served() -> None:
@@ -157,25 +122,13 @@ def test_every_port_that_is_published_is_one_that_is_served() -> None:
         "sandbox": _sandbox_option("port"),
         "serve": _listen_port(),
     }
-    published = {
-        name: service["ports"][0].rpartition(":")[2]
-        for name, service in _SERVICES.items()
-        if "ports" in service
-    }
+    published = {name: one["ports"] for name, one in _SERVICES.items() if "ports" in one}
 
-    assert published == served
+    assert {name: one[0].rpartition(":")[2] for name, one in published.items()} == served
     for name in ("temporal-ui", "sandbox"):
         assert served[name] in " ".join(_SERVICES[name]["healthcheck"]["test"])
-
-
-def test_published_ports_are_open_to_this_machine_only() -> None:
-    """No service is published beyond the loopback interface."""
-    addresses = [port for service in _SERVICES.values() for port in service.get("ports", ())]
-
-    assert addresses != []
-    for address in addresses:
-        host = address.split(":")[0]
-        assert socket.inet_aton(host)[0] == 127
+    for address in (port for ports in published.values() for port in ports):
+        assert socket.inet_aton(address.split(":")[0])[0] == 127  # this machine alone
 
 
 def test_the_worker_finds_temporal_through_the_sdk_variables() -> None:
@@ -338,45 +291,30 @@ def test_every_image_is_pinned_by_its_digest() -> None:
         assert re.search(r":[\w.-]+@sha256:[0-9a-f]{64}$", image), image
 
 
-@pytest.mark.parametrize("service", _OURS)
-def test_our_services_may_write_nothing_but_their_folders(service: str) -> None:
-    """A root that is read only, no capability, no privilege to gain, the user of the image."""
+@pytest.mark.parametrize("service", sorted(_SERVICES))
+def test_services_have_limits_and_ours_write_nothing_but_their_folders(service: str) -> None:
+    """None takes the machine from the others; ours gain no privilege."""
     confined = _SERVICES[service]
 
-    assert confined["read_only"] is True
-    assert confined["cap_drop"] == ["ALL"]
-    assert confined["security_opt"] == ["no-new-privileges:true"]
-    assert confined["user"] == _arguments("USER")[-1]
-    assert confined["tmpfs"] == ["/tmp"]
+    assert {"mem_limit", "cpus", "healthcheck", "restart"} <= confined.keys()
+    if service in _OURS:
+        assert confined["read_only"] is True
+        assert confined["cap_drop"] == ["ALL"]
+        assert confined["security_opt"] == ["no-new-privileges:true"]
+        assert confined["user"] == _arguments("USER")[-1]
+        assert confined["tmpfs"] == ["/tmp"]
 
 
-@pytest.mark.parametrize("service", sorted(_SERVICES))
-def test_every_service_has_limits_and_a_health_of_its_own(service: str) -> None:
-    """None takes the machine from the others, and each says itself whether it serves."""
-    assert {"mem_limit", "cpus", "healthcheck", "restart"} <= _SERVICES[service].keys()
+def test_worker_and_inbox_are_healthy_when_they_serve_and_may_end_their_work() -> None:
+    """Their own probes are asked, at the ports that they listen on."""
+    worker = _environment("worker")
+    ports = {"worker": worker["ORCHESTRATOR_HEALTH"].rpartition(":")[2], "serve": _listen_port()}
+    ends_s = {"worker": float(worker["ORCHESTRATOR_DRAIN"]), "serve": _GRACE_S}
 
-
-def test_the_worker_is_healthy_when_it_serves_and_not_when_temporal_does() -> None:
-    """Its own probe is asked, at the port that its setting names."""
-    _, port = _environment("worker")["ORCHESTRATOR_HEALTH"].rsplit(":", 1)
-
-    assert f"127.0.0.1:{port}/readyz" in _SERVICES["worker"]["healthcheck"]["test"][-1]
-
-
-def test_the_inbox_is_healthy_when_temporal_and_the_store_answer() -> None:
-    """Its own probe is asked, at the port that it listens on; it may end its streams."""
-    service = _SERVICES["serve"]
-
-    assert f"127.0.0.1:{_listen_port()}/readyz" in service["healthcheck"]["test"][-1]
-    assert float(service["stop_grace_period"].removesuffix("s")) > _GRACE_S
-    assert {"temporal", "store"} <= service["depends_on"].keys()
-
-
-def test_the_worker_is_given_longer_than_it_drains() -> None:
-    drained = float(_environment("worker")["ORCHESTRATOR_DRAIN"])
-    given = float(_SERVICES["worker"]["stop_grace_period"].removesuffix("s"))
-
-    assert given > drained
+    for name, port in ports.items():
+        assert f"127.0.0.1:{port}/readyz" in _SERVICES[name]["healthcheck"]["test"][-1]
+        assert float(_SERVICES[name]["stop_grace_period"].removesuffix("s")) > ends_s[name]
+    assert {"temporal", "store"} <= _SERVICES["serve"]["depends_on"].keys()
 
 
 def test_secrets_come_by_files_alone() -> None:
