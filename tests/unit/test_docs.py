@@ -5,8 +5,13 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import pytest
+
+from orchestrator.adapters.secrets import SecretStore
+from orchestrator.core.errors import SecretMissing
+from tests.doc_tables import TABLES, page_with_tables, tables_of
 from tests.structure import floors
 
 _ROOT: Final = Path(__file__).parents[2]
@@ -112,3 +117,56 @@ def _has_test(row: str) -> bool:
         return False
     text = path.read_text(encoding="utf-8")
     return re.search(rf"^(async )?def {named[2]}\(", text, re.MULTILINE) is not None
+
+
+_SECURITY = (Path(__file__).parents[2] / "docs/security.md").read_text(encoding="utf-8")
+
+
+def _shown(folder: Path) -> SecretStore:
+    (block,) = re.findall(r"^```python\n(.*?)^```", _SECURITY, flags=re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    store: SecretStore = names["FolderSecrets"](folder)
+    return store
+
+
+def test_the_shown_store_gives_what_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "payments__token").write_text("t0ken\n")
+
+    assert _shown(tmp_path).get("payments__token") == "t0ken"
+
+
+def test_the_shown_store_says_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(SecretMissing, match="payments__token"):
+        _shown(tmp_path).get("payments__token")
+
+
+_PAGE: Final = re.compile(r"docs/[\w/-]+\.md")
+_SPEAKING: Final = ("orchestrator", "workflows", "activities", "deploy", "Makefile")
+
+
+@pytest.mark.parametrize("page", sorted({page for page, _ in TABLES.values()}))
+def test_the_tables_of_a_page_are_generated(page: str) -> None:
+    """`make docs` writes them."""
+    is_now, should_be = page_with_tables(page)
+
+    assert is_now == should_be
+    assert tables_of(page) == {name for name, (where, _) in TABLES.items() if where == page}
+
+
+def test_pages_that_the_code_names_exist() -> None:
+    """Errors, help texts and manifests lead to pages of the documentation."""
+    files = [
+        path
+        for name in _SPEAKING
+        for path in (_ROOT / name, *(_ROOT / name).rglob("*"))
+        if path.is_file() and path.suffix in ("", ".py", ".yaml", ".json", ".sh")
+    ]
+    named = {
+        (page, str(path.relative_to(_ROOT)))
+        for path in files
+        for page in _PAGE.findall(path.read_text(encoding="utf-8"))
+    }
+
+    assert len(named) > 5
+    assert sorted(pair for pair in named if not (_ROOT / pair[0]).exists()) == []

@@ -1,4 +1,4 @@
-"""What may be tried by any worker once the one that has the task could not."""
+"""Failed attempts: what any worker may try then, and how a rollback counts them."""
 
 import pytest
 from temporalio.exceptions import (
@@ -11,7 +11,7 @@ from temporalio.exceptions import (
 )
 
 from orchestrator.messages.failure_details import MissingState
-from orchestrator.workflows.failures import failure_here
+from orchestrator.workflows.failures import compensation_failure, failure_here
 from orchestrator.workflows.missing_state import local_then_remote, missing_state_for_call
 
 _TIMEOUT = TimeoutError("late", type=TimeoutType.START_TO_CLOSE, last_heartbeat_details=[])
@@ -91,3 +91,23 @@ def test_a_call_whose_time_is_over_is_unclear_only_if_an_attempt_was_made(
 
     assert (lacking.error_type if lacking is not None else None) == lacks
     assert lacking is None or lacking.nothing_sent
+
+
+@pytest.mark.parametrize(
+    ("error", "counts", "arrived"),
+    [
+        (ApplicationError("too large", type="OverflowError"), True, True),
+        (ApplicationError("not ours", type="Unowned", non_retryable=True), False, False),
+        (ApplicationError("no key", type="PayloadLocked"), False, False),
+    ],
+    ids=["an error that nobody foresaw", "refused before the wire", "unreadable input"],
+)
+def test_an_error_of_ours_is_an_attempt(
+    error: ApplicationError, counts: bool, arrived: bool
+) -> None:
+    """Unless nothing can have been sent: the cancel before it may have been carried out."""
+    failed = failure_here("compensate", error)
+    failed.__cause__ = error
+    failure = compensation_failure(failed)
+
+    assert (failure.counts, failure.arrived) == (counts, arrived)

@@ -1,18 +1,29 @@
 """What holds for every page: headers, identification, foreign forms, errors, paging."""
 
-from typing import Any, Final
+from dataclasses import replace
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, Final, cast
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
+from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core import errors
+from orchestrator.messages.leg import LegResult, LegStatus, Question
+from orchestrator.messages.notice import NoticeOfCard
 from orchestrator.messages.open_waits import Waiting
+from orchestrator.web import pages
+from orchestrator.web.pages import card, inbox
 from orchestrator.web.pages.inbox import paged
+from orchestrator.web.pages.timeline import WIDTH, timeline_of
 from orchestrator.web.people import Person, Role
 from orchestrator.web.sign_in.csrf import CsrfProtection
 from tests.unit.web.pages import samples
-from tests.unit.web.pages.stand_ins import ANA, ORIGIN, FakeClient, browser
+from tests.unit.web.pages.samples import hostile
+from tests.unit.web.pages.stand_ins import ANA, ORIGIN, FakeClient, browser, service_of
 
 CARD: Final = samples.hostile_card(approvals_needed=1, approved_by=())
 ADDRESS: Final = f"/cards/{CARD.confirmation_id}"
@@ -254,3 +265,78 @@ async def test_500_cards_are_in_pages() -> None:
     assert "m000.1-leg.1" in first
     assert "m499.1-leg.1" in last
     assert 'href="/?page=2"' in first
+
+
+BEGIN: Final = datetime.fromisoformat("2026-12-01T12:00:00+00:00")
+
+
+def after(minutes: float) -> datetime:
+    return BEGIN + timedelta(minutes=minutes)
+
+
+def test_waits_are_bars_from_their_opening_to_their_end() -> None:
+    """Of cards that were decided, and of what waits now; the list has them in words."""
+    decided = DecisionRecord(
+        confirmation_id="m.1-a.1",
+        kind="approved",
+        approver="ana@example.com",
+        at=after(10),
+        digest="d",
+        opened_at=BEGIN,
+    )
+    a = LegResult(
+        leg_id="1-a", agent="a", goal="g", status=LegStatus.SUCCEEDED, decisions=(decided,)
+    )
+    changes: dict[str, Any] = {"legs": (a,), "started_at": BEGIN, "finished_at": None}
+    result = samples.RESULT.model_copy(update={**changes, "plan_decisions": (), "holds": ()})
+    asked = Question(
+        question_id="m:1",
+        mission_id="m",
+        leg_id="",
+        question="When?",
+        fields={},
+        asked_at=after(10),
+    )
+    drawing = timeline_of(result, Waiting(questions=(asked,)), now=after(20))
+
+    assert drawing is not None
+    mission, leg = drawing.lanes[0], drawing.lanes[1]
+    assert [one.text for one in leg.waits] == ["wait for a decision"]
+    assert leg.waits[0].x + leg.waits[0].width == leg.marks[0].x
+    assert [(one.begun, one.ended) for one in mission.waits] == [(after(10), after(20))]
+    assert mission.waits[0].x + mission.waits[0].width <= WIDTH
+    assert (mission.label, after(10), "begins to wait for an answer") in drawing.events
+
+
+@pytest.mark.parametrize(
+    ("notice", "text"),
+    [
+        (NoticeOfCard(state="delivered", channels=("ops", "slack")), "announced by ops, slack"),
+        (NoticeOfCard(state="waiting"), "its notice is under way"),
+        (NoticeOfCard(state="failed", error=hostile("error")), "could not be delivered"),
+        (NoticeOfCard(state="none"), ""),
+    ],
+)
+@pytest.mark.parametrize("path", ["/", f"/cards/{CARD.confirmation_id}"])
+async def test_the_notice_of_a_card(
+    path: str, notice: NoticeOfCard, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delivered and by what, under way, or failed and why; nothing where none is sent."""
+
+    async def notices_of(*_: Any) -> dict[str, NoticeOfCard]:
+        return {CARD.confirmation_id: notice}
+
+    async def notice_of(*_: Any) -> NoticeOfCard:
+        return notice
+
+    monkeypatch.setattr(inbox, "notices_of", notices_of)
+    monkeypatch.setattr(card, "notice_of", notice_of)
+    service = service_of(FakeClient(waiting=Waiting(cards=(CARD,))))
+    app = Starlette(routes=pages.routes(replace(service, store=cast("Any", SimpleNamespace()))))
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as reader:
+        page = (await reader.get(path)).text
+
+    assert text in page
+    assert ("its notice" in page or "announced by" in page) is bool(text)
+    assert "<script>alert" not in page
