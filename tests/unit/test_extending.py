@@ -32,21 +32,17 @@ _SECTIONS: Final = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", _TEXT, re.MUL
 
 
 def _code(section: str, language: str = "python") -> str:
-    """The blocks of a section, one after the other."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```", _SECTIONS[section], re.MULTILINE | re.DOTALL)
     return "\n".join(blocks)
 
 
 def _printed(*lines: str) -> str:
-    """What these lines print in a process of their own."""
     command = [sys.executable, "-c", "\n".join(lines)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture
 def module_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
-    """Makes a module of a section's code."""
-
     def make(section: str, name: str) -> Any:
         module = ModuleType(name)
         monkeypatch.setitem(sys.modules, name, module)

@@ -81,20 +81,15 @@ def test_no_selector_reaches_a_pod_that_is_not_a_worker() -> None:
     assert _POD["metadata"]["labels"] == _OURS
 
 
-def test_every_variable_is_read_by_something() -> None:
-    """A setting of ours, a credential by a file, or one of Temporal's SDK."""
+def test_every_variable_is_read_by_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting of ours, a credential by a file, or one of the SDK; the values are valid."""
     known = {f"ORCHESTRATOR_{field}".upper() for field in Settings.model_fields}
     known |= {f"{credential}_FILE" for credential in SANDBOX_SECRETS} | {"TEMPORAL_CONFIG_FILE"}
     named = _SETTINGS.keys() | {one["name"] for one in _CONTAINER["env"]}
 
     assert named <= known
-
-
-def test_the_settings_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The values parse as what they are for, with the build that a label names and with none."""
     for name, value in {**_SETTINGS, "ORCHESTRATOR_BUILD_ID": ""}.items():
         monkeypatch.setenv(name, value)
-
     assert Settings().build_id is None
 
 
@@ -137,12 +132,8 @@ def test_the_pod_has_no_privilege() -> None:
     assert _POD["spec"]["automountServiceAccountToken"] is False
 
 
-def test_a_worker_is_given_longer_than_it_drains() -> None:
-    assert _POD["spec"]["terminationGracePeriodSeconds"] > float(_SETTINGS["ORCHESTRATOR_DRAIN"])
-
-
 def test_the_probes_ask_the_worker_at_its_own_port() -> None:
-    """A worker that drains, or has lost Temporal, is not ready; it is not killed for that."""
+    """One that drains, or has lost Temporal, is not ready; it is not killed for that."""
     (port,) = _CONTAINER["ports"]
     probes = {name: _CONTAINER[f"{name}Probe"]["httpGet"] for name in ("liveness", "readiness")}
 
@@ -152,6 +143,7 @@ def test_the_probes_ask_the_worker_at_its_own_port() -> None:
         "readiness": "/readyz",
     }
     assert {probe["port"] for probe in probes.values()} == {port["name"]}
+    assert _POD["spec"]["terminationGracePeriodSeconds"] > float(_SETTINGS["ORCHESTRATOR_DRAIN"])
 
 
 def test_a_build_is_called_the_same_everywhere() -> None:

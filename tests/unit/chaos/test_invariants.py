@@ -32,7 +32,6 @@ def told(status: str, *states: ObligationState, **more: Any) -> Account:
 
 
 def made(cause: str = CALL, *, live: bool = True, key: str | None = CALL) -> HeldEffect:
-    """Something that a call made."""
     return HeldEffect(
         operation="order_book",
         kind="create",
@@ -44,7 +43,6 @@ def made(cause: str = CALL, *, live: bool = True, key: str | None = CALL) -> Hel
 
 
 def cancelled(key: str | None = f"{CALL}.cancel") -> HeldEffect:
-    """A cancel that took effect."""
     return HeldEffect(
         operation="cancel_order",
         kind="cancel",

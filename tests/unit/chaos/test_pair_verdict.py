@@ -29,7 +29,6 @@ BLIND = fake_tool("book", cancel_tool="drop", idempotent=False).model_copy(
 
 
 def trial(state: ObligationState, *, tool: Tool | None = None, **changes: object) -> Trial:
-    """A trial that leaves its only obligation in this state."""
     tool = tool or fake_tool("book", cancel_tool="drop")
     stated = {"tool": tool.name, "cancel_tool": "drop", "note": changes.pop("note", "")}
     obligation = fake_obligation("m.1-script.1", state=state, **stated)

@@ -30,7 +30,6 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def history(name: str) -> WorkflowHistory:
-    """A recorded history."""
     (found,) = HISTORIES.glob(f"{name}.json")
     return WorkflowHistory.from_json("m", found.read_text())
 

@@ -46,7 +46,6 @@ def test_nobody_is_asked_without_a_terminal(piped: str, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def key(tmp_path: Path) -> Path:
-    """Ann's key."""
     path = tmp_path / "ann.jwk"
     make_key(path, approver="ann@example.com", issuer="example.com")
     return path

@@ -255,7 +255,6 @@ def _worst(shop: Any, text: str) -> Any:
 
 
 def _plain(shop: Any, text: str) -> Any:
-    """The same without a contract."""
     document = _worst(shop, text)
     for item in document["paths"].values():
         for method, operation in item.items():

@@ -54,7 +54,6 @@ def test_limits_are_read_by_name() -> None:
     """Whole numbers, an amount of USD, and a time in ISO 8601."""
     pairs = ["requests=40", "cost_usd=1.50", "wall_clock=PT2H30M"]
     wall_clock = timedelta(hours=2, minutes=30)
-
     read = Limits(requests=40, cost_usd=Decimal("1.50"), wall_clock=wall_clock)
     assert read_limits(pairs) == read
     assert read_limits([]) == Limits()
@@ -112,7 +111,6 @@ def test_options_that_do_not_go_together_are_refused(
 
 @pytest.fixture
 def other(ours: Path) -> Path:
-    """An overlay for a document that is not there."""
     file = ours.with_name("other.yaml")
     file.write_text(ours.read_text().replace("crm.yaml", "erp.yaml"))
     return file

@@ -22,7 +22,6 @@ CLEAN = r"a\x1b[2J\u202eb"
 
 
 def printed(*shown: object, width: int = 80) -> str:
-    """As on a terminal with colors."""
     file = io.StringIO()
     console = CleanConsole(
         file=file, force_terminal=True, width=width, color_system="standard", highlight=False
@@ -38,13 +37,8 @@ def test_hidden_characters_are_shown(shown: object) -> None:
     assert "\x1b[2J" not in printed(shown)
 
 
-def test_styles_still_reach_the_terminal() -> None:
-    """The commands that rich itself writes are no text of others."""
-    assert printed(line(("red", "red"))) == "\x1b[31mred\x1b[0m\n"
-
-
 def test_a_string_is_one_line_and_no_markup() -> None:
-    """Also as a cell, a heading or the text of a spinner; and a name of an emoji stays a name."""
+    """Also as a cell, a heading or a spinner; folded, no line begins at the margin."""
     table = Table("[bold]h")
     table.add_row("a\n[link=https://evil.example]b[/] :smile:")
     shown = printed(table)
@@ -53,6 +47,9 @@ def test_a_string_is_one_line_and_no_markup() -> None:
     assert "[bold]h" in shown
     assert CleanConsole().status("[red]x\n").renderable is not None
     assert "[red]x" in printed(CleanConsole().status("[red]x").renderable)
+    assert printed(line(("red", "red"))) == "\x1b[31mred\x1b[0m\n"
+    shown = printed(indented(block("word " * 60 + "\nPrice 1 EUR")), width=40)
+    assert all(row.startswith("  ") for row in shown.splitlines() if row.strip())
 
 
 def test_no_command_writes_markup() -> None:
@@ -62,12 +59,6 @@ def test_no_command_writes_markup() -> None:
     written = re.compile(r"rich\.markup|\[/|\[(bold|dim|red|green|yellow|cyan)\b")
 
     assert [name for name, text in texts.items() if written.search(text)] == []
-
-
-def test_folded_text_stays_right_of_what_is_ours() -> None:
-    shown = printed(indented(block("word " * 60 + "\nPrice 1 EUR")), width=40)
-
-    assert all(row.startswith("  ") for row in shown.splitlines() if row.strip())
 
 
 def test_json_is_valid_with_half_a_character(capsys: pytest.CaptureFixture[str]) -> None:

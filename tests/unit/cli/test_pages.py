@@ -112,7 +112,6 @@ def mission(**fields: Any) -> MissionResult:
 
 
 def _parked() -> RollbackReport:
-    """Return a rollback with an obligation that was parked twice."""
     obligation = fake_obligation("m.1-dinner.2", written_at=NOON, deadline=NOON)
     obligation = obligation.moved(ObligationState.PARKED, at=NOON, note="too late")
     obligation = obligation.resolved("retry", at=NOON, operator="ann", note="they reopened")

@@ -50,7 +50,6 @@ def test_a_text_is_routed_and_explained(run: Run) -> None:
     assert ran.exit_code == 0
     for part in ("weather_get_forecast", "domain weather", "examples"):
         assert part in ran.stdout
-
     assert routed["headers"]["x-orqen-routing"] == "semantic"
     assert routed["embedder"] == "used"
     assert routed["fits"] is True

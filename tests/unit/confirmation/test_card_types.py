@@ -36,7 +36,6 @@ def parts(shown: ConfirmationCard) -> dict[str, dict[str, str]]:
 
 
 def content(shown: ConfirmationCard) -> Any:
-    """What its type shows, in its JSON."""
     return shown.model_dump(mode="json")["content"]
 
 

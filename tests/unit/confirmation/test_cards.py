@@ -22,7 +22,6 @@ CALL = CallRef(
 
 
 def tool(**more: Any) -> Tool:
-    """A tool that books something and is confirmed."""
     given: dict[str, Any] = {
         "name": "room_book",
         "document": "rooms",

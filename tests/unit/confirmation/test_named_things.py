@@ -16,12 +16,10 @@ EUR: JsonObject = {"amount": 90.5, "currency": "EUR"}
 
 
 def found(arguments: JsonObject, *bodies: JsonValue) -> list[JsonObject]:
-    """The first object of each thing that is found."""
     return [thing.items[0] for thing in find_things(arguments, [EarlierAnswer(b) for b in bodies])]
 
 
 def card(arguments: JsonObject, *answers: EarlierAnswer, **context: object) -> ConfirmationCard:
-    """The card of a room, with these answers."""
     given = CardContext(goal="a trip", clause="a room", answers=answers, **context)  # type: ignore[arg-type]
     quoted = [item for thing in find_things(arguments, answers) for item in thing.items]
     return build_card(CALL, tool(), arguments, quoted=quoted, expires_at=NOW, context=given)

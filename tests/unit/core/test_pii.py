@@ -20,9 +20,13 @@ from orchestrator.core.pii import (
 from orchestrator.core.record import JsonObject
 
 
-def test_a_handle_names_its_field() -> None:
+def test_handles_and_bare_values_are_found_at_any_depth() -> None:
+    """A handle stands alone as a string and names its field; it is no bare value."""
     assert handle_for("traveler_id") == "pii:traveler_id"
     assert field_of("pii:traveler_id") == "traveler_id"
+    assert handles_in({"a": ["pii:x", {"b": "pii:y"}], "c": "see pii:z"}) == {"x", "y"}
+    value: JsonObject = {"a": [{"name": "Ada"}, {"name": PINNED}], "name": None, "mail": "pii: x"}
+    assert bare_personal(value, {"name", "mail"}) == ("name", "mail")
 
 
 @pytest.mark.parametrize(
@@ -31,11 +35,6 @@ def test_a_handle_names_its_field() -> None:
 def test_other_values_are_no_handles(value: object) -> None:
     """Only a string that is a handle and nothing else is one."""
     assert not is_handle(value)
-
-
-def test_handles_are_found_at_any_depth() -> None:
-    """Those that stand alone as a string."""
-    assert handles_in({"a": ["pii:x", {"b": "pii:y"}], "c": "see pii:z"}) == {"x", "y"}
 
 
 def test_the_longest_field_wins_inside_text() -> None:
@@ -70,12 +69,6 @@ def test_people_and_planners_read_no_version() -> None:
     """Alone or inside of text; what else stands there is kept."""
     assert shown_without_version(f"id x-{PINNED}-3") == "id x-pii:name-3"
     assert as_written({"a": [PINNED, "b"], "n": 7}) == {"a": ["pii:name", "b"], "n": 7}
-
-
-def test_bare_values_of_personal_fields_are_found_at_any_depth() -> None:
-    value: JsonObject = {"a": [{"name": "Ada"}, {"name": PINNED}], "name": None, "mail": "pii: x"}
-
-    assert bare_personal(value, {"name", "mail"}) == ("name", "mail")
 
 
 @pytest.mark.parametrize(("field", "value"), [("a b", "x"), ("", "x"), ("name", "")])

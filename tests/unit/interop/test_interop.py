@@ -58,25 +58,18 @@ def test_a_form_that_says_another_thing_is_seen(text: str) -> None:
 
 
 def test_what_a_third_reader_finds_right_is_not_ours() -> None:
+    """A body that Prism refuses and its schema takes; an answer that we alone refuse is ours."""
     refused = Judgement(422, request=(Violation("request.body.name", "type", "must be string"),))
     right = of_request(_call(refused, meant={"name": None}), Umpire(_DOCUMENT))
     wrong = of_request(_call(refused, meant={}), Umpire(_DOCUMENT))
 
     assert right is not None and right.side == "prism"
     assert wrong is not None and wrong.side == "ours"
-
-
-def test_what_was_not_sent_is_ours() -> None:
     verdict = of_request(Call("a", "POST /pets", "all", not_sent="a is missing"), Umpire({}))
-
     assert verdict is not None and verdict.side == "ours"
-
-
-def test_an_answer_that_we_alone_refuse_is_ours_when_it_fits() -> None:
     answered = {"answer_type": "application/json", "breach": "name is missing"}
     ours = of_answer(_call(Judgement(200), answer='{"name": "x"}', **answered), Umpire(_DOCUMENT))
     theirs = of_answer(_call(Judgement(200), answer="{}", **answered), Umpire(_DOCUMENT))
-
     assert ours is not None and ours.side == "ours"
     assert theirs is not None and theirs.side == "document"
 

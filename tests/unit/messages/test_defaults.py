@@ -32,7 +32,6 @@ CONVERTER = mission_converter().payload_converter
 
 
 def kinds() -> list[type[Record]]:
-    """All kinds of values that messages are made of."""
     for module in pkgutil.walk_packages(messages.__path__, f"{messages.__name__}."):
         importlib.import_module(module.name)
     found: list[type[Record]] = [Record]
@@ -44,7 +43,6 @@ def kinds() -> list[type[Record]]:
 
 
 def default(field: FieldInfo) -> Any:
-    """As messages have it."""
     value = field.get_default(call_default_factory=True, validated_data={})
     (of_list,) = json.loads(written([value]).data)
     return of_list
@@ -69,7 +67,6 @@ def test_no_default_of_a_message_changes() -> None:
 
 
 def members(annotation: Any) -> list[list[Any]]:
-    """The alternatives of each union in a type."""
     found = [member for part in get_args(annotation) for member in members(part)]
     if get_origin(annotation) in (Union, UnionType):
         found.append([one for one in get_args(annotation) if isinstance(one, type)])

@@ -28,7 +28,6 @@ REACHED = LimitReached(figure="tool_calls", used=Decimal(3), limit=Decimal(3), o
 
 
 def booked(number: int, **fields: object) -> Obligation:
-    """An obligation that was committed so many minutes ago."""
     at = NOW - timedelta(minutes=number)
     given: dict[str, object] = {"state": ObligationState.COMMITTED, "committed_at": at}
     given |= {"written_at": at, "deadline": at}

@@ -41,7 +41,6 @@ S = ObligationState
 
 
 def ledger(*states: ObligationState, spends: bool = True) -> Ledger:
-    """A ledger with one obligation in each state, each at 100 EUR."""
     return Ledger(
         obligations=tuple(
             fake_obligation(

@@ -19,7 +19,6 @@ WEATHER = Selection(
 
 
 def exchange(*called: str) -> Exchange:
-    """A request of forty tools, of which two went on."""
     pruned = Pruned(
         body=b"planted-londinium",
         offered=40,

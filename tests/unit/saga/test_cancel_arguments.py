@@ -28,7 +28,6 @@ TEMPLATE: JsonObject = {
 
 @pytest.fixture
 def catalog() -> Catalog:
-    """A payment, and its cancel by id or by reference."""
     inputs: JsonObject = {
         "type": "object",
         "properties": {

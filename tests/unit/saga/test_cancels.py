@@ -17,14 +17,12 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def at(second: int) -> datetime:
-    """That many seconds after NOW."""
     return NOW + timedelta(seconds=second)
 
 
 def booking(
     number: int, names: JsonObject, *, written: int = 0, tool: str = "cancel"
 ) -> Obligation:
-    """A committed booking that its cancel would name so."""
     intended = fake_obligation(
         f"m.1-leg.{number}", cancel_tool=tool, written_at=at(written), deadline=at(written + 60)
     )
@@ -33,7 +31,6 @@ def booking(
 
 
 def cancel(names: JsonObject, *, written: int = 10, number: int = 7) -> CancelCall:
-    """A leg's own call that names something."""
     named: dict[str, Any] = {"tool": "cancel", "arguments": names, "names": names}
     return CancelCall(call_id=f"m.2-leg.{number}", **named, written_at=at(written))
 

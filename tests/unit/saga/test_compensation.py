@@ -50,7 +50,6 @@ def probed(
     cancel: JsonObject | None = None,
     key: bool = True,
 ) -> Catalog:
-    """The same, with a reference by which a probe finds a booking."""
     template: JsonObject = {"id": "$response.body#/id"} if cancel is None else cancel
     contract = Compensation(
         cancel=ToolCallTemplate(tool="cancel", arguments=template),
@@ -61,7 +60,6 @@ def probed(
 
 
 def with_reference(contract: Compensation, *, key: bool = True) -> Tool:
-    """A booking with that contract, which carries the reference."""
     binding = InputBinding(name="client_reference", location="body", field="client_reference")
     return BOOK.model_copy(
         update={
@@ -79,7 +77,6 @@ def unclear(**more: Any) -> Obligation:
 
 
 def catalog(book: Tool = BOOK) -> Catalog:
-    """A booking, its cancel and its probe."""
     return Catalog({}, {t.name: t for t in (book, CANCEL, FIND)})
 
 
@@ -95,7 +92,6 @@ def played(
 def attempted(
     known: Catalog, obligation: Obligation, outcomes: Sequence[ToolOutcome], **more: Any
 ) -> tuple[CompensationOutcome | CompensationFailure, list[CompensationCall]]:
-    """The same, of an attempt that may settle nothing."""
     steps = compensation(known, known.tool("book"), obligation, **more)
     calls: list[CompensationCall] = []
     try:
@@ -287,14 +283,6 @@ def test_a_call_that_its_probe_shows_as_failed_never_was() -> None:
     assert played(probed(), COMMITTED, [REFUSED, failed])[0].state == "parked"
 
 
-def test_an_answer_that_says_no_is_marked_as_one_that_may_stay() -> None:
-    """So that a person is asked soon."""
-    doubted = BROKEN.model_copy(update={"doubted": True})
-    failures = [unsettled(catalog(), COMMITTED, [answer]) for answer in (doubted, BROKEN)]
-
-    assert [failure.doubted for failure in failures] == [True, False]
-
-
 def test_a_policy_believes_a_cancel_that_honours_its_contract() -> None:
     """Without asking the probe; one that does not honour it is never believed."""
     trusting = COMMITTED.model_copy(update={"verify_cancel": False})
@@ -393,7 +381,7 @@ def test_a_version_that_moved_is_read_from_the_address_of_its_cancel() -> None:
 
 
 def test_a_cancel_that_shows_the_thing_as_it_was_is_not_believed() -> None:
-    """Without a probe its own answer decides: a state that is still the one of the call says no."""
+    """A state that is still the one of the call says no; so that a person is asked soon."""
     made = COMMITTED.model_copy(update={"response": {"id": "b1", "status": "confirmed"}})
     failure, _ = attempted(catalog(), made, [STANDS])
     believed, _ = played(catalog(), made, [GONE])
@@ -401,6 +389,9 @@ def test_a_cancel_that_shows_the_thing_as_it_was_is_not_believed() -> None:
     assert isinstance(failure, CompensationFailure)
     assert "confirmed, as before" in failure.reason
     assert (believed.state, believed.note) == ("cancelled", "")
+    doubted = BROKEN.model_copy(update={"doubted": True})
+    failures = [unsettled(catalog(), COMMITTED, [answer]) for answer in (doubted, BROKEN)]
+    assert [failure.doubted for failure in failures] == [True, False]
 
 
 @pytest.mark.parametrize("body", [None, {}])
@@ -595,7 +586,6 @@ def test_a_namesake_is_cancelled_by_the_id_that_its_probe_shows() -> None:
 
 
 def named(outcome: ToolOutcome) -> ToolOutcome:
-    """An answer that gives back the reference."""
     body = {**outcome.body, "client_reference": REFERENCE}  # type: ignore[dict-item]
     return outcome.model_copy(update={"body": body})
 

@@ -155,10 +155,10 @@ def _desk() -> Catalog:
     """Customers who are added, and their visits; each has its cancel."""
 
     def pair(thing: str) -> dict[str, Any]:
-        given, free = f"{thing}_id", {"requires_confirmation": False}
+        given, free = f"{thing}_id", dict[str, Any](requires_confirmation=False)
         args = {given: f"$response.body#/{given}"}
-        add = {"cancels": f"drop_{thing}", "compensation_args": args}
-        drop = {"cancel_for": f"add_{thing}"}
+        add: dict[str, Any] = {"cancels": f"drop_{thing}", "compensation_args": args}
+        drop: dict[str, Any] = {"cancel_for": f"add_{thing}"}
         return {
             f"/{thing}s": {"post": _operation(f"add_{thing}", body=("label",), **add, **free)},
             f"/{thing}s/{{{given}}}": {

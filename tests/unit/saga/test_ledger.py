@@ -22,7 +22,6 @@ states = st.sampled_from(list(ObligationState))
 
 
 def obligation(number: int = 1, *, written: int = 0) -> Obligation:
-    """An intended obligation, written that many seconds after NOW."""
     at = NOW + timedelta(seconds=written)
     return fake_obligation(f"m.1-leg.{number}", written_at=at, deadline=at + timedelta(minutes=1))
 
@@ -40,14 +39,6 @@ def test_a_final_state_is_never_left(moves: Sequence[ObligationState]) -> None:
         else:
             assert before not in FINAL
         assert current.is_live == (current.state not in FINAL)
-
-
-def test_a_committed_call_cannot_become_void() -> None:
-    """What the provider was known to hold is never called nothing."""
-    committed = obligation().moved(S.COMMITTED, at=NOW)
-
-    with pytest.raises(IllegalTransition):
-        committed.moved(S.VOID, at=NOW)
 
 
 @pytest.mark.parametrize(
@@ -121,18 +112,17 @@ def test_a_retry_goes_back_to_what_it_was_before_it_was_parked(body: JsonObject 
         assert parked.resolved("retry", at=NOW, operator="ops").state is before.state
 
 
-def test_only_what_is_parked_can_be_resolved() -> None:
+def test_what_was_committed_is_parked_or_let_go_as_the_contract_says() -> None:
+    """It is never called nothing, and only once it is parked an operator resolves it."""
     committed = obligation().moved(S.COMMITTED, at=NOW)
     for resolution in ("retry", "accept"):
         with pytest.raises(IllegalTransition):
             committed.resolved(resolution, at=NOW, operator="ops")
-
-
-def test_giving_up_parks_or_lets_go_as_the_contract_says() -> None:
-    """`park` leaves it live for an operator; `continue` accepts it, and says so."""
+    committed = obligation().moved(S.COMMITTED, at=NOW)
+    with pytest.raises(IllegalTransition):
+        committed.moved(S.VOID, at=NOW)
     committed = obligation().moved(S.COMMITTED, at=NOW)
     lenient = committed.model_copy(update={"on_failure": "continue"})
-
     assert committed.given_up(at=NOW, note="refused").state is S.PARKED
     let_go = lenient.given_up(at=NOW, note="refused")
     assert let_go.state is S.ACCEPTED

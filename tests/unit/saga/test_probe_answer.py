@@ -51,7 +51,6 @@ def says(
 
 
 def found(body: JsonValue) -> ToolOutcome:
-    """A probe that finds something."""
     return ToolOutcome(kind="succeeded", status=200, body=body)
 
 

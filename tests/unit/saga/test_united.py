@@ -19,7 +19,6 @@ DONE = ToolOutcome(kind="succeeded", cancel_inputs={"id": "b1"}, answered_ids={"
 
 
 def record(state: S, at: datetime = NOW, **more: Any) -> Obligation:
-    """A record of one call: when it was written, or settled."""
     settled = None if state is S.INTENDED else at
     written = at if state is S.INTENDED else NOW
     return fake_obligation(state=state, written_at=written, settled_at=settled, **more)

@@ -23,7 +23,6 @@ _READ = read_document("shop", copy.deepcopy(_PARSED))
 
 @pytest.fixture
 def shop() -> dict[str, Any]:
-    """The document, which the test may change."""
     return copy.deepcopy(_PARSED)
 
 
@@ -57,14 +56,12 @@ def open_app(shop: dict[str, Any], ledger: EffectLedger, faults: FaultPlan) -> C
 
 @pytest.fixture
 async def http(open_app: Callable[..., Any]) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the shop."""
     async with open_app() as client:
         yield client
 
 
 @pytest.fixture
 async def book_id(http: httpx.AsyncClient) -> str:
-    """A book from a search."""
     answer = await http.get("/shop/books", params={"author": "Eco"})
     found: str = answer.json()["books"][0]["book_id"]
     return found
@@ -80,7 +77,6 @@ class Customer:
     faults: FaultPlan
 
     def meets(self, kind: Any, *, operation_id: str = "order_place", **rule: Any) -> None:
-        """Plan one fault for orders."""
         self.faults.replace([FaultRule(operation_id=operation_id, kind=kind, **rule)])
 
     async def order(self, key: str = "m1.leg.1", **changes: Any) -> httpx.Response:

@@ -25,8 +25,6 @@ Opens = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
 @pytest.fixture
 def opened(ledger: EffectLedger) -> Opens:
-    """Serves one of the foreign documents under its own name."""
-
     @asynccontextmanager
     async def serve(
         name: str, *, faults: FaultPlan | None = None, **changes: Any

@@ -64,7 +64,6 @@ async def test_bounds_narrow_the_same_offers(http: Http) -> None:
 async def test_create_copies_the_offer(http: Http) -> None:
     book = (await search(http, author="Eco"))[2]
     answer = await place(http, book["book_id"], client_reference="r1")
-
     order = answer.json()
     assert (answer.status_code, order["author"], order["price"]) == (201, "Eco", book["price"])
     assert order["order_id"].startswith("ord_")

@@ -172,7 +172,6 @@ async def test_a_request_is_kept_as_the_provider_read_it(customer: Customer) -> 
     await customer.order()
     await customer.order()
     unread, read = customer.ledger.requests("m1")
-
     given = {"book_id": customer.book_id, "client_reference": "m1.leg.1"}
     assert unread.arguments is None
     assert read.arguments == {**given, "copies": 1}

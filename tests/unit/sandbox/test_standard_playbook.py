@@ -88,7 +88,6 @@ async def test_insurance_and_portions_make_it_dearer(http: httpx.AsyncClient) ->
     offer = (await get(http, "/cars/offers", **span))["offers"][0]
     body = {"car_offer_id": offer["car_offer_id"], "traveler_id": "trv_1", "insurance": "full"}
     booking = await post(http, "/cars/bookings", body)
-
     meal = (await get(http, "/dining/meals", city="Lisbon"))["meals"][0]
     body = {"meal_id": meal["meal_id"], "payment_method_id": "pm_1", "quantity": 3}
     order = await post(http, "/dining/orders", body)
@@ -126,7 +125,6 @@ async def test_a_known_channel_and_a_new_file_can_be_named(http: httpx.AsyncClie
     found = (await get(http, "/messages/channels", query="my team"))["channels"]
     every = (await get(http, "/messages/channels"))["channels"]
     sent = await post(http, "/messages/messages", {"channel_id": "chn_general", "text": "Hi"})
-
     file = {"file_name": "plan.txt", "content_text": "one two"}
     upload = await post(http, "/files/uploads", file)
     shared = {"file_id": upload["file_id"], "recipient_email": "sam@example.com"}

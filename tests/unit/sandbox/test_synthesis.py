@@ -28,7 +28,6 @@ def book(version: str = "3.1.0") -> SchemaBook:
 def make(
     schema: dict[str, Any], *, seed: int = 0, version: str = "3.1.0", **hints: Any
 ) -> dict[str, Any]:
-    """An object with one property x of this schema."""
     whole = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
     scene = Scene(Random(seed), NOON, NOON, hints)
     return Synthesizer(book(version), {}).object(whole, scene)

@@ -58,7 +58,6 @@ HELLO: Final[list[ModelMessage]] = [
 
 @pytest.fixture
 async def server() -> AsyncIterator[ModelServer]:
-    """A server whose model always calls one tool."""
     thinks = calling(ModelCall("look", {"query": "q"}), text="So.", thought="Hm.")
     async with ModelServer(lambda asked: thinks) as running:
         yield running

@@ -17,12 +17,10 @@ FOREIGN = Path(__file__).parents[2] / "documents" / "foreign"
 
 @pytest.fixture(scope="module")
 def documents() -> Catalog:
-    """The documents that ship, and those of other shapes."""
     return Catalog.load(bundled_specs(), FOREIGN)
 
 
 def one_tool(schema: dict[str, Any], kind: str = "application/json", **media: Any) -> Catalog:
-    """A catalog of one tool whose body has this schema."""
     operation = {
         "operationId": "make_thing",
         "x-orchet-tool": True,
@@ -116,7 +114,6 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 def cancelled_by(reading: str) -> Catalog:
-    """A tool whose cancel reads this of its request."""
     content = {"application/json": {"schema": BODIES[reading]}}
     create = {
         "operationId": "make",
@@ -141,7 +138,6 @@ def cancelled_by(reading: str) -> Catalog:
 
 
 def read_back(reading: str, made: Any) -> Any:
-    """The value that the cancel reads."""
     steps = reading.partition("#/")[2].split("/")
     found = made.get("body", made)
     for step in steps:

@@ -32,14 +32,12 @@ class Source:
         self.calls: list[tuple[str, JsonObject]] = []
 
     async def offered(self, tools: Sequence[str], request: str) -> Sequence[OfferedTool]:
-        """Offer two tools."""
         return [
             OfferedTool(tool=name, name=name, description=name, parameters={"type": "object"})
             for name in ("dining_search_tables", "dining_reserve_table")
         ]
 
     async def call(self, tool: str, arguments: JsonObject, *, reason: str = "") -> Any:
-        """Note the call."""
         self.calls.append((tool, arguments))
         return SLOTS if tool == "dining_search_tables" else {"reservation_id": "r"}
 

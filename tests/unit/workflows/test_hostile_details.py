@@ -36,7 +36,6 @@ MAKERS: dict[str, Callable[[Make], str]] = {
 
 
 def _mission_page(make: Make, status: MissionStatus) -> str:
-    """Of a mission, each of whose legs tells the worst."""
     mission = make(MissionResult).model_copy(update={"status": status})
     waiting = {leg.leg_id: make(LegWaiting) for leg in mission.legs}
     return MissionPage(mission, waiting=waiting).markdown()

@@ -97,7 +97,7 @@ def test_the_state_is_what_the_mission_came_to() -> None:
     assert state["ledger"]["m.1-leg.1"]["state"] == "committed"
     assert state["waiting"] == {}
     assert not view.waits
-    paid = {"obligation_id": "m.1-leg.1", "tool": "pay", "price": FIVE}
+    paid: dict[str, Any] = {"obligation_id": "m.1-leg.1", "tool": "pay", "price": FIVE}
     view.take(ObligationEvent(**BASE, **paid, state="cancelled"))
     assert view.state["spend"] == {}
 

@@ -47,13 +47,11 @@ def hostile(field: str = "text") -> str:
     )
 
 
-def texts(*fields: str) -> dict[str, str]:
-    """A hostile text for each field."""
+def texts(*fields: str) -> dict[str, Any]:
     return {field: hostile(field) for field in fields}
 
 
 def line(name: str) -> CardLine:
-    """A line of a card, hostile on both sides."""
     return CardLine(label=hostile(name), value=hostile(name))
 
 
@@ -164,7 +162,6 @@ FOLLOW_UP: Final = FollowUp(
 
 
 def obligation(number: int, state: ObligationState, **changes: Any) -> Obligation:
-    """An effect with hostile texts."""
     made = fake_obligation(f"m.1-dinner.{number}", state=state)
     fields: dict[str, Any] = {
         **texts("title", "note", "confirmed_by"),

@@ -70,8 +70,14 @@ def test_each_type_has_its_field(name: str, widget: str) -> None:
 
 
 def test_an_untouched_form_changes_nothing() -> None:
+    """Every field is sent as it was shown; hidden characters are shown escaped."""
     assert read().changes == {}
     assert read().problems == ()
+    arguments: JsonObject = {"city": "Lis\u202ebon\r\n"}
+    shown = argument_fields(arguments, SCHEMAS, names=["city"])
+    found = read_arguments(shown, SCHEMAS, lambda key: shown[0].shown)
+    assert "\u202e" not in shown[0].shown
+    assert found.changes == {}
 
 
 @pytest.mark.parametrize(
@@ -129,16 +135,6 @@ def test_a_personal_value_is_refused_and_not_repeated() -> None:
     assert wrong.value == ""
     assert "pii:traveler_id" in wrong.problem
     assert "C01X00T47" not in repr(found)
-
-
-def test_hidden_characters_of_an_argument_are_no_change() -> None:
-    """The field shows them escaped; untouched, it leaves the argument as it is."""
-    arguments: JsonObject = {"city": "Lis\u202ebon\r\n"}
-    shown = argument_fields(arguments, SCHEMAS, names=["city"])
-    found = read_arguments(shown, SCHEMAS, lambda key: shown[0].shown)
-
-    assert "\u202e" not in shown[0].shown
-    assert found.changes == {}
 
 
 def test_without_a_schema_texts_stay_texts_and_the_rest_is_json() -> None:

@@ -66,7 +66,6 @@ async def test_another_name_is_a_rebound_one(local: httpx.AsyncClient, host: str
         assert (await local.get("/", headers={"Host": own})).status_code == 200
     refused = await local.get("/", headers={"Host": host})
     healthy = await local.get("/healthz", headers={"Host": host})
-
     assert (refused.status_code, healthy.status_code) == (421, 200)
     assert refused.json()["code"] == "HostUnknown"
 

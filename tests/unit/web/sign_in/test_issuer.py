@@ -88,7 +88,7 @@ async def _refused(fake: Fake, code: str) -> ProblemError:
 
 
 async def test_claims_that_the_id_token_leaves_out_are_asked_for() -> None:
-    """At the user info endpoint; those of the ID token win."""
+    """At the user info endpoint, of the same person alone; those of the ID token win."""
     fake = Fake()
     fake.claims = {"email": "signed@x.io"}
     claims = await claims_from(fake)
@@ -96,10 +96,6 @@ async def test_claims_that_the_id_token_leaves_out_are_asked_for() -> None:
 
     assert (claims["email"], claims["groups"]) == ("signed@x.io", ["finance"])
     assert asked.headers["authorization"] == "Bearer at"
-
-
-async def test_user_info_of_another_person_is_refused() -> None:
-    """As OpenID Connect says in 5.3.2."""
     fake = Fake()
     fake.user_info["sub"] = "u2"
     with pytest.raises(ProblemError, match="another person"):
