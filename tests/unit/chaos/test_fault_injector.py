@@ -1,7 +1,5 @@
 """Strikes at processes and a scripted model: by the seed, and to the end of the run."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, cast
 

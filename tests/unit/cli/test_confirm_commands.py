@@ -1,7 +1,5 @@
 """What `orchestrator confirm approve` asks, and what it sends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Hostile text of providers reaches no terminal raw, whatever the command."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """`orchestrator mission plan`, and `mission start --plan-first`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `orchestrator mission rollback` asks, and what it starts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial

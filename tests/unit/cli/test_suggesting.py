@@ -1,7 +1,5 @@
 """`orchestrator tools suggest`: what it prints and writes, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What MCP clients are served of the bundled catalog, in memory and without any connection."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, cast
 

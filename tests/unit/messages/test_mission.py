@@ -1,7 +1,5 @@
 """Requests and results of missions: digests, status, receipts, size, and changes by a rollback."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from datetime import UTC, datetime

@@ -9,11 +9,8 @@ import pytest
 from orchestrator.sandbox import EffectLedger
 
 Json = dict[str, Any]
-
 Opener = Callable[..., Any]
-
 Http = httpx.AsyncClient
-
 KEY = "m1.leg.1"
 
 

@@ -1,7 +1,5 @@
 """The model server on its own: three APIs, their rules and troubles, used by the real library."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime

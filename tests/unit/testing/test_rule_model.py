@@ -1,7 +1,5 @@
 """The scripted model that decides by rules: its reading of a prompt, and its answers."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Probes, metrics and spans of `serve`: what they show, and that they show no id and no query."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Revocations and rehearsals through the API: who may, and what is passed on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any

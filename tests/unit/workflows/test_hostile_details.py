@@ -1,7 +1,5 @@
 """What the Temporal UI draws as Markdown, made of the worst that providers and planners write."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

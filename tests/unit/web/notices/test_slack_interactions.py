@@ -1,7 +1,5 @@
 """Decisions in Slack: signed requests, known people, and the card that the button was about."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
