@@ -50,16 +50,12 @@ _SETTINGS: Final = _literals("base") | _literals("example")
 
 
 def test_manifests_obey_the_schema() -> None:
-    """Strictly: a key that Kubernetes does not know is refused."""
+    """Strictly: a key that Kubernetes does not know is refused; each file is used and there."""
     for resource in _RESOURCES.values():
         kubernetes_validate.validate(resource, _KUBERNETES, strict=True)
     misspelt = {**_RESOURCES["ServiceAccount"], "automountToken": False}
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(misspelt, _KUBERNETES, strict=True)
-
-
-def test_every_file_of_a_folder_is_used_and_there() -> None:
-    """Nothing is applied that is not listed, and nothing listed is missing."""
     for overlay in _OVERLAYS:
         listed = {(_FOLDER / overlay / r).resolve() for r in _kustomization(overlay)["resources"]}
         there = {f for f in (_FOLDER / overlay).iterdir() if f.name != "kustomization.yaml"}

@@ -116,22 +116,18 @@ def other(ours: Path) -> Path:
     return file
 
 
-def test_overlays_stay_with_documents_that_they_fit(crm: Path, ours: Path, other: Path) -> None:
-    """An overlay for another document is left out, with a warning."""
-    settings = Settings(specs=(Path("specs"),), overlays=(ours, other))
-    with pytest.warns(OverlayWarning, match=r"other\.yaml .* extends erp\.yaml"):
-        chosen = choose(settings, [crm], None)
-
-    assert chosen == ((crm,), (ours,))
-
-
 def test_documents_of_the_command_line_come_first(crm: Path, ours: Path, other: Path) -> None:
+    """An overlay of the settings for another document is left out, with a warning."""
     settings = Settings(specs=(crm,), overlays=(ours,))
     with warnings.catch_warnings(action="error"):
         assert choose(settings, None, [other]) == ((crm,), (other,))
         assert choose(settings, None, None) == ((crm,), (ours,))
         assert choose(settings, [other], [ours]) == ((other,), (ours,))
         assert choose(Settings(specs=(crm,)), [other], None) == ((other,), ())
+    settings = Settings(specs=(Path("specs"),), overlays=(ours, other))
+    with pytest.warns(OverlayWarning, match=r"other\.yaml .* extends erp\.yaml"):
+        chosen = choose(settings, [crm], None)
+    assert chosen == ((crm,), (ours,))
 
 
 # -- inputs of tools -------------------------------------------------------------------------------

@@ -260,9 +260,6 @@ def policy(amount: str = "100", hours: int = 8, currency: str = "EUR", **scope: 
 def test_the_strictest_policy_counts(policies: Any, limits: Any) -> None:
     """Each has to permit a rule for this card and tool."""
     assert terms_of(policies, card_type="structured-payment", tool="pay") == limits
-
-
-def test_a_policy_names_its_cards() -> None:
     with pytest.raises(ValidationError, match="card_types or its tools"):
         SameAgainPolicy(max_amount=HUNDRED, max_time=timedelta(hours=1))
 

@@ -285,9 +285,6 @@ def test_a_new_key_names_its_owner() -> None:
 
     assert "d" not in own
     assert signer_of(signed, keys) == "ann@example.com"
-
-
-def test_a_signature_names_somebody() -> None:
     with pytest.raises(UsageError, match="names its approver"):
         sign_decision(APPROVE, signing(EC), digest=DIGEST, at=NOW, subject="ann@example.com")
 

@@ -50,25 +50,21 @@ PINNED = f"pii:name@{'0f' * 16}"
 
 
 def test_a_pinned_handle_is_one_whole() -> None:
-    """Also where what follows it could be more of a version."""
+    """Also where more of a version could follow; people and planners read no version."""
     handle = Handle("name", "0f" * 16)
 
     assert handle_of(PINNED) == handle
     assert str(handle) == PINNED
     assert handles_within([{"id": f"x-{PINNED}abc"}], {"name"}) == (handle,)
     assert replace_handles(f"x-{PINNED}abc", {"name"}, lambda h: f"<{h.field}>") == "x-<name>abc"
+    assert shown_without_version(f"id x-{PINNED}-3") == "id x-pii:name-3"
+    assert as_written({"a": [PINNED, "b"], "n": 7}) == {"a": ["pii:name", "b"], "n": 7}
 
 
 @pytest.mark.parametrize("text", ["pii:name@", "pii:name@0f", "pii:name@" + "0G" * 16])
 def test_half_a_version_is_no_handle(text: str) -> None:
     """It would mean the current value, which is another one."""
     assert handle_of(text) is None
-
-
-def test_people_and_planners_read_no_version() -> None:
-    """Alone or inside of text; what else stands there is kept."""
-    assert shown_without_version(f"id x-{PINNED}-3") == "id x-pii:name-3"
-    assert as_written({"a": [PINNED, "b"], "n": 7}) == {"a": ["pii:name", "b"], "n": 7}
 
 
 @pytest.mark.parametrize(("field", "value"), [("a b", "x"), ("", "x"), ("name", "")])

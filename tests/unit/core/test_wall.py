@@ -33,6 +33,7 @@ def test_a_tool_is_inside_by_domain_or_name(tool: str, domain: str, is_inside: b
 def test_only_star_and_question_mark_stand_for_more(pattern: str) -> None:
     """What is a pattern elsewhere is a name here, which no tool has."""
     assert not Wall(agent="a", tools=(pattern,)).admits("file_get", "files")
+    assert not Wall(agent="a", tools=("*a" * 200 + "b",)).admits("a" * 5_000, "d")
 
 
 def test_a_tool_must_be_inside_every_wall() -> None:
@@ -44,11 +45,6 @@ def test_a_tool_must_be_inside_every_wall() -> None:
     assert not admitted((OFFICE, narrow), "file_delete_file", "files")
     assert admitted((), "file_delete_file", "files")
     assert Wall(agent="a").admits("anything", "anywhere")
-
-
-def test_many_wildcards_take_no_time() -> None:
-    """A pattern of another's making cannot hold a worker up."""
-    assert not Wall(agent="a", tools=("*a" * 200 + "b",)).admits("a" * 5_000, "d")
 
 
 def test_a_refusal_names_tool_agent_and_what_is_allowed() -> None:

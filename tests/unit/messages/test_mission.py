@@ -108,16 +108,12 @@ def test_the_final_status_follows_from_the_ledger(
     assert final_status(failed=failed, cancelled=cancelled, ledger=ledger(*states)) is status
 
 
-def test_receipts_are_for_what_stands() -> None:
-    """One receipt per committed obligation, with the identifiers of its answer."""
+def test_receipts_and_spend_are_for_what_stands() -> None:
+    """With identifiers of answers; parked and accepted cost money, what moves none does not."""
     receipts = receipts_of(ledger(S.COMMITTED, S.CANCELLED, S.VOID))
 
     assert [receipt.call_id for receipt in receipts] == ["m.1-leg.0"]
     assert receipts[0].reference == {"booking_id": "b0"}
-
-
-def test_spend_is_what_still_stands() -> None:
-    """Committed, parked and accepted obligations cost money; what moves none is no spend."""
     assert ledger(*ObligationState).spent == Spend(by_currency={"EUR": Decimal(300)})
     assert ledger(S.COMMITTED, spends=False).spent == Spend()
 
@@ -347,9 +343,6 @@ def test_the_cancel_of_anothers_booking_is_told() -> None:
     (told,) = cancelled_of(Ledger(cancels=(CANCEL, refused)))
     assert (told.tool, told.reference) == ("cancel", {"booking_id": "b1"})
     assert (told.at, told.confirmed_by) == (NOW, "ann")
-
-
-def test_what_a_leg_took_back_is_told_once() -> None:
     made = fake_obligation(state=S.CANCELLED, cancelled_by=CANCEL.call_id, title="Book a room")
     (told,) = cancelled_of(Ledger(obligations=(made,), cancels=(CANCEL,)))
     assert (told.title, told.by_rollback) == ("Book a room", False)

@@ -169,21 +169,16 @@ def test_no_wait_is_over_before_it_begins(name: str, wait: timedelta, said: str)
         check_new("go", MissionPolicy(confirmation=rules))
 
 
-def test_a_recorded_mission_loads_whatever_it_holds() -> None:
-    """It was taken on when nobody looked; a worker must be able to read it."""
-    old = {"goal": " ", "policy": {"confirmation_expiry": -5, "deadline": 0}}
-    read = MissionInput.model_validate({"request": old})
-
-    assert read.request.policy.confirmation_expiry == timedelta(seconds=-5)
-
-
-def test_a_file_of_such_a_policy_is_refused_by_name(tmp_path: Path) -> None:
-    """By `--policy`, and by a worker that has it from its settings."""
+def test_a_file_of_such_a_policy_is_refused_and_a_recorded_mission_loads(tmp_path: Path) -> None:
+    """A worker must be able to read what was taken on when nobody looked."""
     path = tmp_path / "policy.yaml"
     path.write_text("confirmation_expiry: -PT1H")
 
     with pytest.raises(DocumentUnreadable, match=r"policy\.yaml.*confirmation_expiry is -3600 s"):
         load_policy(path)
+    old = {"goal": " ", "policy": {"confirmation_expiry": -5, "deadline": 0}}
+    read = MissionInput.model_validate({"request": old})
+    assert read.request.policy.confirmation_expiry == timedelta(seconds=-5)
 
 
 USUAL = SpendingPolicy()

@@ -497,13 +497,6 @@ def test_a_refusal_of_the_repeated_call_settles_nothing(status: int) -> None:
     assert outcome.state == "parked"
 
 
-def test_without_a_contract_nothing_is_called() -> None:
-    outcome, calls = played(catalog(fake_tool("book")), COMMITTED, [])
-
-    assert (outcome.state, calls) == ("parked", [])
-    assert outcome.note == "no tool is declared that cancels book"
-
-
 @pytest.mark.parametrize(
     ("state", "is_sure"), [(ObligationState.COMMITTED, True), (ObligationState.INTENDED, False)]
 )
@@ -515,6 +508,9 @@ def test_what_nothing_cancels_is_parked(state: ObligationState, is_sure: bool) -
     assert (outcome.state, calls) == ("parked", [])
     assert "irreversible" in outcome.note
     assert ("whether it took effect is unknown" not in outcome.note) is is_sure
+    outcome, calls = played(catalog(fake_tool("book")), COMMITTED, [])
+    assert (outcome.state, calls) == ("parked", [])
+    assert outcome.note == "no tool is declared that cancels book"
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,10 @@ OFFER: JsonObject = {"slot_id": "s1", "date": "2027-03-01", "expires_at": "2026-
 
 
 def test_what_was_asked_for_is_agreed() -> None:
-    """By the search and the offer, and by the call itself; not when an offer expires."""
+    """By the search, the offer and the call itself, which may move it; not when it expires."""
     assert agreed_days({"slot_id": "s1"}, [(OFFER, SEARCH)]) == {"date": "2027-03-01"}
     assert agreed_days({"day": "2027-03-02", "note": "2027"}, []) == {"day": "2027-03-02"}
+    assert other_days({"date": "2027-03-01"}, {"to": "2027-03-05"}, {"date": "2027-03-05"}) == ()
 
 
 @pytest.mark.parametrize(
@@ -65,8 +66,3 @@ def test_another_day_is_told(agreed: str, answered: Any, is_other: bool, wrapped
     told = other_days({"date": agreed}, {}, body)
 
     assert told == ((f"date is {answered}, not {agreed}",) if is_other else ())
-
-
-def test_a_day_that_the_call_names_was_wanted() -> None:
-    """It is moved from the day on which it was found."""
-    assert other_days({"date": "2027-03-01"}, {"to": "2027-03-05"}, {"date": "2027-03-05"}) == ()

@@ -117,18 +117,14 @@ async def test_an_odd_answer_may_give_the_id_of_an_earlier_one(customer: Custome
     assert ids[0] == ids[1] != ids[2]
 
 
-async def test_a_refusal_is_no_breach(customer: Customer) -> None:
-    """The provider's refusal is answered, whatever was planned for its success."""
+async def test_a_refusal_is_no_breach_and_a_gateway_has_a_page(customer: Customer) -> None:
+    """A refusal is answered, whatever was planned for the success."""
     customer.meets("breach_after", operation_id="*")
 
     assert (await customer.http.get("/shop/orders/ord_none")).status_code == 404
     assert customer.ledger.effects() == []
-
-
-async def test_a_gateway_has_a_page(customer: Customer) -> None:
     customer.meets("gateway", status=404)
     answer = await customer.order()
-
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("text/html")
     assert customer.ledger.effects() == []

@@ -45,28 +45,32 @@ def test_every_tool_accepts_its_made_arguments(documents: Catalog) -> None:
 
 
 def test_optional_inputs_are_left_out() -> None:
+    """A form cannot express an empty object; what cannot be made is named."""
     catalog = one_tool(object_of("a", a=object_of(x=PART), b=PART))
 
     assert make_arguments(catalog, catalog.tool("make_thing")) == {"a": {}}
-
-
-def test_a_form_is_sent_no_object_without_members() -> None:
-    """A form cannot express an empty object, so the required input would be missing."""
+    catalog = one_tool(object_of("code", code={**PART, "pattern": "^a$", "minLength": 5}))
+    with pytest.raises(ArgumentsInvalid, match="'code': give it an example"):
+        make_arguments(catalog, catalog.tool("make_thing"))
     inner = object_of(x=PART)
     catalog = one_tool(object_of("a", a=inner, b=inner), "application/x-www-form-urlencoded")
     made: Any = make_arguments(catalog, catalog.tool("make_thing"))
-
     assert (list(made), list(made["a"])) == (["a"], ["x"])
 
 
 def test_examples_come_first() -> None:
-    """The example of the request wins over that of a property."""
+    """That of the request before that of a property; a last day is after the first."""
     city, street = ({**PART, "example": one} for one in ("Rome", "Via Appia"))
     schema = object_of("city", "street", city=city, street=street)
     catalog = one_tool(schema, example={"city": "Porto"})
     made = make_arguments(catalog, catalog.tool("make_thing"))
 
     assert made == {"city": "Porto", "street": "Via Appia"}
+    day = {**PART, "format": "date"}
+    leaves, arrives = ({**day, "description": one} for one in ("Last day", "First day"))
+    catalog = one_tool(object_of("arrives", "leaves", leaves=leaves, arrives=arrives))
+    made = make_arguments(catalog, catalog.tool("make_thing"))
+    assert str(made["arrives"]) < str(made["leaves"])
 
 
 def test_different_seeds_give_different_ids(documents: Catalog) -> None:
@@ -77,28 +81,12 @@ def test_different_seeds_give_different_ids(documents: Catalog) -> None:
     assert made[0] != made[1]
 
 
-def test_an_input_that_cannot_be_made_is_named() -> None:
-    catalog = one_tool(object_of("code", code={**PART, "pattern": "^a$", "minLength": 5}))
-
-    with pytest.raises(ArgumentsInvalid, match="'code': give it an example"):
-        make_arguments(catalog, catalog.tool("make_thing"))
-
-
 def test_a_person_is_made_up_for_every_personal_field(documents: Catalog) -> None:
     """The vault of a test has a valid value for each personal field."""
     person = make_up_person(documents)
 
     assert {field for tool in documents.tools.values() for field in tool.pii_fields} == set(person)
     assert len(person["memberNumber"]) >= 6
-
-
-def test_a_last_day_is_made_after_the_first() -> None:
-    day = {**PART, "format": "date"}
-    leaves, arrives = ({**day, "description": one} for one in ("Last day", "First day"))
-    catalog = one_tool(object_of("arrives", "leaves", leaves=leaves, arrives=arrives))
-    made = make_arguments(catalog, catalog.tool("make_thing"))
-
-    assert str(made["arrives"]) < str(made["leaves"])
 
 
 INTEGER = {"type": "integer"}
