@@ -1,64 +1,30 @@
 """Which thing an answer is about, by the names that the contract has for it."""
 
-from typing import Any
-
 import pytest
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.saga.answer_names import given_back, names_another
-
-TEXT = {"type": "string", "maxLength": 200}
-
-
-def _operation(name: str, inputs: dict[str, str], **more: Any) -> dict[str, Any]:
-    """An operation with those inputs, each in the query, the path or the body."""
-    fields = {n: TEXT for n, where in inputs.items() if where == "body"}
-    body = {"content": {"application/json": {"schema": {"type": "object", "properties": fields}}}}
-    placed = [
-        {"name": n, "in": where, "required": where == "path", "schema": TEXT}
-        for n, where in inputs.items()
-        if where != "body"
-    ]
-    done = {"description": "done", "content": {"application/json": {"schema": {}}}}
-    return {
-        "operationId": name,
-        "summary": f"{name}.",
-        "x-orchet-tool": True,
-        "parameters": placed,
-        **({"requestBody": body} if fields else {}),
-        "responses": {"200": done},
-        **more,
-    }
+from tests.unit.saga.test_follow_ups import catalog_of, operation
 
 
 def lockers(
     cancel_path: str = "/cancel", cancel_input: str = "parcel_id", *, read: str = "parcel_id"
 ) -> Catalog:
     """A locker is reserved with a reference of ours, and let go by what its provider calls it."""
-    book = {
-        "x-orchet-cancels": "locker_release",
-        "x-orchet-compensation-args": {cancel_input: f"$response.body#/{read}"},
-        "x-orchet-compensation-probe": {
-            "operationId": "locker_find",
-            "args": {"client_reference": "$request.body#/client_reference"},
-        },
-    }
-    where = "path" if "{" in cancel_path else "body"
-    release = {"x-orchet-cancel-for": "locker_reserve"}
-    inputs = {"client_reference": "body", "size": "body"}
-    paths = {
-        "/reserve": {"post": _operation("locker_reserve", inputs, **book)},
-        cancel_path: {"post": _operation("locker_release", {cancel_input: where}, **release)},
-        "/find": {"get": _operation("locker_find", {"client_reference": "query"})},
-    }
-    document: Any = {
-        "openapi": "3.1.0",
-        "info": {"title": "Lockers", "version": "1"},
-        "servers": [{"url": "https://lockers.example"}],
-        "paths": paths,
-    }
-    return Catalog.from_documents({"lockers": document})
+    given, body = ((cancel_input,), ()) if "{" in cancel_path else ((), (cancel_input,))
+    probe = {"client_reference": "$request.body#/client_reference"}
+    reserve = operation(
+        "locker_reserve",
+        body=("client_reference", "size"),
+        cancels="locker_release",
+        compensation_args={cancel_input: f"$response.body#/{read}"},
+        compensation_probe={"operationId": "locker_find", "args": probe},
+    )
+    release = operation("locker_release", *given, body=body, cancel_for="locker_reserve")
+    find = operation("locker_find", query=("client_reference",))
+    paths = {"/reserve": {"post": reserve}, cancel_path: {"post": release}, "/find": {"get": find}}
+    return catalog_of(**paths)
 
 
 @pytest.mark.parametrize(

@@ -70,22 +70,28 @@ def test_an_answer_that_names_nothing_feeds_nothing(shipped: Catalog, body: Any)
 TEXT = {"type": "string"}
 
 
-def _operation(name: str, *given: str, body: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
-    """An operation with inputs in its path and in its body, and keywords of ours."""
+def operation(
+    name: str, *given: str, query: tuple[str, ...] = (), body: tuple[str, ...] = (), **more: Any
+) -> dict[str, Any]:
+    """An operation with inputs in its path, query and body, and keywords of ours."""
+    places = [(n, "path") for n in given] + [(n, "query") for n in query]
     sent = {"type": "object", "properties": dict.fromkeys(body, TEXT)}
     taken = {"requestBody": {"content": {"application/json": {"schema": sent}}}} if body else {}
     return {
         "operationId": name,
         "summary": name,
         "x-orchet-tool": True,
-        "parameters": [{"name": n, "in": "path", "required": True, "schema": TEXT} for n in given],
+        "parameters": [
+            {"name": n, "in": place, "required": place == "path", "schema": TEXT}
+            for n, place in places
+        ],
         "responses": {"200": {"description": "", "content": {"application/json": {"schema": {}}}}},
         **taken,
         **{f"x-orchet-{keyword.replace('_', '-')}": value for keyword, value in more.items()},
     }
 
 
-def _catalog(**paths: dict[str, Any]) -> Catalog:
+def catalog_of(**paths: dict[str, Any]) -> Catalog:
     document: Any = {"openapi": "3.1.0", "info": {"title": "CRM", "version": "1"}}
     document |= {"servers": [{"url": "http://127.0.0.1:8700"}], "paths": paths}
     return Catalog.from_documents({"crm": document})
@@ -95,27 +101,27 @@ def _catalog(**paths: dict[str, Any]) -> Catalog:
 def test_a_bare_id_is_that_of_its_own_path(one_path: str, count: int) -> None:
     """An id of a customer is no id of an invoice, though both documents call it `id`."""
     paths = {
-        "/customers": {"get": _operation("list_customers")},
-        f"/{one_path}/{{id}}": {"get": _operation("get_one", "id")},
+        "/customers": {"get": operation("list_customers")},
+        f"/{one_path}/{{id}}": {"get": operation("get_one", "id")},
     }
-    catalog = _catalog(**paths)
+    catalog = catalog_of(**paths)
 
     assert len(_after(catalog, "list_customers", [{"id": "c1"}])) == count
 
 
 def _billing() -> Catalog:
     """Plans with charges, and coupons: `code` names all three, `coupon_code` only one."""
-    drop_charge = _operation("drop_charge", "code", "charge_code")
+    drop_charge = operation("drop_charge", "code", "charge_code")
     paths = {
-        "/plans": {"post": _operation("make_plan", body=("code",))},
-        "/plans/{code}": {"delete": _operation("drop_plan", "code")},
-        "/plans/{code}/charges": {"post": _operation("make_charge", "code", body=("label",))},
+        "/plans": {"post": operation("make_plan", body=("code",))},
+        "/plans/{code}": {"delete": operation("drop_plan", "code")},
+        "/plans/{code}/charges": {"post": operation("make_charge", "code", body=("label",))},
         "/plans/{code}/charges/{charge_code}": {"delete": drop_charge},
-        "/coupons": {"post": _operation("make_coupon", body=("code",))},
-        "/coupons/{code}": {"delete": _operation("drop_coupon", "code")},
-        "/coupons/{coupon_code}/uses": {"get": _operation("list_uses", "coupon_code")},
+        "/coupons": {"post": operation("make_coupon", body=("code",))},
+        "/coupons/{code}": {"delete": operation("drop_coupon", "code")},
+        "/coupons/{coupon_code}/uses": {"get": operation("list_uses", "coupon_code")},
     }
-    return _catalog(**paths)
+    return catalog_of(**paths)
 
 
 X, CHARGE = {"code": "x"}, {"code": "p", "charge_code": "c"}
@@ -158,17 +164,15 @@ def _desk() -> Catalog:
         add: dict[str, Any] = {"cancels": f"drop_{thing}", "compensation_args": args}
         drop: dict[str, Any] = {"cancel_for": f"add_{thing}"}
         return {
-            f"/{thing}s": {"post": _operation(f"add_{thing}", body=("label",), **add, **free)},
-            f"/{thing}s/{{{given}}}": {
-                "delete": _operation(f"drop_{thing}", given, **drop, **free)
-            },
+            f"/{thing}s": {"post": operation(f"add_{thing}", body=("label",), **add, **free)},
+            f"/{thing}s/{{{given}}}": {"delete": operation(f"drop_{thing}", given, **drop, **free)},
         }
 
     paths = pair("customer") | pair("visit")
     visit = {"type": "object", "properties": {"customer_id": TEXT}}
     schema = {"type": "object", "properties": {"visit": visit}}
     paths["/visits"]["post"]["requestBody"]["content"]["application/json"]["schema"] = schema
-    return _catalog(**paths)
+    return catalog_of(**paths)
 
 
 @pytest.mark.parametrize(
