@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core import errors
@@ -19,6 +20,7 @@ from orchestrator.web.pages import card, inbox
 from orchestrator.web.pages.inbox import paged
 from orchestrator.web.pages.timeline import WIDTH, timeline_of
 from orchestrator.web.people import Person, Role
+from orchestrator.web.sign_in.csrf import CsrfProtection
 from tests.unit.web.pages import samples
 from tests.unit.web.pages.samples import hostile
 from tests.unit.web.pages.stand_ins import ANA, ORIGIN, FakeClient, browser, service_of
@@ -81,6 +83,30 @@ async def test_signed_out_readers_are_sent_to_sign_in() -> None:
 
     assert answer.status_code == 303
     assert answer.headers["location"] == "/sign-in?next=%2Fmissions%3Fstatus%3Dparked"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": f"{ORIGIN}.evil.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": ORIGIN, "sec-fetch-site": "cross-site"},
+    ],
+)
+async def test_forms_of_other_sites_are_refused(headers: dict[str, str]) -> None:
+    """Whatever they hold, the token of the page as well: nothing reaches the mission."""
+    client = waiting_card()
+    guard = Middleware(CsrfProtection, secret=b"s" * 32, session_of=lambda _: "a session")
+    async with browser(client, guards=[guard]) as pages:
+        token = (await pages.get(ADDRESS)).text.split('name="csrf_token" value="')[1][:64]
+        form = {**APPROVE, "csrf_token": token}
+        answer = await pages.post(ADDRESS, data=form, headers=headers)
+
+    assert answer.status_code == 403
+    assert client.decided == []
 
 
 async def test_a_card_links_its_mission_but_no_saga() -> None:
