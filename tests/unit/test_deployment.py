@@ -18,6 +18,7 @@ from typing import Any, Final
 import pytest
 import yaml
 from cryptography.fernet import Fernet
+from pytest import MonkeyPatch
 from temporalio.envconfig import ClientConfig
 
 from orchestrator.adapters.secrets import EnvironmentSecrets
@@ -40,25 +41,18 @@ _INSTRUCTIONS: Final = [
     if line and not line.startswith("#")
 ]
 ParseCommand = Callable[[list[str]], None]
-Refusal = Callable[[Callable[[], object]], Exception | None]
 _PREFIX: Final = "ORCHESTRATOR_"
-_WORKDIR: Final = "/app"
 _SESSION_KEY: Final = "ORCHESTRATOR_SECRET_SERVE__SESSION_KEY"
 """Signs the sessions of people, by the name that `serve` looks up."""
 
 
-def test_the_compose_file_obeys_the_published_schema() -> None:
-    """The compose specification's own JSON Schema accepts the file."""
+def test_the_compose_file_obeys_the_published_schema(tmp_path: Path) -> None:
+    """The compose specification's own JSON Schema accepts the file, and refuses a misspelt key."""
+    misspelt = tmp_path / "docker-compose.yml"
+    misspelt.write_text("services: {worker: {image: x, comand: [worker]}}", encoding="utf-8")
     finished = _check_schema(_COMPOSE_FILE)
 
     assert finished.returncode == 0, finished.stdout
-
-
-def test_the_schema_refuses_a_misspelt_key(tmp_path: Path) -> None:
-    """The schema check can fail: a key that compose does not know is refused."""
-    misspelt = tmp_path / "docker-compose.yml"
-    misspelt.write_text("services: {worker: {image: x, comand: [worker]}}", encoding="utf-8")
-
     assert _check_schema(misspelt).returncode == 1
 
 
@@ -70,38 +64,21 @@ def test_the_services_are_the_ones_promised() -> None:
     assert _SERVICES["serve"]["profiles"] == ["serve"]  # it needs an issuer of your own
 
 
-@pytest.mark.parametrize("service", _OURS)
-def test_the_command_of_a_service_exists(
-    service: str, parse_command: ParseCommand, refusal: Refusal
-) -> None:
-    """The command line of a service is one that the CLI parses, options and all."""
-    command = _SERVICES[service]["command"]
-
-    assert refusal(lambda: parse_command(command)) is None
-
-
-def test_the_command_of_the_image_exists(parse_command: ParseCommand, refusal: Refusal) -> None:
-    """What the image runs by itself is a command of the CLI."""
-    (command,) = _arguments("CMD")
-
-    assert refusal(lambda: parse_command(yaml.safe_load(command))) is None
-
-
-def test_commands_in_the_compose_comments_exist(parse_command: ParseCommand) -> None:
-    """The commands that the head of the compose file tells people to run are ones we have."""
+def test_commands_of_services_image_and_comments_exist(parse_command: ParseCommand) -> None:
+    """The CLI parses each, options and all."""
     text = _COMPOSE_FILE.read_text(encoding="utf-8")
     found = re.findall(r"^# .*exec (\S+) (orchestrator .+)$", text, flags=re.MULTILINE)
+    (command,) = _arguments("CMD")
 
     assert found != []
-    for service, command in found:
-        assert service in _OURS
-        parse_command(shlex.split(command))
+    assert {service for service, _ in found} <= {*_OURS}
+    commands = [_SERVICES[service]["command"] for service in _OURS]
+    for words in (yaml.safe_load(command), *commands, *(shlex.split(one) for _, one in found)):
+        parse_command(words)
 
 
 @pytest.mark.parametrize("command", [["orchestrator", "wroker"], ["orchestrator", "worker", "-z"]])
-def test_a_command_that_does_not_exist_is_found(
-    command: list[str], parse_command: ParseCommand
-) -> None:
+def test_an_unknown_command_is_found(command: list[str], parse_command: ParseCommand) -> None:
     """The check for commands can fail: on a misspelt command and on an unknown option."""
     with pytest.raises(Exception, match=r"(?i)no such (command|option)"):
         parse_command(command)
@@ -116,45 +93,25 @@ def test_our_environment_variables_are_settings(service: str) -> None:
     assert {name for name in _environment(service) if name.startswith(_PREFIX)} <= known
 
 
-def test_settings_are_read_from_the_prefix_that_compose_uses() -> None:
-    """Settings looks for its fields where the compose file puts them."""
-    assert str(Settings.model_config.get("env_prefix", "")).upper() == _PREFIX
-
-
 @pytest.mark.parametrize("service", _OURS)
-def test_our_environment_makes_valid_settings(
-    service: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_environment_makes_valid_settings(service: str, monkeypatch: MonkeyPatch) -> None:
     """The values of a service parse as the settings they are for."""
     for name, value in _environment(service).items():
         monkeypatch.setenv(name, _by_default(value))
-
     settings = load_settings()
-
     given = {name.removeprefix(_PREFIX).lower() for name in _environment(service)}
     assert given & set(Settings.model_fields) <= settings.model_fields_set
 
 
-def test_the_worker_calls_the_sandbox_by_its_service_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_worker_calls_the_sandbox_by_its_service_name(monkeypatch: MonkeyPatch) -> None:
     """The server variables of the worker lead to the port that the sandbox service listens on."""
-    monkeypatch.setenv(
-        "ORCHESTRATOR_SERVER_VARIABLES", _environment("worker")["ORCHESTRATOR_SERVER_VARIABLES"]
-    )
-
+    for name in ("ORCHESTRATOR_SERVER_VARIABLES", "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS"):
+        monkeypatch.setenv(name, _environment("worker")[name])
     sandbox = {"host": "sandbox", "port": _sandbox_option("port")}
     assert Settings().server_variables == {name: sandbox for name in shipped_catalog().documents}
     assert _sandbox_option("host") == "0.0.0.0"  # all interfaces: of a container
-
-
-def test_the_worker_may_call_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its address is private, so its name is allowed, and no other."""
-    name = "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS"
-    monkeypatch.setenv(name, _environment("worker")[name])
-
+    # Its address is private, so its name is allowed, and no other.
     assert Settings().allowed_private_hosts == ("sandbox",)
-    assert set(Settings().allowed_private_hosts) <= set(_SERVICES)
 
 
 def test_every_port_that_is_published_is_one_that_is_served() -> None:
@@ -165,26 +122,13 @@ def test_every_port_that_is_published_is_one_that_is_served() -> None:
         "sandbox": _sandbox_option("port"),
         "serve": _listen_port(),
     }
+    published = {name: one["ports"] for name, one in _SERVICES.items() if "ports" in one}
 
-    published = {
-        name: service["ports"][0].rpartition(":")[2]
-        for name, service in _SERVICES.items()
-        if "ports" in service
-    }
-
-    assert published == served
+    assert {name: one[0].rpartition(":")[2] for name, one in published.items()} == served
     for name in ("temporal-ui", "sandbox"):
         assert served[name] in " ".join(_SERVICES[name]["healthcheck"]["test"])
-
-
-def test_published_ports_are_open_to_this_machine_only() -> None:
-    """No service is published beyond the loopback interface."""
-    addresses = [port for service in _SERVICES.values() for port in service.get("ports", ())]
-
-    assert addresses != []
-    for address in addresses:
-        host = address.split(":")[0]
-        assert socket.inet_aton(host)[0] == 127
+    for address in (port for ports in published.values() for port in ports):
+        assert socket.inet_aton(address.split(":")[0])[0] == 127  # this machine alone
 
 
 def test_the_worker_finds_temporal_through_the_sdk_variables() -> None:
@@ -219,7 +163,6 @@ def test_every_volume_is_declared_or_a_path_of_the_project() -> None:
         for service in _SERVICES.values()
         for mount in service.get("volumes", ())
     }
-
     paths = {source for source in sources if source.startswith(".")}
 
     assert sources - paths == set(_COMPOSE["volumes"])
@@ -233,7 +176,6 @@ def test_every_path_in_a_container_is_mounted(service: str) -> None:
     mounts = {mount.split(":")[1] for mount in _SERVICES[service]["volumes"]}
     mounts |= {f"/run/secrets/{name}" for name in _SERVICES[service].get("secrets", ())}
     options = (word.partition("=")[2] for word in _SERVICES[service]["command"])
-
     paths = {path for path in (*_environment(service).values(), *options) if path.startswith("/")}
 
     assert paths != set()
@@ -277,10 +219,8 @@ def test_the_image_holds_everything_that_the_wheel_is_made_of() -> None:
     """The folders that pyproject.toml puts into the wheel are all copied into the image."""
     pyproject = (_ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (listed,) = re.findall(r"^packages = \[(.*)\]$", pyproject, flags=re.MULTILINE)
-
     packages = set(re.findall(r'"(\w+)"', listed))
     linked = {p.name for p in (_ROOT / "orchestrator").iterdir() if p.is_symlink()}
-
     copied = {arguments.split()[0] for arguments in _arguments("COPY")}
     assert packages != set()
     assert linked == {"workflows", "activities", "specs"}
@@ -291,7 +231,6 @@ def test_the_image_is_built_from_locks_and_runs_as_a_number() -> None:
     """Dependencies come with their hashes, the project adds none, and root does not run it."""
     installs = [command for command in _arguments("RUN") if "pip install" in command]
     installs += [command for command in _arguments("RUN") if " install --only-binary" in command]
-
     fetching = [command for command in installs if "--no-index" not in command]
     assert fetching != []
     assert all("--only-binary :all: --require-hashes" in command for command in fetching)
@@ -352,46 +291,30 @@ def test_every_image_is_pinned_by_its_digest() -> None:
         assert re.search(r":[\w.-]+@sha256:[0-9a-f]{64}$", image), image
 
 
-@pytest.mark.parametrize("service", _OURS)
-def test_our_services_may_write_nothing_but_their_folders(service: str) -> None:
-    """A root that is read only, no capability, no privilege to gain, the user of the image."""
+@pytest.mark.parametrize("service", sorted(_SERVICES))
+def test_services_have_limits_and_ours_write_nothing_but_their_folders(service: str) -> None:
+    """None takes the machine from the others; ours gain no privilege."""
     confined = _SERVICES[service]
 
-    assert confined["read_only"] is True
-    assert confined["cap_drop"] == ["ALL"]
-    assert confined["security_opt"] == ["no-new-privileges:true"]
-    assert confined["user"] == _arguments("USER")[-1]
-    assert confined["tmpfs"] == ["/tmp"]
+    assert {"mem_limit", "cpus", "healthcheck", "restart"} <= confined.keys()
+    if service in _OURS:
+        assert confined["read_only"] is True
+        assert confined["cap_drop"] == ["ALL"]
+        assert confined["security_opt"] == ["no-new-privileges:true"]
+        assert confined["user"] == _arguments("USER")[-1]
+        assert confined["tmpfs"] == ["/tmp"]
 
 
-@pytest.mark.parametrize("service", sorted(_SERVICES))
-def test_every_service_has_limits_and_a_health_of_its_own(service: str) -> None:
-    """None takes the machine from the others, and each says itself whether it serves."""
-    assert {"mem_limit", "cpus", "healthcheck", "restart"} <= _SERVICES[service].keys()
+def test_worker_and_inbox_are_healthy_when_they_serve_and_may_end_their_work() -> None:
+    """Their own probes are asked, at the ports that they listen on."""
+    worker = _environment("worker")
+    ports = {"worker": worker["ORCHESTRATOR_HEALTH"].rpartition(":")[2], "serve": _listen_port()}
+    ends_s = {"worker": float(worker["ORCHESTRATOR_DRAIN"]), "serve": _GRACE_S}
 
-
-def test_the_worker_is_healthy_when_it_serves_and_not_when_temporal_does() -> None:
-    """Its own probe is asked, at the port that its setting names."""
-    _, port = _environment("worker")["ORCHESTRATOR_HEALTH"].rsplit(":", 1)
-
-    assert f"127.0.0.1:{port}/readyz" in _SERVICES["worker"]["healthcheck"]["test"][-1]
-
-
-def test_the_inbox_is_healthy_when_temporal_and_the_store_answer() -> None:
-    """Its own probe is asked, at the port that it listens on; it may end its streams."""
-    service = _SERVICES["serve"]
-
-    assert f"127.0.0.1:{_listen_port()}/readyz" in service["healthcheck"]["test"][-1]
-    assert float(service["stop_grace_period"].removesuffix("s")) > _GRACE_S
-    assert {"temporal", "store"} <= service["depends_on"].keys()
-
-
-def test_the_worker_is_given_longer_than_it_drains() -> None:
-    """What stops it waits for the calls under way."""
-    drained = float(_environment("worker")["ORCHESTRATOR_DRAIN"])
-    given = float(_SERVICES["worker"]["stop_grace_period"].removesuffix("s"))
-
-    assert given > drained
+    for name, port in ports.items():
+        assert f"127.0.0.1:{port}/readyz" in _SERVICES[name]["healthcheck"]["test"][-1]
+        assert float(_SERVICES[name]["stop_grace_period"].removesuffix("s")) > ends_s[name]
+    assert {"temporal", "store"} <= _SERVICES["serve"]["depends_on"].keys()
 
 
 def test_secrets_come_by_files_alone() -> None:
@@ -413,7 +336,6 @@ _FIELDS: Final = Settings.model_fields.keys()
 
 
 def test_the_secrets_that_compose_mounts_are_made(tmp_path: Path) -> None:
-    """Once: what is there is kept."""
     script = _ROOT / "deploy/compose/make-secrets.sh"
     made = tmp_path / "a folder"
     for _ in range(2):
@@ -442,9 +364,7 @@ def test_the_person_of_the_sandbox_is_the_one_that_dev_makes_up() -> None:
     assert told == dict(SANDBOX_PROFILE)
 
 
-def test_the_worker_has_the_credentials_that_the_sandbox_documents_name(
-    tmp_path: Path,
-) -> None:
+def test_the_worker_has_the_credentials_that_the_sandbox_documents_name(tmp_path: Path) -> None:
     """Each one that a tool of theirs asks for: a trip does not stop half-way for want of it."""
     subprocess.run(
         ["sh", _ROOT / "deploy/compose/make-secrets.sh", tmp_path], check=True, capture_output=True

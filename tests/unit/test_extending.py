@@ -32,21 +32,17 @@ _SECTIONS: Final = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", _TEXT, re.MUL
 
 
 def _code(section: str, language: str = "python") -> str:
-    """The blocks of a section, one after the other."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```", _SECTIONS[section], re.MULTILINE | re.DOTALL)
     return "\n".join(blocks)
 
 
 def _printed(*lines: str) -> str:
-    """What these lines print in a process of their own."""
     command = [sys.executable, "-c", "\n".join(lines)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture
 def module_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
-    """Makes a module of a section's code."""
-
     def make(section: str, name: str) -> Any:
         module = ModuleType(name)
         monkeypatch.setitem(sys.modules, name, module)
@@ -83,13 +79,11 @@ async def test_the_planner_plans(
     goal = "Oslo on 2026-12-03"
     brief = GoalBrief(mission_id="m", goal=goal, now=now, catalog_digest="")
     selection = fake_selection("weather_get_forecast", catalog_size=len(catalog))
-
     check_plan(await planner.split_goal(brief, catalog, ()))
     context = _context(goal, now)
     call = await planner.plan_step(context, selection, catalog)
     seen = Observation(step=1, tool=call.tool, outcome="succeeded", body="snow")
     end = await planner.plan_step(_context(goal, now, seen), selection, catalog)
-
     check_decision(call, selection, context, catalog)
     assert call.arguments == {"city": "Oslo", "date": "2026-12-03"}
     assert end.summary == "The forecast: snow"
@@ -107,7 +101,6 @@ async def test_the_planner_with_rules_leaves_the_rest_to_the_default(
         mission_id="m", goal="weather in Oslo tomorrow", now=now, catalog_digest=catalog.digest
     )
     selection = fake_selection("weather_get_forecast", catalog_size=len(catalog))
-
     plan = await planner.split_goal(brief, catalog, ())
     refused = await planner.plan_step(_context("To the casino", now), selection, catalog)
 
@@ -118,7 +111,6 @@ async def test_the_planner_with_rules_leaves_the_rest_to_the_default(
 def test_a_program_gives_its_planner_to_the_worker(
     module_of: Callable[[str, str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As an argument; nothing else is needed."""
     given: dict[str, Any] = {}
 
     async def serve(**arguments: Any) -> None:
@@ -135,7 +127,6 @@ def test_the_embedder_embeds(module_of: Callable[[str, str], Any], catalog: Cata
     """The cards of a catalog, and texts that are near to them."""
     module_of("An embedder", "letters")
     (named,) = re.findall(r"--embedder (\S+)", _code("An embedder", "bash"))
-
     nearness = EmbeddedCards(catalog, load_embedder(named, Settings())).of(["weather in London"])
 
     assert nearness.shape == (1, len(catalog))
@@ -163,11 +154,9 @@ def test_the_card_type_is_one_entry_of_a_table() -> None:
 def test_the_lint_rule_finds_what_it_names(
     module_of: Callable[[str, str], Any], shop: dict[str, Any]
 ) -> None:
-    """One long summary, by a code that is free."""
     rule = module_of("A lint rule", "a_rule").short_summary
     shop["paths"]["/orders"]["get"]["summary"] = "Find an order " * 9
     examined = subjects(operations(DocumentNode.of("shop", shop)))
-
     found = [problem for subject in examined for problem in rule.check(subject)]
 
     assert rule.code == "ORC016"

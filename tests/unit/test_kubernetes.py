@@ -21,10 +21,7 @@ _ROOT: Final = Path(__file__).parents[2]
 _FOLDER: Final = _ROOT / "deploy/kubernetes"
 _OVERLAYS: Final = ("base", "example", "build")
 _KUBERNETES: Final = "1.33"
-_OURS: Final = {
-    "app.kubernetes.io/name": "orchestrator",
-    "app.kubernetes.io/component": "worker",
-}
+_OURS: Final = {"app.kubernetes.io/name": "orchestrator", "app.kubernetes.io/component": "worker"}
 
 
 def _kustomization(overlay: str) -> dict[str, Any]:
@@ -52,21 +49,13 @@ def _literals(overlay: str) -> dict[str, str]:
 _SETTINGS: Final = _literals("base") | _literals("example")
 
 
-@pytest.mark.parametrize("kind", sorted(_RESOURCES))
-def test_a_manifest_obeys_the_schema(kind: str) -> None:
-    """Strictly: a key that Kubernetes does not know is refused."""
-    kubernetes_validate.validate(_RESOURCES[kind], _KUBERNETES, strict=True)
-
-
-def test_the_schema_refuses_a_misspelt_key() -> None:
-    """The check can fail."""
+def test_manifests_obey_the_schema() -> None:
+    """Strictly: a key that Kubernetes does not know is refused; each file is used and there."""
+    for resource in _RESOURCES.values():
+        kubernetes_validate.validate(resource, _KUBERNETES, strict=True)
     misspelt = {**_RESOURCES["ServiceAccount"], "automountToken": False}
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(misspelt, _KUBERNETES, strict=True)
-
-
-def test_every_file_of_a_folder_is_used_and_there() -> None:
-    """Nothing is applied that is not listed, and nothing listed is missing."""
     for overlay in _OVERLAYS:
         listed = {(_FOLDER / overlay / r).resolve() for r in _kustomization(overlay)["resources"]}
         there = {f for f in (_FOLDER / overlay).iterdir() if f.name != "kustomization.yaml"}
@@ -88,20 +77,15 @@ def test_no_selector_reaches_a_pod_that_is_not_a_worker() -> None:
     assert _POD["metadata"]["labels"] == _OURS
 
 
-def test_every_variable_is_read_by_something() -> None:
-    """A setting of ours, a credential by a file, or one of Temporal's SDK."""
+def test_every_variable_is_read_by_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting of ours, a credential by a file, or one of the SDK; the values are valid."""
     known = {f"ORCHESTRATOR_{field}".upper() for field in Settings.model_fields}
     known |= {f"{credential}_FILE" for credential in SANDBOX_SECRETS} | {"TEMPORAL_CONFIG_FILE"}
     named = _SETTINGS.keys() | {one["name"] for one in _CONTAINER["env"]}
 
     assert named <= known
-
-
-def test_the_settings_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The values parse as what they are for, with the build that a label names and with none."""
     for name, value in {**_SETTINGS, "ORCHESTRATOR_BUILD_ID": ""}.items():
         monkeypatch.setenv(name, value)
-
     assert Settings().build_id is None
 
 
@@ -122,7 +106,6 @@ def test_every_path_lies_in_a_mount() -> None:
         if value.startswith("/"):
             assert any(Path(value).is_relative_to(mount) for mount in mounts), value
     writable = {path for path, mount in mounts.items() if not mount.get("readOnly")}
-
     assert writable == {_SETTINGS["ORCHESTRATOR_STATE_DIR"], "/tmp"}
     volumes = {volume["name"]: volume for volume in _POD["spec"]["volumes"]}
     assert {m["name"] for m in mounts.values()} == volumes.keys()
@@ -145,13 +128,8 @@ def test_the_pod_has_no_privilege() -> None:
     assert _POD["spec"]["automountServiceAccountToken"] is False
 
 
-def test_a_worker_is_given_longer_than_it_drains() -> None:
-    """What stops it waits for the calls under way."""
-    assert _POD["spec"]["terminationGracePeriodSeconds"] > float(_SETTINGS["ORCHESTRATOR_DRAIN"])
-
-
 def test_the_probes_ask_the_worker_at_its_own_port() -> None:
-    """A worker that drains, or has lost Temporal, is not ready; it is not killed for that."""
+    """One that drains, or has lost Temporal, is not ready; it is not killed for that."""
     (port,) = _CONTAINER["ports"]
     probes = {name: _CONTAINER[f"{name}Probe"]["httpGet"] for name in ("liveness", "readiness")}
 
@@ -161,6 +139,7 @@ def test_the_probes_ask_the_worker_at_its_own_port() -> None:
         "readiness": "/readyz",
     }
     assert {probe["port"] for probe in probes.values()} == {port["name"]}
+    assert _POD["spec"]["terminationGracePeriodSeconds"] > float(_SETTINGS["ORCHESTRATOR_DRAIN"])
 
 
 def test_a_build_is_called_the_same_everywhere() -> None:

@@ -43,12 +43,6 @@ def _is_said(row: str) -> bool:
     return bool(re.search("[^\n]*".join(map(re.escape, row.strip("…").split("…"))), _said()))
 
 
-def test_the_runbook_has_rows() -> None:
-    """The check below has something to check."""
-    assert len(_ROWS) > 20
-    assert len(set(_ROWS)) == len(_ROWS)
-
-
 @pytest.mark.parametrize("row", _ROWS)
 def test_what_the_runbook_quotes_is_what_the_product_says(row: str) -> None:
     """A message that is reworded takes its row with it."""
@@ -56,18 +50,21 @@ def test_what_the_runbook_quotes_is_what_the_product_says(row: str) -> None:
     assert _is_said(row)
 
 
-def test_what_nobody_says_is_found() -> None:
-    """The check can fail, also on words that only explain the code."""
+def test_the_runbook_has_rows_and_what_nobody_says_is_found() -> None:
+    """The checks have something to check and can fail, also on words that explain the code."""
     assert not _is_said("the flux … is exhausted")
     assert not _is_said("Everything that the code can say")
+    assert len(_ROWS) > 20
+    assert len(set(_ROWS)) == len(_ROWS)
 
 
 def test_every_variable_is_a_setting() -> None:
-    """Of ours, by its field."""
     named = set(re.findall(r"\bORCHESTRATOR_[A-Z_]+\b", _TEXT))
 
     assert named != set()
     assert named <= {row.variable for row in setting_rows(Settings())}
+    assert set_current("orchestrator", "0-2-0") in _TEXT
+    assert f"{names.MISSION_ID_ATTRIBUTE} = '" in _TEXT
 
 
 def _temporal_commands() -> list[list[str]]:
@@ -87,12 +84,6 @@ def test_the_commands_of_temporal_are_ones_that_it_takes(command: list[str]) -> 
     assert set(options) <= {*re.findall(r"--[a-z-]+", told.stdout)}
 
 
-def test_the_builds_are_made_current_as_our_errors_say() -> None:
-    """One command in both places."""
-    assert set_current("orchestrator", "0-2-0") in _TEXT
-    assert f"{names.MISSION_ID_ATTRIBUTE} = '" in _TEXT
-
-
 @pytest.mark.parametrize("profile", ["default", "own"])
 def test_the_file_of_temporals_sdk_is_one_that_it_reads(profile: str, tmp_path: Path) -> None:
     """With the settings that it means: an API key, or the paths of certificates."""
@@ -102,9 +93,7 @@ def test_the_file_of_temporals_sdk_is_one_that_it_reads(profile: str, tmp_path: 
         (tmp_path / Path(path).name).write_text("a certificate")
     file.write_text(written.replace("/run/secrets/orchestrator", str(tmp_path)))
     variables = {"TEMPORAL_CONFIG_FILE": str(file), "TEMPORAL_PROFILE": profile}
-
     config: Any = ClientConfig.load_client_connect_config(override_env_vars=variables)
-
     meant = tomllib.loads(written)["profile"][profile]
     assert config["target_host"] == meant["address"]
     assert config["namespace"] == meant["namespace"]

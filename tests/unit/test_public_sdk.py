@@ -28,7 +28,7 @@ _ALLOWED: Final[Mapping[tuple[str, str], str]] = {
     (
         "orchestrator.language.word_lists",
         ".read_text",
-    ): "the package's own word lists, the same wherever this version runs",
+    ): "the package's own word lists, the same wherever this version runs"
 }
 _UNORDERED: Final = re.compile(r"asyncio\.(TaskGroup|as_completed|wait)$")
 """Their order is that of a set."""
@@ -237,5 +237,4 @@ def test_what_is_planted_is_found(check: _Check, planted: str) -> None:
 
 @pytest.mark.parametrize(("module", "use"), _ALLOWED)
 def test_each_exception_is_needed(module: str, use: str) -> None:
-    """What is no longer used is allowed no longer."""
     assert any(one.startswith(use) or one.endswith(use) for one in uses(ours()[module]))

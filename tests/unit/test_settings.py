@@ -17,7 +17,6 @@ from orchestrator.settings import load_routing_profile, load_settings
 def test_an_interval_is_seconds_or_iso_8601(
     monkeypatch: pytest.MonkeyPatch, written: str, interval: timedelta
 ) -> None:
-    """As in tool contracts; zero means never."""
     monkeypatch.setenv("ORCHESTRATOR_SWEEP_INTERVAL", written)
 
     assert load_settings().sweep_interval == interval
@@ -25,7 +24,6 @@ def test_an_interval_is_seconds_or_iso_8601(
 
 @pytest.mark.parametrize("written", ["soon", "-5", "nan", "inf"])
 def test_what_is_no_interval_is_refused(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
-    """In one line that names the variable."""
     monkeypatch.setenv("ORCHESTRATOR_SWEEP_INTERVAL", written)
 
     with pytest.raises(UsageError, match="ORCHESTRATOR_SWEEP_INTERVAL"):
@@ -45,14 +43,12 @@ def test_an_account_without_a_home_says_where_its_state_is(
     with pytest.raises(UsageError, match="set ORCHESTRATOR_STATE_DIR"):
         load_settings()
     monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path))
-
     shown = {row.variable: row for row in setting_rows(load_settings())}
     assert shown["ORCHESTRATOR_STATE_DIR"].now == str(tmp_path)
     assert shown["ORCHESTRATOR_STATE_DIR"].default == "~/.orchestrator"
 
 
 def test_a_mistyped_routing_profile_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    """It would route as if it had not been learned."""
     path = tmp_path / "profile.json"
     path.write_text('{"weigths": {}}', encoding="utf-8")
 

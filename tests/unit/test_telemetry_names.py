@@ -46,24 +46,19 @@ def _exposed() -> set[str]:
     return {line.split("{")[0].split(" ")[0] for line in body.splitlines() if line[:1] != "#"}
 
 
-def test_the_dashboard_asks_for_what_is_told() -> None:
+def test_the_dashboard_asks_for_what_is_told_and_groups_by_what_there_is() -> None:
     series = [re.sub(r"by \([^)]*\)", "", expression) for expression in _expressions()]
     asked = {name for expression in series for name in _SERIES.findall(expression)}
 
     assert len(asked) >= 12
     assert asked <= _exposed()
-
-
-def test_the_dashboard_groups_by_attributes_that_there_are() -> None:
     attributes = {name.replace(".", "_") for one in MEASUREMENTS for name in one.attributes}
     found = [a or b for expression in _expressions() for a, b in _LABELS.findall(expression)]
     labels = {re.split("[=!]", part)[0].strip() for text in found for part in text.split(",")}
-
     assert labels <= attributes | _SDK_LABELS | {"le", "status_code"}
 
 
 def test_every_instrument_of_the_activities_is_in_the_table() -> None:
-    """By its name, its unit, and its kind."""
     text = PrometheusText()
     meter = MeterProvider([text.reader]).get_meter("activities")
     made = vars(Telemetry.on(TracerProvider().get_tracer("t"), meter))

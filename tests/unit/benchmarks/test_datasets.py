@@ -47,7 +47,7 @@ _FILMS: Mapping[str, Any] = {
         }
     },
     "datasets/tmdb.json": [
-        {"query": "films of Ida ", "solution": [" GET /search/person", "GET /person/{id}/credits"]},
+        {"query": "films of Ida ", "solution": [" GET /search/person", "GET /person/{id}/credits"]}
     ],
 }
 
@@ -85,9 +85,7 @@ def test_an_openapi_document_and_its_requests_become_a_set(tmp_path: Path) -> No
     assert asked["split"] == split("restbench_tmdbtmdb-0")
 
 
-def test_a_commit_is_found_in_whatever_folder_holds_it_and_never_checked_out(
-    tmp_path: Path,
-) -> None:
+def test_a_commit_is_found_in_any_folder_and_never_checked_out(tmp_path: Path) -> None:
     source = _commit(tmp_path / "mirrors" / "some" / "name", _FILMS)
     _commit(tmp_path / "mirrors" / "other", {"a.json": {}})
     (source.folder / "datasets" / "tmdb.json").write_text("changed since", encoding="utf-8")
@@ -284,9 +282,7 @@ def test_a_sample_does_not_depend_on_the_order_it_is_drawn_from() -> None:
     assert sample(items, 5, key=str) == sample(items[::-1], 5, key=str)
 
 
-def test_a_benchmark_without_sets_says_how_to_make_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_benchmark_without_sets_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(bench_routing_quality.FOLDER_VARIABLE, str(tmp_path))
     with pytest.raises(NothingToMeasure, match=r"python -m tests\.benchmarks\.datasets"):
         bench_routing_quality.run()

@@ -51,19 +51,12 @@ def found(
         CALL, tool="order_book", cancel_tool="x", state=ObligationState.COMMITTED
     )
     told = Account(
-        index=0,
-        mission_id="m",
-        goal="g",
-        status=status,
-        ledger=Ledger(obligations=(obligation,)),
+        index=0, mission_id="m", goal="g", status=status, ledger=Ledger(obligations=(obligation,))
     )
     received: JsonObject = {"book": "b1", "email": "kim@example.com", "copies": 1, **arrived}
     evidence = RunEvidence(
         effects=(MADE.model_copy(update={"amount": amount}),),
-        requests=(
-            HeldRequest(operation="order_book", request_id=CALL, arguments=received),
-            *more,
-        ),
+        requests=(HeldRequest(operation="order_book", request_id=CALL, arguments=received), *more),
         reads=frozenset({"find_books"}),
         approved=approved,
         values={HANDLE: "kim@example.com"},
@@ -71,11 +64,6 @@ def found(
         spending=spending,
     )
     return judge([told], evidence)
-
-
-def test_what_was_approved_breaks_nothing() -> None:
-    """Handles stand for the kit's own values, and a provider adds its defaults."""
-    assert found() == []
 
 
 def test_other_arguments_than_approved_are_found_by_name() -> None:
@@ -90,6 +78,7 @@ def test_other_arguments_than_approved_are_found_by_name() -> None:
         "email",
     ]
     assert "lee" not in breaches[-1].what
+    assert found() == []
 
 
 def test_a_call_that_a_reset_has_approved_again_matches_one_of_its_approvals() -> None:

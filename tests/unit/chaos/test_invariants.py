@@ -32,7 +32,6 @@ def told(status: str, *states: ObligationState, **more: Any) -> Account:
 
 
 def made(cause: str = CALL, *, live: bool = True, key: str | None = CALL) -> HeldEffect:
-    """Something that a call made."""
     return HeldEffect(
         operation="order_book",
         kind="create",
@@ -44,7 +43,6 @@ def made(cause: str = CALL, *, live: bool = True, key: str | None = CALL) -> Hel
 
 
 def cancelled(key: str | None = f"{CALL}.cancel") -> HeldEffect:
-    """A cancel that took effect."""
     return HeldEffect(
         operation="cancel_order",
         kind="cancel",
@@ -69,105 +67,81 @@ def broken(account: Account, *effects: HeldEffect) -> list[str]:
     return [breach.invariant for breach in judge([account], evidence)]
 
 
-@pytest.mark.parametrize(
-    ("account", "effects"),
-    [
-        (told("succeeded", ObligationState.COMMITTED), [made()]),
-        (told("rolled_back", ObligationState.CANCELLED), [made(live=False), cancelled()]),
-        (told("parked", ObligationState.PARKED), [made()]),
-        (told("rolled_back", ObligationState.ACCEPTED), [made()]),
-        (told("failed", ObligationState.VOID), []),
-        (told("terminated"), []),
+S = ObligationState
+BOOKED = told("succeeded", S.COMMITTED)
+ROLLED_BACK = told("rolled_back", S.CANCELLED)
+GONE, CHANGED = made(live=False), made().model_copy(update={"kind": "update"})
+ORDERS = ("order_book",)
+
+VERDICTS: dict[str, list[tuple[Account, list[HeldEffect], list[str]]]] = {
+    "what is accounted for": [
+        (BOOKED, [made()], []),
+        (ROLLED_BACK, [GONE, cancelled()], []),
+        (told("parked", S.PARKED), [made()], []),
+        (told("rolled_back", S.ACCEPTED), [made()], []),
+        (told("failed", S.VOID), [], []),
+        (told("terminated"), [], []),
     ],
-)
-def test_what_is_accounted_for_breaks_nothing(account: Account, effects: list[HeldEffect]) -> None:
-    """Receipts of a success, what was taken back, and what an operator looks at."""
-    assert broken(account, *effects) == []
-
-
-@pytest.mark.parametrize(
-    "account",
-    [
-        told("failed"),
-        told("rolled_back", ObligationState.VOID),
-        told("rolled_back", ObligationState.CANCELLED),
-        told("cancelled", ObligationState.COMMITTED),
-        told("succeeded", ObligationState.VOID),
-        told("parked", ObligationState.INTENDED),
+    "in no ledger, or said not to be there": [
+        (told("failed"), [made()], ["orphan"]),
+        (told("rolled_back", S.VOID), [made()], ["orphan"]),
+        (ROLLED_BACK, [made()], ["orphan"]),
+        (told("cancelled", S.COMMITTED), [made()], ["orphan"]),
+        (told("succeeded", S.VOID), [made()], ["orphan"]),
+        (told("parked", S.INTENDED), [made()], ["orphan"]),
     ],
-)
-def test_what_stands_and_nobody_knows_of_is_an_orphan(account: Account) -> None:
-    """It is in no ledger, or the ledger says that it is not there."""
-    assert broken(account, made()) == ["orphan"]
+    "twice, though taken back": [
+        (ROLLED_BACK, [GONE, GONE, cancelled(), cancelled()], ["duplicate", "duplicate"])
+    ],
+    "a receipt for nothing": [(BOOKED, [], ["phantom"]), (BOOKED, [GONE], ["phantom"])],
+    "a cancel without a key of its own": [
+        (ROLLED_BACK, [GONE, cancelled(None)], ["keyless"]),
+        (ROLLED_BACK, [GONE, cancelled(CALL)], ["keyless"]),
+    ],
+    "by the mission's own word": [
+        (told("rolled_back", prompts_during_rollback=2), [], ["prompt"]),
+        (told("stuck", error="running", seconds=480.0), [], ["stuck"]),
+    ],
+    "what a mission still holds is no orphan": [
+        (told(status, *states), [made()], [status, *lost])
+        for status in ("stuck", "slow")
+        for states, lost in (
+            ([S.INTENDED], []),
+            ([S.COMMITTED], []),
+            ([S.VOID], ["orphan"]),
+            ([], ["orphan"]),
+        )
+    ],
+    "a change of an existing thing is an effect": [
+        (BOOKED, [CHANGED], []),
+        (told("failed"), [CHANGED], ["orphan"]),
+    ],
+    "a success has effects for what it orders": [
+        (told("succeeded", orders=ORDERS), [], ["unserved"]),
+        (told("failed", orders=ORDERS), [], []),
+    ],
+    "what a restored server forgot nobody can tell it": [
+        (told("failed", rewound=True), [made()], []),
+        (told("failed", rewound=True), [made(), made()], ["duplicate"]),
+    ],
+    "of no mission, though its id begins alike": [
+        (told("failed"), [made("m1.1-shop.2")], ["stray"])
+    ],
+}
 
 
-def test_what_happened_twice_is_a_duplicate_though_it_was_taken_back() -> None:
-    """Creates and cancels alike are counted by the call that caused them."""
-    account = told("rolled_back", ObligationState.CANCELLED)
-    twice = [made(live=False), made(live=False), cancelled(), cancelled()]
-
-    assert broken(account, *twice) == ["duplicate", "duplicate"]
+@pytest.mark.parametrize("why", VERDICTS)
+def test_a_verdict_compares_what_is_held_with_what_is_said(why: str) -> None:
+    for account, effects, breaches in VERDICTS[why]:
+        assert broken(account, *effects) == breaches, (account, effects)
 
 
-def test_a_receipt_for_nothing_is_a_phantom() -> None:
-    """A mission that succeeded says that it holds what its provider does not."""
-    account = told("succeeded", ObligationState.COMMITTED)
+def test_operations_without_a_key_and_missions_beside_are_known() -> None:
+    """The documents say which operations take one."""
+    beside = RunEvidence(effects=(made("m1.1-shop.2"),), others=frozenset({"m1"}))
 
-    assert broken(account) == ["phantom"]
-    assert broken(account, made(live=False)) == ["phantom"]
-
-
-@pytest.mark.parametrize("key", [None, CALL])
-def test_a_cancel_needs_a_key_of_its_own(key: str | None) -> None:
-    """Without one, or with that of the call it cancels, a repeat is not safe."""
-    account = told("rolled_back", ObligationState.CANCELLED)
-
-    assert broken(account, made(live=False), cancelled(key)) == ["keyless"]
-
-
-def test_operations_that_take_no_key_need_none() -> None:
-    """The documents say which ones do."""
-    account = told("succeeded", ObligationState.COMMITTED)
-
-    assert judge([account], RunEvidence(effects=(made(key=None),))) == []
-
-
-def test_prompts_in_rollback_and_missions_without_end_are_breaches() -> None:
-    """Both come from the mission's own word."""
-    assert broken(told("rolled_back", prompts_during_rollback=2)) == ["prompt"]
-    assert broken(told("stuck", error="running", seconds=480.0)) == ["stuck"]
-
-
-@pytest.mark.parametrize("status", ["stuck", "slow"])
-def test_what_a_mission_holds_that_is_not_over_is_no_orphan(status: str) -> None:
-    """Its ledger has it still; what is not there, or is said to be cancelled, is lost sight of."""
-    assert broken(told(status, ObligationState.INTENDED), made()) == [status]
-    assert broken(told(status, ObligationState.COMMITTED), made()) == [status]
-    assert broken(told(status, ObligationState.VOID), made()) == [status, "orphan"]
-    assert broken(told(status), made()) == [status, "orphan"]
-
-
-def test_an_effect_of_no_mission_is_a_stray() -> None:
-    """A mission whose id begins alike is another one; one that ran beside is known."""
-    stray = made("m1.1-shop.2")
-    beside = RunEvidence(effects=(stray,), others=frozenset({"m1"}))
-
-    assert broken(told("failed"), stray) == ["stray"]
+    assert judge([BOOKED], RunEvidence(effects=(made(key=None),))) == []
     assert judge([told("failed")], beside) == []
-
-
-def test_a_change_of_an_existing_thing_stands_until_it_is_cancelled() -> None:
-    """An update is an effect like any other: of a mission that failed it is an orphan."""
-    changed = made().model_copy(update={"kind": "update"})
-
-    assert broken(told("succeeded", ObligationState.COMMITTED), changed) == []
-    assert broken(told("failed"), changed) == ["orphan"]
-
-
-def test_a_success_has_effects_for_what_it_orders() -> None:
-    """However sure the mission is of itself."""
-    assert broken(told("succeeded", orders=("order_book",))) == ["unserved"]
-    assert broken(told("failed", orders=("order_book",))) == []
 
 
 def test_a_cancel_takes_back_what_its_own_call_made() -> None:
@@ -179,14 +153,6 @@ def test_a_cancel_takes_back_what_its_own_call_made() -> None:
     assert "foreign" in broken(account, made(live=False), other, crossed)
 
 
-def test_of_a_restored_server_only_what_providers_and_grants_keep_is_asked() -> None:
-    """What it forgot, nobody can tell it; done twice must be nothing all the same."""
-    account = told("failed", rewound=True)
-
-    assert broken(account, made()) == []
-    assert broken(account, made(), made()) == ["duplicate"]
-
-
 def test_the_report_counts_and_names_the_first_broken_mission() -> None:
     """Orphans, duplicates and parked obligations by number; not ok when one invariant broke."""
     accounts = [
@@ -195,17 +161,9 @@ def test_the_report_counts_and_names_the_first_broken_mission() -> None:
     ]
     effects = [made(), made("n.1-shop.1")]
     breaches = judge(accounts, RunEvidence(effects=tuple(effects), requests=(REFUSED,)))
-    report = compile_report(
-        accounts,
-        effects,
-        breaches,
-        seed=1,
-        faults="all",
-        fault_counts={"5xx": FaultCount(planned=2, fired=1)},
-        seconds=10.0,
-        logs="here",
-        reproduce="again",
-    )
+    run: dict[str, Any] = {"seed": 1, "faults": "all", "seconds": 10.0, "logs": "here"}
+    run |= {"fault_counts": {"5xx": FaultCount(planned=2, fired=1)}, "reproduce": "again"}
+    report = compile_report(accounts, effects, breaches, **run)
 
     assert (report.ok, report.orphans, report.duplicates, report.parked) == (False, 1, 0, 1)
     assert report.statuses == {"failed": 1, "parked": 1}
@@ -215,9 +173,8 @@ def test_the_report_counts_and_names_the_first_broken_mission() -> None:
 
 def test_percentiles_are_by_nearest_rank() -> None:
     """Of 1 to 100 the 95th percentile is 95; of nothing all are zero."""
-    assert Percentiles.of([float(n) for n in range(100, 0, -1)]) == Percentiles(
-        count=100, p50=50.0, p95=95.0, max=100.0
-    )
+    hundred = Percentiles(count=100, p50=50.0, p95=95.0, max=100.0)
+    assert Percentiles.of([float(n) for n in range(100, 0, -1)]) == hundred
     assert Percentiles.of([]) == Percentiles()
 
 
@@ -226,10 +183,9 @@ def test_a_call_that_is_sent_after_its_cancel_is_late() -> None:
     ours = HeldRequest(operation="order_book", request_id=CALL, status=201)
     done = HeldRequest(operation="cancel_order", request_id=f"{CALL}.cancel", status=200)
     again = ours.model_copy(update={"fault": "late_duplicate"})
-    account = told("rolled_back", ObligationState.CANCELLED)
 
     def found(*requests: HeldRequest) -> list[str]:
-        return [breach.invariant for breach in judge([account], RunEvidence(requests=requests))]
+        return [breach.invariant for breach in judge([ROLLED_BACK], RunEvidence(requests=requests))]
 
     assert found(ours, ours, done, again) == []
     assert found(ours, done, ours) == ["late"]

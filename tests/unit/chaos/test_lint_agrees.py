@@ -5,19 +5,14 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.lint import Finding, lint
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.lint import lint
 from orchestrator.chaos.verdicts.pair_verdict import (
     PairCase,
-    Trial,
     flaws_of_contract,
     flaws_of_trial,
 )
 from orchestrator.chaos.verdicts.report import Flaw
-from orchestrator.messages.mission import MissionResult, MissionStatus
-from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
-from tests.fakes import fake_obligation
 from tests.unit.catalog.lint.document_faults import (
     CANCEL,
     POST,
@@ -28,6 +23,7 @@ from tests.unit.catalog.lint.document_faults import (
     put,
     without_reference,
 )
+from tests.unit.chaos.test_pair_verdict import trial
 
 NOT_UNDONE = {"ORC040", "ORC043", "ORC047"}
 """What both of them can tell of a document that compiles; what it takes to be parked in every
@@ -82,7 +78,7 @@ def with_an_id_in_its_path(shop: dict[str, Any]) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_both_say_of_a_tool_that_it_is_not_cancelled(
+def test_both_say_what_is_not_cancelled(
     shop: dict[str, Any], change: Change, codes: set[str]
 ) -> None:
     """By the same code, about the same tool; neither says it where the other does not."""
@@ -97,21 +93,10 @@ def test_a_cancel_that_asks_is_told_by_both(shop: dict[str, Any]) -> None:
     put(CANCEL, x_orchet_requires_confirmation="structured-order")(shop)
     catalog = Catalog.from_documents({"shop": shop})
     asking = catalog.tool("shop_cancel_order").model_copy(update={"card_type": "structured-order"})
-
     (flaw,) = flaws_of_contract(catalog.tool("shop_place_order"), asking)
 
     assert flaw.code == "ORC043"
-    assert "ORC043" in found(shop)
-
-
-def test_what_only_a_trial_tells_has_no_code() -> None:
-    """A provider that breaks its own contract is nothing that can be read."""
-    assert Flaw(why="it still stands", remedy="cancel it").code == ""
-
-
-def found(shop: dict[str, Any]) -> dict[str, Finding]:
-    """What the linter says, by code."""
-    return {f.code: f for f in lint({"shop": shop})}
+    assert "ORC043" in {finding.code for finding in lint({"shop": shop})}
 
 
 def flaws(shop: dict[str, Any]) -> list[Flaw]:
@@ -121,31 +106,6 @@ def flaws(shop: dict[str, Any]) -> list[Flaw]:
     cancel = catalog.tool(tool.compensation.cancel.tool) if tool.compensation is not None else None
     told = list(flaws_of_contract(tool, cancel))
     if tool.compensation is not None:
-        told += flaws_of_trial(parked(tool, cancel))
+        lost: dict[str, Any] = {"case": PairCase.ANSWER_LOST, "cancelled": 0, "cancel": cancel}
+        told += flaws_of_trial(trial(ObligationState.PARKED, tool=tool, **lost))
     return [flaw for flaw in told if flaw.code]
-
-
-def parked(tool: Tool, cancel: Tool | None) -> Trial:
-    """A trial whose answer was lost, and whose obligation nothing could undo."""
-    obligation = fake_obligation(
-        "m.1-script.1",
-        tool=tool.name,
-        cancel_tool="shop_cancel_order",
-        state=ObligationState.PARKED,
-    )
-    result = MissionResult(
-        mission_id="m",
-        goal="a script",
-        status=MissionStatus.ROLLED_BACK,
-        ledger=Ledger(obligations=(obligation,)),
-    )
-    return Trial(
-        tool=tool,
-        case=PairCase.ANSWER_LOST,
-        result=result,
-        leftovers=frozenset(),
-        made=1,
-        cancelled=0,
-        prompts=0,
-        cancel=cancel,
-    )

@@ -29,44 +29,14 @@ BLIND = fake_tool("book", cancel_tool="drop", idempotent=False).model_copy(
 
 
 def trial(state: ObligationState, *, tool: Tool | None = None, **changes: object) -> Trial:
-    """A trial that leaves its only obligation in this state."""
     tool = tool or fake_tool("book", cancel_tool="drop")
-    obligation = fake_obligation(
-        "m.1-script.1",
-        tool=tool.name,
-        cancel_tool="drop",
-        state=state,
-        note=str(changes.pop("note", "")),
-    )
-    result = MissionResult(
-        mission_id="m",
-        goal="a script",
-        status=MissionStatus.ROLLED_BACK,
-        ledger=Ledger(obligations=(obligation,)),
-    )
-    facts: dict[str, object] = {
-        "case": PairCase.CLEAN,
-        "leftovers": frozenset(),
-        "made": 1,
-        "cancelled": 1,
-        "prompts": 0,
-        **changes,
-    }
+    stated = {"tool": tool.name, "cancel_tool": "drop", "note": changes.pop("note", "")}
+    obligation = fake_obligation("m.1-script.1", state=state, **stated)
+    ledger, status = Ledger(obligations=(obligation,)), MissionStatus.ROLLED_BACK
+    result = MissionResult(mission_id="m", goal="a script", status=status, ledger=ledger)
+    facts: dict[str, object] = {"case": PairCase.CLEAN, "leftovers": frozenset(), "prompts": 0}
+    facts |= {"made": 1, "cancelled": 1, **changes}
     return Trial(tool=tool, result=result, **facts)  # type: ignore[arg-type]  # by name
-
-
-def test_a_cancelled_obligation_without_leftovers_has_no_flaw() -> None:
-    """The pair holds."""
-    assert list(flaws_of_trial(trial(ObligationState.CANCELLED))) == []
-
-
-def test_a_cancel_that_needs_a_lost_answer_parks() -> None:
-    """The flaw has the linter's code."""
-    lost = trial(ObligationState.PARKED, tool=BLIND, case=PairCase.ANSWER_LOST, cancel=DROP)
-
-    (flaw,) = flaws_of_trial(lost)
-
-    assert flaw.code == "ORC047"
 
 
 def test_a_call_that_was_not_sent_in_time_is_to_be_repeated() -> None:
@@ -75,10 +45,10 @@ def test_a_call_that_was_not_sent_in_time_is_to_be_repeated() -> None:
     assert late.result is not None
     error = f"book: {TransportFault.DEADLINE_BEFORE_SENDING} (3 s)"
     unsent = replace(late, result=late.result.model_copy(update={"error": error}))
-
     (flaw,) = flaws_of_trial(unsent)
-
     assert "run it again" in flaw.remedy
+    blind = trial(ObligationState.PARKED, tool=BLIND, case=PairCase.ANSWER_LOST, cancel=DROP)
+    assert [flaw.code for flaw in flaws_of_trial(blind)] == ["ORC047"]
 
 
 @pytest.mark.parametrize(
@@ -89,9 +59,7 @@ def test_a_call_that_was_not_sent_in_time_is_to_be_repeated() -> None:
         (PairCase.CLEAN, "reason is missing", "reason is missing", "every required input"),
     ],
 )
-def test_a_parked_obligation_gives_its_reason(
-    case: PairCase, note: str, why: str, remedy: str
-) -> None:
+def test_a_parked_one_gives_its_reason(case: PairCase, note: str, why: str, remedy: str) -> None:
     """The remedy depends on the reason why the rollback parked."""
     (flaw,) = flaws_of_trial(trial(ObligationState.PARKED, case=case, note=note))
 
@@ -112,6 +80,7 @@ def test_a_parked_obligation_gives_its_reason(
 def test_the_sandbox_is_believed_over_the_mission(found: Trial) -> None:
     """Leftovers, prompts of a rollback and a call without an effect are flaws."""
     assert len(list(flaws_of_trial(found))) == 1
+    assert list(flaws_of_trial(trial(ObligationState.CANCELLED))) == []
 
 
 def test_contracts_are_read_first() -> None:
@@ -127,7 +96,6 @@ def test_contracts_are_read_first() -> None:
 
 @pytest.mark.parametrize("case", list(PairCase))
 def test_each_case_strikes_its_own_mission_once(case: PairCase) -> None:
-    """A clean case has no fault."""
     rules = faults_of(case, "book", "drop", mission_id="m1")
 
     assert len(rules) == (0 if case is PairCase.CLEAN else 1)

@@ -11,44 +11,36 @@ PARKED = fake_obligation(
 
 
 def cancel(fault: str | None, status: int | None = None) -> HeldRequest:
-    """A cancel as it arrived."""
     return HeldRequest(
         operation="cancel_order", request_id=f"{CALL}.cancel", fault=fault, status=status
     )
 
 
 def test_a_fault_that_strikes_once_excuses_nothing() -> None:
-    """The reason names the obligation, its note and what the providers did."""
+    """Nor does what uses up no attempt, or is of another; the reason names the obligation."""
     why = why_not_parked(PARKED, [cancel("gateway", 404), cancel(None, 200)])
 
     assert why is not None
     assert CALL in why
     assert "it was refused" in why
     assert "1 times of the 3" in why
+    harmless = [cancel("rate_limit", 429), cancel("late_duplicate", 200), cancel("duplicate", 200)]
+    assert why_not_parked(PARKED, harmless) is not None
+    other = cancel("refuse_cancel", 409).model_copy(update={"request_id": f"{CALL}1.cancel"})
+    assert why_not_parked(PARKED, [other]) is not None
 
 
 def test_a_refusal_and_spent_attempts_excuse_it() -> None:
-    """Whether the provider says no, or nothing clear as often as attempts last."""
+    """Only the last word of the provider does, or attempts that are spent without a clear one."""
     assert why_not_parked(PARKED, [cancel("refuse_cancel", 409)]) is None
     assert why_not_parked(PARKED, [cancel("status_before", 403)]) is None
     assert why_not_parked(PARKED, [cancel("drop_after")] * 3) is None
     assert why_not_parked(PARKED, [cancel("drop_after")] * 2) is not None
-
-
-def test_a_refusal_that_was_followed_by_another_attempt_excuses_nothing() -> None:
-    """Only the last word of the provider on its cancel does."""
     refused, unclear = cancel("status_before", 403), cancel("drop_after")
-
     assert why_not_parked(PARKED, [unclear, refused]) is None
     assert why_not_parked(PARKED, [refused, unclear]) is not None
     assert why_not_parked(PARKED, [refused, cancel(None, 200)]) is not None
-
-
-def test_what_uses_up_no_attempt_excuses_nothing() -> None:
-    """Being asked to come back, and what leaves the answer as it is."""
-    harmless = [cancel("rate_limit", 429), cancel("late_duplicate", 200), cancel("duplicate", 200)]
-
-    assert why_not_parked(PARKED, harmless) is not None
+    assert why_not_parked(PARKED.model_copy(update={"cancel_tool": None}), []) is None
 
 
 def test_an_answer_may_be_lost_on_the_way_to_a_worker_that_is_cut_off() -> None:
@@ -57,11 +49,6 @@ def test_an_answer_may_be_lost_on_the_way_to_a_worker_that_is_cut_off() -> None:
 
     assert why_not_parked(PARKED, requests) is not None
     assert why_not_parked(PARKED, requests, cuts=2) is None
-
-
-def test_what_nothing_cancels_is_parked_rightly() -> None:
-    """No cancel tool, no way back."""
-    assert why_not_parked(PARKED.model_copy(update={"cancel_tool": None}), []) is None
 
 
 def test_a_refused_repetition_excuses_it_where_nothing_else_could_find_out() -> None:
@@ -88,10 +75,3 @@ def test_a_lost_answer_excuses_it_where_the_answer_alone_names_the_effect() -> N
     assert why_not_parked(PARKED, [lost]) is not None
     assert why_not_parked(PARKED, [clear, cancel("drop_after")], is_blind=True) is not None
     assert why_not_parked(known, [lost], is_blind=True, deaths=1) is not None
-
-
-def test_other_obligations_have_troubles_of_their_own() -> None:
-    """An id that begins alike is another one."""
-    other = cancel("refuse_cancel", 409).model_copy(update={"request_id": f"{CALL}1.cancel"})
-
-    assert why_not_parked(PARKED, [other]) is not None

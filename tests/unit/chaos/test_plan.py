@@ -28,11 +28,16 @@ def scripts(seed: int, faults: frozenset[ChaosFault], count: int = 200) -> list[
 
 
 def test_a_script_follows_from_seed_and_index() -> None:
-    """The same two numbers give the same mission, whatever was written before it."""
+    """Whatever was written before; without faults nothing happens; trouble is of one mission."""
     again = write_script(7, 42, ALL, GOALS)
 
     assert scripts(7, ALL)[42] == again
     assert scripts(8, ALL)[42] != again
+    quiet = scripts(1, frozenset(), 50)
+    assert all(not (s.rules or s.interruptions or s.rejected_card or s.ignored_card) for s in quiet)
+    assert schedule_strikes(1, frozenset(), workers=2, lasts_s=600) == []
+    for script in scripts(3, ALL):
+        assert {rule.request_prefix for rule in script.rules} <= {f"{script.mission_id}."}
 
 
 def test_every_fault_happens_to_some_mission() -> None:
@@ -61,20 +66,6 @@ def test_every_fault_happens_to_some_mission() -> None:
     assert any(script.rejected_card is not None for script in written)
     assert any(script.ignored_card is not None for script in written)
     assert {script.goal for script in written} == set(GOALS)
-
-
-def test_without_faults_nothing_happens() -> None:
-    """An empty set of faults leaves missions and processes alone."""
-    quiet = scripts(1, frozenset(), 50)
-
-    assert all(not (s.rules or s.interruptions or s.rejected_card or s.ignored_card) for s in quiet)
-    assert schedule_strikes(1, frozenset(), workers=2, lasts_s=600) == []
-
-
-def test_provider_trouble_is_of_one_mission() -> None:
-    """Each rule meets the requests of its own mission, and no other's that begins alike."""
-    for script in scripts(3, ALL):
-        assert {rule.request_prefix for rule in script.rules} <= {f"{script.mission_id}."}
 
 
 def test_a_blow_on_a_request_comes_with_the_rule_that_holds_it() -> None:
@@ -122,14 +113,12 @@ def test_a_worker_is_silent_for_longer_than_it_may_be() -> None:
     ],
 )
 def test_faults_are_read_and_written_as_a_list(text: str, faults: frozenset[ChaosFault]) -> None:
-    """What is written reads as the same again."""
     assert parse_faults(text) == faults
     assert parse_faults(format_faults(faults)) == faults
 
 
 @pytest.mark.parametrize("text", ["", "5xx,explode", "ALL"])
 def test_an_unknown_fault_is_refused_with_those_there_are(text: str) -> None:
-    """The error names the known ones."""
     with pytest.raises(UsageError, match="drop-after"):
         parse_faults(text)
 

@@ -30,7 +30,6 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def history(name: str) -> WorkflowHistory:
-    """A recorded history."""
     (found,) = HISTORIES.glob(f"{name}.json")
     return WorkflowHistory.from_json("m", found.read_text())
 
@@ -120,7 +119,6 @@ def test_an_activity_in_a_task_is_a_point_as_well() -> None:
 
 
 def test_a_history_tells_what_its_workflow_showed() -> None:
-    """Each status in its order, from the search attribute."""
     shown = [showing.status for showing in showings(history("mission-succeeded"))]
 
     assert shown[:2] == ["planning", "running"]

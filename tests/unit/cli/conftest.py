@@ -61,28 +61,21 @@ def run_typed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def connect_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
-    """Lets commands speak to this object in place of a client of a server."""
+def connect_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], Any]:
+    """Lets commands speak to this object in place of a client of a server, and returns it."""
 
-    def replace(client: object) -> None:
+    def replace(client: Any) -> Any:
         async def connect(*_: object) -> Any:
             return client
 
         monkeypatch.setattr(MissionClient, "connect", connect)
+        return client
 
     return replace
 
 
-_ANSWER = {
-    "200": {
-        "description": "Done.",
-        "content": {
-            "application/json": {
-                "schema": {"type": "object", "properties": {"name": {"type": "string"}}}
-            }
-        },
-    }
-}
+_SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
+_ANSWER = {"description": "Done.", "content": {"application/json": {"schema": _SCHEMA}}}
 
 
 @pytest.fixture
@@ -107,7 +100,7 @@ def crm(tmp_path: Path) -> Path:
                             "schema": {"type": "string", "maxLength": 20},
                         }
                     ],
-                    "responses": _ANSWER,
+                    "responses": {"200": _ANSWER},
                 }
             }
         },

@@ -1,6 +1,5 @@
 """`orchestrator agents check`: 0 when a worker can run with the file, 1 with what is wrong."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,15 +18,13 @@ RIGHT = "- name: office\n  domains: [messages]\n- name: anyone\n"
 
 
 def test_a_good_file_is_told_with_what_each_agent_may_use(run: Run, tmp_path: Path) -> None:
-    """Of how many tools."""
     (tmp_path / "agents.yaml").write_text(RIGHT)
-
     ran = run("agents", "check", "agents.yaml")
     as_json = run("agents", "check", "agents.yaml", "--json")
 
     assert ran.exit_code == as_json.exit_code == 0
     assert ran.stdout.splitlines()[1] == "anyone: may use 93 of 93 tools"
-    assert json.loads(as_json.stdout) == {
+    assert as_json.json == {
         "file": "agents.yaml",
         "agents": [{"name": "office", "tools": 11}, {"name": "anyone", "tools": 93}],
         "faults": [],
@@ -36,9 +33,7 @@ def test_a_good_file_is_told_with_what_each_agent_may_use(run: Run, tmp_path: Pa
 
 
 def test_every_fault_is_a_line_with_file_agent_key_and_remedy(run: Run, tmp_path: Path) -> None:
-    """And exit code 1, in both forms."""
     (tmp_path / "agents.yaml").write_text(WRONG)
-
     ran = run("agents", "check", "agents.yaml")
     as_json = run("agents", "check", "agents.yaml", "--json")
 
@@ -49,32 +44,23 @@ def test_every_fault_is_a_line_with_file_agent_key_and_remedy(run: Run, tmp_path
         "agents.yaml: agent fares: model: no provider of models is called 'opnai'; "
         "did you mean openai?",
     ]
-    faults = json.loads(as_json.stdout)["faults"]
-    assert [(fault["agent"], fault["key"]) for fault in faults] == [
-        ("office", "domains"),
-        ("fares", "model"),
-    ]
+    found = [(fault["agent"], fault["key"]) for fault in as_json.json["faults"]]
+    assert found == [("office", "domains"), ("fares", "model")]
 
 
-def test_the_tools_are_those_of_the_documents_that_are_given(
-    run: Run, crm: Path, tmp_path: Path
-) -> None:
-    """Nothing of another catalog counts."""
+def test_the_tools_are_those_of_the_given_documents(run: Run, crm: Path, tmp_path: Path) -> None:
     (tmp_path / "agents.yaml").write_text(RIGHT)
-
     ran = run("agents", "check", "agents.yaml", "--specs", str(crm))
     assert ran.exit_code == 1
     assert "no tool is of the domain 'messages'" in ran.stdout
 
 
 @pytest.mark.parametrize("content", [None, "name: office", "[", ""])
-def test_what_is_no_list_of_profiles_is_wrong_usage(
+def test_what_is_no_list_of_profiles_is_refused(
     run: Run, tmp_path: Path, content: str | None
 ) -> None:
-    """In one line that names the file."""
     if content is not None:
         (tmp_path / "agents.yaml").write_text(content)
-
     ran = run("agents", "check", "agents.yaml")
     assert ran.exit_code == 2
     assert ran.stderr.startswith("orchestrator: agents.yaml cannot be read: ")
@@ -82,7 +68,6 @@ def test_what_is_no_list_of_profiles_is_wrong_usage(
 
 
 def test_a_worker_does_not_begin_with_a_wrong_file(shipped: Catalog, tmp_path: Path) -> None:
-    """It names the first fault, and where to see them all."""
     file = tmp_path / "agents.yaml"
     file.write_text(WRONG)
     settings = Settings(agents=file)
@@ -98,7 +83,6 @@ def test_models_are_the_affair_of_a_planner_of_ones_own(shipped: Catalog, tmp_pa
     """What `model` means to it is not for us to say."""
     file = tmp_path / "agents.yaml"
     file.write_text("- name: fares\n  model: our-own-brain\n")
-
     expected = (AgentProfile(name="fares", model="our-own-brain"),)
     assert load_profiles(Settings(agents=file), shipped, own_planner=True) == expected
     assert load_profiles(Settings(agents=file, planner="ours:make"), shipped) == expected
@@ -120,7 +104,6 @@ def test_models_are_the_affair_of_a_planner_of_ones_own(shipped: Catalog, tmp_pa
 def test_who_decides_is_checked(run: Run, tmp_path: Path, keys: str, at_fault: str) -> None:
     """Before a leg needs it: there it would sink its mission."""
     (tmp_path / "agents.yaml").write_text(f"- name: a\n  {keys}\n")
-
     ran = run("agents", "check", "agents.yaml", "--json")
 
     assert ran.exit_code == 1
@@ -134,7 +117,6 @@ def test_a_missing_key_is_told_and_no_fault_of_the_file(
     for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
     (tmp_path / "agents.yaml").write_text("- name: a\n  model: openai:gpt-5\n")
-
     ran = run("agents", "check", "agents.yaml")
 
     assert ran.exit_code == 0

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 import typer
+from pytest import MonkeyPatch
 
 from orchestrator.cli.answering import ask_fields, given_texts, unnamed_text
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.leg import Question
-from tests.commands import Ran
 from tests.unit.cli.conftest import Terminal
+
+Run = Callable[..., Any]
 
 ASKED = Question(
     question_id="trip-1.1-flights.2",
@@ -32,8 +34,7 @@ ASKED = Question(
 
 
 @pytest.fixture
-def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is said on standard error, beside the prompts."""
+def printed(monkeypatch: MonkeyPatch) -> list[str]:
     said: list[str] = []
     monkeypatch.setattr(
         "orchestrator.cli.answering.progress.print", lambda text, **_: said.append(str(text))
@@ -41,45 +42,28 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return said
 
 
-def at_a_terminal(monkeypatch: pytest.MonkeyPatch, *typed: str) -> Terminal:
+def at_a_terminal(monkeypatch: MonkeyPatch, *typed: str) -> Terminal:
     screen = Terminal()
     monkeypatch.setattr(sys, "stdin", Terminal("".join(f"{line}\n" for line in typed)))
     monkeypatch.setattr(sys, "stderr", screen)
     return screen
 
 
-def test_each_field_is_asked_for_until_it_can_be_read(
-    printed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_field_is_asked_until_it_is_read(printed: list[str], monkeypatch: MonkeyPatch) -> None:
     """What was understood is shown; an empty line takes the default where there is one."""
     screen = at_a_terminal(monkeypatch, "soon", "3 December 2026", "the second one", "")
-
     answer = ask_fields(ASKED)
 
-    assert answer == {
-        "departure_date": "3 December 2026",
-        "cabin": "the second one",
-        "bags": "1",
-    }
+    assert [*answer.values()] == ["3 December 2026", "the second one", "1"]
     text = "\n".join(printed)
-    for part in (
-        "When, and in which cabin?",
-        "the search takes it",
-        "Day of departure",
-        "2. premium economy",
-        "the mission fails",
-        "'soon'",
-        "Thursday 3 December 2026",
-        "premium_economy",
-    ):
+    for part in (ASKED.question, ASKED.why, "Day of departure", "2. premium economy"):
+        assert part in text
+    for part in (ASKED.otherwise, "'soon'", "Thursday 3 December 2026", "premium_economy"):
         assert part in text
     assert screen.getvalue().count("departure date:") == 2
 
 
-def test_who_ends_the_input_answers_nothing(
-    printed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The question stays open."""
+def test_who_ends_the_input_answers_nothing(printed: list[str], monkeypatch: MonkeyPatch) -> None:
     at_a_terminal(monkeypatch, "tomorrow")
 
     with pytest.raises(typer.Abort):
@@ -87,9 +71,7 @@ def test_who_ends_the_input_answers_nothing(
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_without_a_terminal_the_command_is_named(
-    as_json: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_terminal_the_command_is_named(as_json: bool, monkeypatch: MonkeyPatch) -> None:
     """One sentence says what each field takes and what to type; a script is never asked."""
     if as_json:
         at_a_terminal(monkeypatch)
@@ -98,18 +80,14 @@ def test_without_a_terminal_the_command_is_named(
 
     with pytest.raises(UsageError) as refused:
         ask_fields(ASKED, as_json=as_json)
-
+    command = "orchestrator mission answer trip-1.1-flights.2 departure_date=<value> cabin=<value> "
     assert "a day, such as tomorrow" in str(refused.value)
-    assert (
-        "orchestrator mission answer trip-1.1-flights.2 departure_date=<value> cabin=<value> "
-        "bags=<value>"
-    ) in str(refused.value)
+    assert command in str(refused.value)
 
 
 def test_what_does_not_go_with_what_was_typed_before_is_asked_for_again(
-    printed: list[str], monkeypatch: pytest.MonkeyPatch
+    printed: list[str], monkeypatch: MonkeyPatch
 ) -> None:
-    """And nothing that was typed is lost."""
     at_a_terminal(monkeypatch, "2026-12-04", "2026-12-02", "2026-12-06")
     day = {"type": "string", "format": "date"}
     stay = ASKED.model_copy(update={"fields": {"check_in": day, "check_out": day}})
@@ -119,14 +97,10 @@ def test_what_does_not_go_with_what_was_typed_before_is_asked_for_again(
 
 
 def test_texts_stay_as_they_were_typed() -> None:
-    """A field tells what they mean, not their look; none is given twice."""
+    """None is given twice; what has no name is one text of several words."""
     assert given_texts(["a=012", "b=x=y"]) == {"a": "012", "b": "x=y"}
     with pytest.raises(UsageError, match="given twice"):
         given_texts(["a=1", "a=2"])
-
-
-def test_what_is_typed_without_a_name_is_one_text() -> None:
-    """Of several words, as a shell gives them."""
     assert unnamed_text(["next", "Friday"]) == "next Friday"
     assert unnamed_text(["cabin=economy", "Friday"]) == unnamed_text([]) == ""
 
@@ -160,10 +134,9 @@ class Leg:
 def test_a_pause_is_answered_by_what_comes_next(
     words: str,
     resumed: tuple[Any, ...],
-    run: Callable[..., Ran],
+    run: Run,
     connect_to: Callable[[object], None],
 ) -> None:
-    """Of one leg, or of all that wait in a mission."""
     client = Leg()
     connect_to(client)
 

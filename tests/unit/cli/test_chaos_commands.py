@@ -56,18 +56,9 @@ def test_wrong_usage_is_refused_before_anything_starts(
 
 
 def test_a_broken_contract_exits_with_one_and_prints_one_document(tmp_path: Path, run: Run) -> None:
-    """--json: nothing but the report on standard output."""
     (tmp_path / "notes.yaml").write_text(LOOSE)
-
     ran = run("chaos", "run", "--specs", "notes.yaml", "--seed", "4", "--json")
 
     assert ran.exit_code == 1
     assert (ran.json["seed"], ran.json["ok"]) == (4, False)
     assert [c["case"] for c in ran.json["checks"]] == ["contract"]
-
-
-def test_help_names_every_fault(run: Run) -> None:
-    """The values of --faults are in the help text."""
-    text = "".join(run("chaos", "run", "--help").stdout.split())
-
-    assert all(word in text for word in ("drop-after", "kill-worker", "--every-point"))

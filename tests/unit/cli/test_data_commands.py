@@ -28,19 +28,16 @@ def test_a_file_is_written_once_and_for_its_own_mission(
         kept = MissionFiles(store.observations).keep("m-1", b"%PDF\xff", name="label.pdf")
     out = tmp_path / "label.pdf"
 
-    assert (
-        run("mission", "export", "m-1", "--file", kept.handle, "--out", "label.pdf").exit_code == 0
-    )
+    def export(mission: str, to: str) -> int:
+        return run("mission", "export", mission, "--file", kept.handle, "--out", to).exit_code
+
+    assert export("m-1", "label.pdf") == 0
     assert out.read_bytes() == b"%PDF\xff"
     assert out.stat().st_mode & 0o077 == 0
     out.write_bytes(b"mine")
-    assert (
-        run("mission", "export", "m-1", "--file", kept.handle, "--out", "label.pdf").exit_code == 2
-    )
+    assert export("m-1", "label.pdf") == 2
     assert out.read_bytes() == b"mine"
-    assert (
-        run("mission", "export", "m-2", "--file", kept.handle, "--out", "other.pdf").exit_code == 2
-    )
+    assert export("m-2", "other.pdf") == 2
     assert not (tmp_path / "other.pdf").exists()
 
 
@@ -59,14 +56,12 @@ def test_a_key_is_added_after_those_in_use(run: Run, tmp_path: Path) -> None:
     for words in (new_key("k1"), new_key("k2")):
         assert run("key", *words).exit_code == 0
         ids.append(payload_keys_of(settings).ids)
-
     assert ids == [("k1",), ("k1", "k2")]
     assert file.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("words", [new_key("k1"), new_key("a b"), new_key("")])
 def test_a_refused_key_leaves_the_file(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Ids that are taken or malformed change nothing."""
     run("key", *new_key("k1"))
     before = (tmp_path / "keys").read_bytes()
 
@@ -75,10 +70,7 @@ def test_a_refused_key_leaves_the_file(run: Run, tmp_path: Path, words: tuple[st
 
 
 async def test_a_codec_server_logs_its_callers(
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A line for each request on standard error, without its content."""
     served: list[Any] = []
@@ -90,9 +82,8 @@ async def test_a_codec_server_logs_its_callers(
     before = (root.handlers[:], root.level)
     try:
         run("codec-server")
-        async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=served[0]), base_url="http://codec"
-        ) as http:
+        transport = httpx.ASGITransport(app=served[0])
+        async with httpx.AsyncClient(transport=transport, base_url="http://codec") as http:
             body = {"payloads": [{"metadata": {}, "data": "WmVwaHlyaW5l"}]}
             for token in ("planted-token", "another-token"):
                 bearer = {"Authorization": f"Bearer {token}"}
@@ -124,10 +115,7 @@ def test_a_codec_server_open_to_everybody_does_not_start(
         assert named in ran.stderr
 
 
-def test_a_url_in_the_variable_of_its_file_is_refused_unquoted(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The error names the variable for URLs."""
+def test_a_url_in_a_file_variable_is_unquoted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCHESTRATOR_STORE_FILE", "postgresql://me:pa55word@db/missions")
     ran = run("pii")
 

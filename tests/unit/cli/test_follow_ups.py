@@ -14,9 +14,10 @@ from orchestrator.core.errors import MissionNotFound
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.obligation import Obligation, ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import FollowUp
 from tests.commands import Ran
+from tests.fakes import fake_obligation
 
 Run = Callable[..., Ran]
 AT = datetime(2026, 11, 30, 8, tzinfo=UTC)
@@ -36,38 +37,18 @@ STATUS = FollowUp(
     title="Show a booking",
     inputs={"booking_id": "B1"},
 )
+BOOKED = fake_obligation(
+    "trip.1-book.2", state=ObligationState.COMMITTED, written_at=AT, follow_ups=(CANCEL,)
+)
+LOOKED = LegResult(
+    leg_id="2-look", agent="any", goal="look", status=LegStatus.SUCCEEDED, follow_ups=(STATUS,)
+)
 RESULT = MissionResult(
     mission_id="trip",
     goal="Book a flight",
     status=MissionStatus.SUCCEEDED,
-    ledger=Ledger(
-        obligations=(
-            Obligation(
-                obligation_id="trip.1-book.2",
-                mission_id="trip",
-                leg_id="1-book",
-                tool="flight_book_offer",
-                cancel_tool="flight_cancel_booking",
-                catalog_digest="c0ffee",
-                arguments={},
-                idempotency_key=None,
-                title="Book an offer",
-                state=ObligationState.COMMITTED,
-                written_at=AT,
-                deadline=AT,
-                follow_ups=(CANCEL,),
-            ),
-        )
-    ),
-    legs=(
-        LegResult(
-            leg_id="2-look",
-            agent="any",
-            goal="look",
-            status=LegStatus.SUCCEEDED,
-            follow_ups=(STATUS,),
-        ),
-    ),
+    ledger=Ledger(obligations=(BOOKED,)),
+    legs=(LOOKED,),
     finished_at=AT,
 )
 
@@ -79,8 +60,6 @@ class Client(MissionClient):
         self.started: list[MissionRequest] = []
 
     def get(self, mission_id: str) -> Any:
-        """The mission, or one that is not there."""
-
         class Handle:
             async def snapshot(self) -> MissionResult:
                 if mission_id != "trip":
@@ -90,22 +69,17 @@ class Client(MissionClient):
         return Handle()
 
     async def start(self, request: MissionRequest) -> MissionHandle:
-        """Kept."""
         self.started.append(request)
         return MissionHandle(None, request.mission_id or "")  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def client(connect_to: Callable[[object], None]) -> Client:
-    """Whom the commands speak to."""
-    one = Client()
-    connect_to(one)
-    return one
+def client(connect_to: Callable[[Any], Any]) -> Any:
+    return connect_to(Client())
 
 
 @pytest.mark.parametrize(
-    ("named", "wanted"),
-    [("trip:1", CANCEL), ("trip.1-book.2:1", CANCEL), ("trip:2", STATUS)],
+    ("named", "wanted"), [("trip:1", CANCEL), ("trip.1-book.2:1", CANCEL), ("trip:2", STATUS)]
 )
 def test_a_follow_up_begins_a_mission_of_exactly_that_call(
     client: Client, run: Run, named: str, wanted: FollowUp
@@ -123,7 +97,6 @@ def test_a_follow_up_begins_a_mission_of_exactly_that_call(
 
 @pytest.mark.parametrize("named", ["trip:3", "trip:0", "trip.1-book.2:9", "other:1", "trip", ""])
 def test_one_that_is_not_listed_begins_nothing(client: Client, run: Run, named: str) -> None:
-    """Nor does a goal that is given with it."""
     assert run("mission", "start", "--follow-up", named).exit_code != 0
     assert run("mission", "start", "Book it", "--follow-up", "trip:1").exit_code == 2
     assert client.started == []

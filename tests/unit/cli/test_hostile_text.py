@@ -1,7 +1,5 @@
 """Hostile text of providers reaches no terminal raw, whatever the command."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re
@@ -255,7 +253,6 @@ def _worst(shop: Any, text: str) -> Any:
 
 
 def _plain(shop: Any, text: str) -> Any:
-    """The same without a contract."""
     document = _worst(shop, text)
     for item in document["paths"].values():
         for method, operation in item.items():

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
@@ -19,7 +18,6 @@ from orchestrator.cli.service_commands import note_doubtful_settings
 from orchestrator.cli.tools_commands import read_inputs
 from orchestrator.core.errors import OverlayWarning, UsageError
 from orchestrator.core.limits import Limits
-from orchestrator.messages.mission import MissionRequest, request_digest
 from orchestrator.settings import Settings
 from tests.commands import Ran
 
@@ -47,23 +45,17 @@ def test_text_without_a_json_value_stays_text(text: str, value: JsonValue) -> No
     "text", ["[" * 200 + "]" * 200, "[" * 50_000, r'"\ud800"', r'{"\udfff": 1}']
 )
 def test_json_that_no_message_can_hold_is_refused(text: str) -> None:
-    """The error does not quote it."""
     with pytest.raises(UsageError) as refused:
         read_json(text)
-
     assert len(str(refused.value)) < 100
 
 
 def test_limits_are_read_by_name() -> None:
     """Whole numbers, an amount of USD, and a time in ISO 8601."""
-    pairs = ["requests=40", "cost_usd=1.50", "wall_clock=PT2H30M", "total_tokens=200000"]
-
-    assert read_limits(pairs) == Limits(
-        requests=40,
-        cost_usd=Decimal("1.50"),
-        wall_clock=timedelta(hours=2, minutes=30),
-        total_tokens=200_000,
-    )
+    pairs = ["requests=40", "cost_usd=1.50", "wall_clock=PT2H30M"]
+    wall_clock = timedelta(hours=2, minutes=30)
+    read = Limits(requests=40, cost_usd=Decimal("1.50"), wall_clock=wall_clock)
+    assert read_limits(pairs) == read
     assert read_limits([]) == Limits()
 
 
@@ -71,34 +63,18 @@ def test_limits_are_read_by_name() -> None:
     "pair", ["tokens=5", "requests=0", "requests=many", "wall_clock=soon", "requests"]
 )
 def test_an_invalid_limit_is_refused(pair: str) -> None:
-    """The error names it."""
     with pytest.raises(UsageError, match=pair.partition("=")[0]):
         read_limits([pair])
 
 
 def test_a_model_option_overrides_rules_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command line is the later word of the same person."""
+    """The command line is the later word of the same person; it names one of the two."""
     assert model_variables(None) == {}
     assert model_variables("a:b") == {"ORCHESTRATOR_PLANNER_MODEL": "a:b"}
     monkeypatch.setenv("ORCHESTRATOR_PLANNER", "chaining")
-
     assert model_variables("a:b")["ORCHESTRATOR_PLANNER"] == "llm"
-
-
-def test_rules_with_a_model_are_refused() -> None:
-    """One of the two was not meant."""
     with pytest.raises(UsageError):
         request_of("g", planner="chaining", model="a:b")
-
-
-def test_a_mission_with_another_model_is_another() -> None:
-    """A second start under its id is not answered with the plan of another model."""
-    choices: list[dict[str, str]] = [{}, {"model": "a:b"}, {"model": "a:c"}, {"planner": "llm"}]
-    digests = {
-        request_digest(MissionRequest.model_validate({"goal": "g", **choice})) for choice in choices
-    }
-
-    assert len(digests) == len(choices)
 
 
 @pytest.mark.parametrize(
@@ -123,9 +99,7 @@ def test_a_mission_with_another_model_is_another() -> None:
 def test_options_that_do_not_go_together_are_refused(
     words: str, run: Callable[..., Ran], connect_to: Callable[[object], None]
 ) -> None:
-    """Before anything is started, sent or written."""
     connect_to(None)
-
     ran = run(*words.split())
 
     assert (ran.exit_code, ran.stdout) == (2, "")
@@ -136,39 +110,24 @@ def test_options_that_do_not_go_together_are_refused(
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Path:
-    """An overlay for a document that is not there."""
-    overlay = {
-        "overlay": "1.0.0",
-        "info": {"title": "Other", "version": "1"},
-        "extends": "erp.yaml",
-        "actions": [{"target": "$", "update": {"x-other": True}}],
-    }
-    file = tmp_path / "other.yaml"
-    file.write_text(yaml.safe_dump(overlay))
+def other(ours: Path) -> Path:
+    file = ours.with_name("other.yaml")
+    file.write_text(ours.read_text().replace("crm.yaml", "erp.yaml"))
     return file
 
 
-def test_overlays_of_the_settings_stay_with_documents_that_they_fit(
-    crm: Path, ours: Path, other: Path
-) -> None:
-    """An overlay for another document is left out, with a warning."""
-    settings = Settings(specs=(Path("specs"),), overlays=(ours, other))
-
-    with pytest.warns(OverlayWarning, match=r"other\.yaml .* extends erp\.yaml"):
-        chosen = choose(settings, [crm], None)
-
-    assert chosen == ((crm,), (ours,))
-
-
 def test_documents_of_the_command_line_come_first(crm: Path, ours: Path, other: Path) -> None:
-    """Its overlays replace those of the settings."""
+    """An overlay of the settings for another document is left out, with a warning."""
     settings = Settings(specs=(crm,), overlays=(ours,))
     with warnings.catch_warnings(action="error"):
         assert choose(settings, None, [other]) == ((crm,), (other,))
         assert choose(settings, None, None) == ((crm,), (ours,))
         assert choose(settings, [other], [ours]) == ((other,), (ours,))
         assert choose(Settings(specs=(crm,)), [other], None) == ((other,), ())
+    settings = Settings(specs=(Path("specs"),), overlays=(ours, other))
+    with pytest.warns(OverlayWarning, match=r"other\.yaml .* extends erp\.yaml"):
+        chosen = choose(settings, [crm], None)
+    assert chosen == ((crm,), (ours,))
 
 
 # -- inputs of tools -------------------------------------------------------------------------------
@@ -206,10 +165,8 @@ TOOL = Tool(name="t", document="d", domain="d", input_schema=SCHEMA)
         ("phone=null", "null"),
         ("phone=", ""),
         ("phone=a=b", "a=b"),
-        ('phone="quoted"', '"quoted"'),
         ("size=2", "2"),
         ("code=007", "007"),
-        ("code=true", "true"),
         ("strict=5", "5"),
         ("note=5", "5"),
         ("note=null", None),
@@ -218,16 +175,12 @@ TOOL = Tool(name="t", document="d", domain="d", input_schema=SCHEMA)
         ("price=2.50", 2.5),
         ("price=NaN", "NaN"),
         ("vip=true", True),
-        ("vip=yes", "yes"),
         ('tags=["a", "b"]', ["a", "b"]),
-        ("tags=a", "a"),
         ('place={"city": "Oslo"}', {"city": "Oslo"}),
         ("either=5", 5),
         ('either="5"', "5"),
-        ("either=5.5", "5.5"),
         ("either=[1]", "[1]"),
         ("anything=5", 5),
-        ("anything=words", "words"),
         ("five=5", 5),
         ("loop=5", 5),
         ("unknown=5", 5),
@@ -252,13 +205,9 @@ def test_a_file_gives_json_or_its_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pairs",
-    [["count"], ["count=1", "count=2"], ["place=@nowhere.json"], ["place=@broken.json"]],
+    "pairs", [["count"], ["count=1", "count=2"], ["place=@nowhere.json"], ["place=@broken.json"]]
 )
-def test_an_unreadable_input_is_refused(
-    pairs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The error names the input."""
+def test_bad_inputs_fail(pairs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
 
@@ -272,7 +221,6 @@ def test_a_process_names_standing_approvals_that_never_run_out(
     """As a worker starts, and where settings are listed; without a policy there is none."""
     path = tmp_path / "policy.yaml"
     path.write_text("confirmation: {standing: [{name: meals, tools: [dining_order_meal]}]}")
-
     note_doubtful_settings(Settings(mission_policy=path))
     note_doubtful_settings(Settings(mission_policy=None))
 

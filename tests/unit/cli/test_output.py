@@ -22,7 +22,6 @@ CLEAN = r"a\x1b[2J\u202eb"
 
 
 def printed(*shown: object, width: int = 80) -> str:
-    """As on a terminal with colors."""
     file = io.StringIO()
     console = CleanConsole(
         file=file, force_terminal=True, width=width, color_system="standard", highlight=False
@@ -38,13 +37,8 @@ def test_hidden_characters_are_shown(shown: object) -> None:
     assert "\x1b[2J" not in printed(shown)
 
 
-def test_styles_still_reach_the_terminal() -> None:
-    """The commands that rich itself writes are no text of others."""
-    assert printed(line(("red", "red"))) == "\x1b[31mred\x1b[0m\n"
-
-
 def test_a_string_is_one_line_and_no_markup() -> None:
-    """Also as a cell, a heading or the text of a spinner; and a name of an emoji stays a name."""
+    """Also as a cell, a heading or a spinner; folded, no line begins at the margin."""
     table = Table("[bold]h")
     table.add_row("a\n[link=https://evil.example]b[/] :smile:")
     shown = printed(table)
@@ -53,6 +47,9 @@ def test_a_string_is_one_line_and_no_markup() -> None:
     assert "[bold]h" in shown
     assert CleanConsole().status("[red]x\n").renderable is not None
     assert "[red]x" in printed(CleanConsole().status("[red]x").renderable)
+    assert printed(line(("red", "red"))) == "\x1b[31mred\x1b[0m\n"
+    shown = printed(indented(block("word " * 60 + "\nPrice 1 EUR")), width=40)
+    assert all(row.startswith("  ") for row in shown.splitlines() if row.strip())
 
 
 def test_no_command_writes_markup() -> None:
@@ -64,13 +61,6 @@ def test_no_command_writes_markup() -> None:
     assert [name for name, text in texts.items() if written.search(text)] == []
 
 
-def test_folded_text_stays_right_of_what_is_ours() -> None:
-    """However long, no line of it begins at the margin."""
-    shown = printed(indented(block("word " * 60 + "\nPrice 1 EUR")), width=40)
-
-    assert all(row.startswith("  ") for row in shown.splitlines() if row.strip())
-
-
 def test_json_is_valid_with_half_a_character(capsys: pytest.CaptureFixture[str]) -> None:
     """A provider's answer may hold one half of a pair of surrogates."""
     print_json({"text": "\ud83d\x9b\u202e"})
@@ -79,7 +69,6 @@ def test_json_is_valid_with_half_a_character(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_log_record_is_one_line() -> None:
-    """What follows it is its traceback."""
     try:
         raise ValueError(RAW)
     except ValueError:
@@ -91,7 +80,6 @@ def test_a_log_record_is_one_line() -> None:
 
 
 def test_a_traceback_and_a_log_without_a_handler_are_clean() -> None:
-    """In the process that `main` was called in."""
     code = (
         "import sys, logging\n"
         "from orchestrator.cli import main, clean_errors\n"
@@ -110,7 +98,6 @@ def test_a_traceback_and_a_log_without_a_handler_are_clean() -> None:
     "value", [[], [{}], [{"a": "x\ny", "b": [1, {"c": []}]}, {"d": None}], {"a": [1, 2]}]
 )
 def test_a_list_is_written_as_one_document(value: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """An element at a time, in the same words."""
     print_json(value)
 
     assert capsys.readouterr().out == json.dumps(value, indent=2) + "\n"

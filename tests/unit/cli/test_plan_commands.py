@@ -1,10 +1,9 @@
 """`orchestrator mission plan`, and `mission start --plan-first`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,36 +31,28 @@ class Client:
         self.started: list[MissionRequest] = []
 
     async def plan(self, request: MissionRequest) -> PlanPreview:
-        """The preview."""
         if self.refusal:
             raise PlanError(self.refusal, code="PlanRefused")
         return PREVIEW
 
     async def start(self, request: MissionRequest) -> MissionHandle:
-        """Kept."""
         self.started.append(request)
         return MissionHandle(None, request.mission_id or "")  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def client(connect_to: Callable[[object], None]) -> Client:
-    """Whom the commands speak to."""
-    one = Client()
-    connect_to(one)
-    return one
+def client(connect_to: Callable[[Any], Any]) -> Any:
+    return connect_to(Client())
 
 
 def test_scripts_get_the_document(client: Client, run: Run) -> None:
-    """And nothing else."""
     ran = run("mission", "plan", "Book a table", "--json")
 
     assert PlanPreview.model_validate(json.loads(ran.stdout)) == PREVIEW
 
 
 def test_an_impossible_goal_is_one_sentence_and_exit_code_1(client: Client, run: Run) -> None:
-    """For scripts a document."""
     client.refusal = "no tool fits 'sing'; name something the tools can do"
-
     plain, script = run("mission", "plan", "sing"), run("mission", "plan", "sing", "--json")
 
     assert (plain.exit_code, plain.stdout) == (1, "")
@@ -78,7 +69,6 @@ def test_plan_first_only_tightens_the_policy_of_the_settings(
     settings.write_text("answer_expiry: PT1H")
     own.write_text("answer_expiry: PT2H")
     monkeypatch.setenv("ORCHESTRATOR_MISSION_POLICY", str(settings))
-
     run("mission", "start", "sing", "--plan-first")
     run("mission", "start", "sing", "--plan-first", "--policy", str(own))
     run("mission", "start", "sing")

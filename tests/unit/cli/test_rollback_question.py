@@ -1,7 +1,5 @@
 """What `orchestrator mission rollback` asks, and what it starts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -36,7 +34,6 @@ class Client:
         self.started: list[dict[str, str]] = []
 
     async def rollback_preview(self, mission_id: str) -> RollbackPreview:
-        """What stands."""
         return RollbackPreview(
             mission_id=mission_id,
             status=self.status,
@@ -46,17 +43,13 @@ class Client:
         )
 
     async def rollback(self, mission_id: str, **order: str) -> RollbackReport:
-        """Kept."""
         self.started.append(order)
         return RollbackReport(mission_id=mission_id, settled=True)
 
 
 @pytest.fixture
-def client(connect_to: Callable[[object], None]) -> Client:
-    """Whom the command speaks to."""
-    one = Client()
-    connect_to(one)
-    return one
+def client(connect_to: Callable[[Any], Any]) -> Any:
+    return connect_to(Client())
 
 
 @pytest.fixture
@@ -68,9 +61,7 @@ def roll_back(run_typed: Callable[..., tuple[int, str]]) -> Callable[..., tuple[
 RollBack = Callable[..., Any]
 
 
-def test_a_person_is_shown_what_will_be_cancelled_and_asked(
-    client: Client, roll_back: RollBack
-) -> None:
+def test_a_person_sees_what_will_be_cancelled(client: Client, roll_back: RollBack) -> None:
     """What it is, its reference, its price, what cancels it, and what nothing does."""
     code, shown = roll_back("--reason", "wrong week", "--approver", "ann", typed="y\n")
     before, _, _ = shown.partition("Roll it back? [y/N]")
@@ -84,7 +75,6 @@ def test_a_person_is_shown_what_will_be_cancelled_and_asked(
 
 @pytest.mark.parametrize("typed", ["n\n", "\n", ""])
 def test_without_a_yes_nothing_is_started(typed: str, client: Client, roll_back: RollBack) -> None:
-    """And the command fails."""
     code, _ = roll_back(typed=typed)
 
     assert (code, client.started) == (1, [])
@@ -114,12 +104,7 @@ def test_yes_asks_nothing(arguments: tuple[str, ...], client: Client, roll_back:
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {"status": S.FAILED},
-        {"status": S.TERMINATED},
-        {"is_begun": True},
-        {"obligations": ()},
-    ],
+    [{"status": S.FAILED}, {"status": S.TERMINATED}, {"is_begun": True}, {"obligations": ()}],
     ids=["failed", "terminated", "begun before", "nothing stands"],
 )
 def test_what_is_no_decision_is_listed_and_not_asked(
@@ -128,7 +113,6 @@ def test_what_is_no_decision_is_listed_and_not_asked(
     """It would be rolled back anyway, or was decided on before."""
     for name, value in changed.items():
         setattr(client, name, value)
-
     code, shown = roll_back()
 
     assert (code, len(client.started)) == (0, 1)

@@ -1,11 +1,14 @@
-"""What `worker` and `sandbox` are started on: documents with the overlays that are named."""
+"""What services are started on: documents with the overlays that are named, and extras."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator.cli.serve_commands import serve_mcp
+from orchestrator.core.errors import UsageError
 from tests.commands import Ran
 
 
@@ -29,7 +32,6 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_a_worker_takes_overlays(
     run: Callable[..., Ran], served: list[Any], ours: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In place of those of its settings."""
     monkeypatch.setenv("ORCHESTRATOR_OVERLAYS", "theirs.yaml")
 
     assert run("worker", "--overlay", str(ours)).exit_code == 0
@@ -44,7 +46,6 @@ def test_a_sandbox_serves_documents_with_their_overlays(
     assert run("sandbox", "--specs", str(crm), "--overlay", str(ours)).exit_code == 0
     assert run("sandbox", "--specs", str(crm)).exit_code == 0
     (_, overlaid), (_, plain) = served
-
     operation = overlaid["documents"]["crm"]["paths"]["/customers/{id}"]["get"]
     assert operation["x-orchet-tool"] is True
     assert "x-orchet-tool" not in plain["documents"]["crm"]["paths"]["/customers/{id}"]["get"]
@@ -63,3 +64,10 @@ def test_what_a_sandbox_would_serve_is_shown_without_serving(
     ]
     (document,) = run("sandbox", "--show", "--specs", str(crm), "--json").json["documents"]
     assert document["operations"] == 1
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+
+    with pytest.raises(UsageError, match=r"orchestrator-missions\[mcp\]"):
+        serve_mcp(local_user="ann@example.com")

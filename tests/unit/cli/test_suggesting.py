@@ -1,18 +1,19 @@
 """`orchestrator tools suggest`: what it prints and writes, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest import MonkeyPatch
 
 from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.cli import chaos_runs
 from orchestrator.core.errors import UsageError
 from tests.commands import Ran
+
+Tried = Callable[..., None]
 
 Run = Callable[..., Ran]
 FLAW = Flaw(why="it still stands", remedy="cancel it")
@@ -30,17 +31,14 @@ def desk(tmp_path: Path) -> Path:
         return {"operationId": name, "summary": said, "description": said, "responses": responses}
 
     parameter = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    one = {"get": operation("get_ticket"), "delete": operation("delete_ticket")}
     document = {
         "openapi": "3.1.0",
         "info": {"title": "Desk", "version": "1"},
         "servers": [{"url": "https://desk.example"}],
         "paths": {
             "/tickets": {"post": operation("create_ticket")},
-            "/tickets/{id}": {
-                "parameters": [parameter],
-                "get": operation("get_ticket"),
-                "delete": operation("delete_ticket"),
-            },
+            "/tickets/{id}": {"parameters": [parameter], **one},
         },
     }
     file = tmp_path / "desk.json"
@@ -49,21 +47,17 @@ def desk(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def tried(monkeypatch: MonkeyPatch) -> Callable[..., None]:
     """Has the trials of --check come out so: the flaws of each case."""
 
     def come_out(made: int = 1, **flaws: Flaw) -> None:
+        pair: dict[str, Any] = {"tool": "create_ticket", "cancel": "delete_ticket", "made": made}
         checks = tuple(
             PairCheck(
-                document="desk",
-                tool="create_ticket",
-                cancel="delete_ticket",
-                case=case.replace("_", " "),
-                ok=case not in flaws,
-                flaws=(flaws[case],) if case in flaws else (),
-                made=made,
+                document="desk", case=case.replace("_", " "), ok=not found, flaws=found, **pair
             )
             for case in ("clean", "answer_lost", "too_late")
+            for found in [tuple(flaws[name] for name in flaws if name == case)]
         )
 
         async def report(*_: object, **__: object) -> PairsReport:
@@ -75,12 +69,13 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def test_the_overlay_is_all_of_standard_output(run: Run, desk: Path) -> None:
-    """So that it can be redirected."""
-    ran = run("tools", "suggest", "desk.json")
-
+    ran, told = run("tools", "suggest", "desk.json"), run("tools", "suggest", "desk.json", "--json")
     (desk.parent / "ours.yaml").write_text(ran.stdout)
     listed = run("tools", "list", "--specs", "desk.json", "--overlay", "ours.yaml", "--json")
-    assert ran.exit_code == 0
+    assert (told.json["operations"], told.json["marked"], told.json["questions"]) == (3, 3, 0)
+    assert told.json["pairs"][0]["args"] == {"id": "$response.body#/id"}
+    assert (told.json["lint"]["error"], ran.exit_code) == (0, 0)
+    assert "x-orchet-cancels: delete_ticket" in told.json["overlay"]
     assert "rollback pairs: 1" in ran.stdout
     assert {tool["name"]: tool["effect"] for tool in listed.json} == {
         "create_ticket": "obligation",
@@ -104,52 +99,37 @@ def test_a_file_is_written_once_and_named_with_what_comes_next(run: Run, desk: P
     assert run("tools", "lint", "desk.json", "--overlay", "ours.yaml").exit_code == 0
 
 
-def test_as_json_it_is_one_document(run: Run, desk: Path) -> None:
-    """Counts, pairs, the linter's verdict and the text itself."""
-    told = run("tools", "suggest", "desk.json", "--json").json
-
-    assert (told["operations"], told["marked"], told["questions"]) == (3, 3, 0)
-    assert told["pairs"][0]["args"] == {"id": "$response.body#/id"}
-    assert told["lint"]["error"] == 0
-    assert "x-orchet-cancels: delete_ticket" in told["overlay"]
-
-
 def test_what_is_marked_by_another_overlay_is_respected(run: Run, desk: Path) -> None:
     """--overlay is applied first."""
     (desk.parent / "mine.yaml").write_text(
         "overlay: 1.0.0\ninfo: {title: Mine, version: '1'}\nactions:\n"
         "  - target: $.paths['/tickets'].post\n    update: {x-orchet-tool: false}\n"
     )
-
     told = run("tools", "suggest", "desk.json", "--overlay", "mine.yaml", "--json").json
 
     assert (told["marked_before"], told["pairs"]) == (1, [])
 
 
-def test_only_what_is_there(run: Run, desk: Path) -> None:
-    """Exit 2 with a sentence."""
-    ran = run("tools", "suggest", "desk.json", "--only", "/visits")
-
-    assert ran.exit_code == 2
-    assert "/visits" in ran.stderr
-
-
-def test_several_documents_are_too_many(run: Run, desk: Path) -> None:
-    """An overlay is for one."""
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("tools suggest desk.json --only /visits", "/visits"),
+        ("tools suggest .", "name one"),
+        ("chaos run --specs desk.json", "orchestrator tools suggest desk.json"),
+    ],
+    ids=["nothing there", "several documents", "nothing to try"],
+)
+def test_wrong_usage_says_what_to_do(run: Run, desk: Path, words: str, named: str) -> None:
+    """An overlay is for one document, and a chaos run needs a mark."""
     (desk.parent / "other.json").write_text(desk.read_text())
-
-    ran = run("tools", "suggest", ".")
+    ran = run(*words.split())
 
     assert ran.exit_code == 2
-    assert "name one" in ran.stderr
+    assert named in ran.stderr
 
 
-def test_a_pair_that_fails_is_a_comment_with_the_reason(
-    run: Run, desk: Path, tried: Callable[..., None]
-) -> None:
-    """Both ends of it."""
+def test_a_pair_that_fails_is_a_comment_with_the_reason(run: Run, desk: Path, tried: Tried) -> None:
     tried(clean=FLAW)
-
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 
     assert told["pairs"] == []
@@ -163,11 +143,10 @@ def test_a_pair_that_fails_is_a_comment_with_the_reason(
     [({}, "held"), ({"answer_lost": FLAW}, "parks"), ({"clean": FLAW, "made": 0}, "untried")],
 )
 def test_a_pair_that_does_not_fail_stays(
-    run: Run, desk: Path, tried: Callable[..., None], outcome: dict[str, Any], standing: str
+    run: Run, desk: Path, tried: Tried, outcome: dict[str, Any], standing: str
 ) -> None:
     """Where its answer is lost nothing could find it, which is asked beside it already."""
     tried(**outcome)
-
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 
     assert [pair["tool"] for pair in told["pairs"]] == ["create_ticket"]
@@ -175,16 +154,11 @@ def test_a_pair_that_does_not_fail_stays(
     assert ("not tried" in told["overlay"]) is (standing == "untried")
 
 
-def test_what_cannot_be_served_is_proposed_untried(
-    run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the reason among what to look at first."""
-
+def test_what_cannot_be_served_is_untried(run: Run, desk: Path, monkeypatch: MonkeyPatch) -> None:
     async def refuse(*_: object, **__: object) -> PairsReport:
         raise UsageError("document 'desk': it cannot be served")
 
     monkeypatch.setattr(chaos_runs, "try_documents", refuse)
-
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 
     assert [pair["tool"] for pair in told["pairs"]] == ["create_ticket"]
@@ -192,38 +166,25 @@ def test_what_cannot_be_served_is_proposed_untried(
     assert "cannot be served" in told["overlay"]
 
 
-def test_a_loss_that_should_be_survived_fails(
-    run: Run, desk: Path, tried: Callable[..., None]
-) -> None:
+def test_a_loss_that_should_be_survived_fails(run: Run, desk: Path, tried: Tried) -> None:
     """With a key the answer is asked for again: what stands then is the pair's fault."""
     document = json.loads(desk.read_text())
     key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
     document["paths"]["/tickets"]["post"]["parameters"] = [key]
     desk.write_text(json.dumps(document))
     tried(answer_lost=FLAW)
-
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 
     assert (told["pairs"], told["tried"][0]["standing"]) == ([], "failed")
 
 
 @pytest.mark.parametrize(
-    "command",
-    [("tools", "list", "--specs", "desk.json"), ("tools", "lint", "desk.json")],
+    "command", [("tools", "list", "--specs", "desk.json"), ("tools", "lint", "desk.json")]
 )
-def test_documents_without_a_mark_say_how_to_begin(
+def test_without_a_mark_it_says_how_to_begin(
     run: Run, desk: Path, command: tuple[str, ...]
 ) -> None:
-    """In place of an empty list, or of "nothing to mend"."""
     ran = run(*command)
 
     assert (ran.exit_code, ran.stdout) == (0, "")
     assert "orchestrator tools suggest desk.json --out overlay.yaml" in ran.stderr
-
-
-def test_a_chaos_run_without_a_mark_says_how_to_begin(run: Run, desk: Path) -> None:
-    """It is wrong usage: there is nothing to try."""
-    ran = run("chaos", "run", "--specs", "desk.json")
-
-    assert ran.exit_code == 2
-    assert "orchestrator tools suggest desk.json" in ran.stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -26,9 +26,7 @@ COMMANDS: dict[tuple[str, ...], Callable[[Ran], bool]] = {
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_an_overlay_makes_tools_on_every_command(
-    command: tuple[str, ...], run: Run, crm: Path, ours: Path
-) -> None:
+def test_an_overlay_makes_tools(command: tuple[str, ...], run: Run, crm: Path, ours: Path) -> None:
     """`--overlay` beside `--specs`; without it the document has no tool."""
     ran = run(*command, "--specs", "crm.yaml", "--overlay", "ours.yaml", "--json")
 
@@ -47,70 +45,49 @@ def test_overlays_of_the_settings_belong_to_documents_of_the_settings(
     assert run("tools", "list", "--specs", "crm.yaml", "--json").json == []
 
 
-def test_an_action_that_changes_nothing_is_told_in_one_line(
-    run: Run, crm: Path, ours: Path
-) -> None:
+def test_an_action_that_changes_nothing_is_one_line(run: Run, crm: Path, ours: Path) -> None:
     """On standard error, so that `--json` stays one document; the work goes on."""
     ours.write_text(ours.read_text().replace("/customers/{id}", "/customer/{id}"))
-
     ran = run("tools", "list", "--specs", "crm.yaml", "--overlay", "ours.yaml", "--json")
 
     assert (ran.exit_code, ran.json) == (0, [])
-    assert ran.stderr.startswith(
-        "orchestrator: warning: ours.yaml at /actions/0: "
-        "$.paths['/customer/{id}'].get selects nothing in crm\n"
-    )
+    assert ran.stderr.startswith("orchestrator: warning: ours.yaml at /actions/0: ")
 
 
 def test_an_overlay_that_is_at_fault_is_one_line(run: Run, crm: Path, ours: Path) -> None:
     """Exit 1, for the overlay is broken; exit 2 when it is not there."""
     ours.write_text(ours.read_text().replace("1.0.0", "1.1.0"))
-
     broken = run("tools", "list", "--specs", "crm.yaml", "--overlay", "ours.yaml")
     missing = run("tools", "list", "--specs", "crm.yaml", "--overlay", "none.yaml")
 
     assert (broken.exit_code, missing.exit_code) == (1, 2)
-    assert broken.stderr.splitlines() == [
-        "orchestrator: ours.yaml at /overlay: an Overlay 1.0 document is wanted; it is '1.1.0'"
-    ]
-    assert missing.stderr.splitlines() == [
-        "orchestrator: none.yaml cannot be read: No such file or directory"
-    ]
+    for ran, told in ((broken, "ours.yaml at /overlay: "), (missing, "none.yaml cannot be read")):
+        (line,) = ran.stderr.splitlines()
+        assert line.startswith(f"orchestrator: {told}")
 
 
 def test_lint_exits_0_on_warnings_only(run: Run, crm: Path, ours: Path) -> None:
     """An overlay that has gone stale is worth a look, and breaks no build."""
     ours.write_text(ours.read_text().replace("/customers/{id}", "/customer/{id}"))
-
     ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
 
     assert ran.exit_code == 0
-    assert ran.stdout.splitlines()[2].startswith(
-        "ours.yaml:2: ours.yaml/actions/0: warning ORC003: "
-    )
+    assert "ours.yaml:2: ours.yaml/actions/0: warning ORC003: " in ran.stdout
     assert ran.stdout.endswith("0 errors, 1 warning, 0 notes\n")
 
 
 def test_lint_exits_1_on_errors_and_says_where_they_are(run: Run, crm: Path, ours: Path) -> None:
     """File and line of the document that was read, though an overlay made it a tool."""
     crm.write_text(crm.read_text().replace("https://crm.example", "/crm"))
-
     ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
-
-    lines = crm.read_text().splitlines()
-    line = lines.index("servers:") + 1
+    line = crm.read_text().splitlines().index("servers:") + 1
     assert ran.exit_code == 1
-    assert ran.stdout.splitlines()[2] == (
-        f"crm.yaml:{line}: crm/servers: error ORC035: "
-        "customer_get has no server with a host: '/crm'"
-    )
+    assert f"crm.yaml:{line}: crm/servers: error ORC035: " in ran.stdout
 
 
 def test_lint_ignores_codes_except_those_of_rollbacks(run: Run, crm: Path, ours: Path) -> None:
-    """Nor codes that do not exist."""
     crm.write_text(crm.read_text().replace("Show a customer.", "''"))
     lint = ("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
-
     heeded = run(*lint, "--ignore", "ORC012", "--ignore", "ORC021")
     lasting, unknown = run(*lint, "--ignore", "ORC040"), run(*lint, "--ignore", "ORC999")
 
@@ -119,10 +96,12 @@ def test_lint_ignores_codes_except_those_of_rollbacks(run: Run, crm: Path, ours:
 
 
 def test_lint_shows_all_when_asked_to(run: Run, crm: Path, ours: Path) -> None:
-    """Of each code the first few, unless."""
     document = yaml.safe_load(crm.read_text())
-    crm.write_text(yaml.safe_dump(with_inputs_of_no_limits(document, 9)))
-
+    document["paths"]["/customers/{id}"]["get"]["parameters"] += [
+        {"name": f"f{n}", "in": "query", "description": "Any.", "schema": {"type": "string"}}
+        for n in range(9)
+    ]
+    crm.write_text(yaml.safe_dump(document))
     few = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
     whole = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml", "--all")
 
@@ -131,20 +110,10 @@ def test_lint_shows_all_when_asked_to(run: Run, crm: Path, ours: Path) -> None:
     assert whole.stdout.count("states no limits") == 9
 
 
-def with_inputs_of_no_limits(document: Any, number: int) -> Any:
-    """The document of customers with so many inputs more."""
-    document["paths"]["/customers/{id}"]["get"]["parameters"] += [
-        {"name": f"f{n}", "in": "query", "description": "Any.", "schema": {"type": "string"}}
-        for n in range(number)
-    ]
-    return document
-
-
 def test_lint_writes_json_and_sarif_with_files(run: Run, crm: Path, ours: Path) -> None:
     """For programs: one document on standard output, the same exit code."""
     crm.write_text(crm.read_text().replace("https://crm.example", "/crm"))
     lint = ("tools", "lint", "crm.yaml", "--overlay", "ours.yaml", "--format")
-
     as_json, as_sarif = run(*lint, "json"), run(*lint, "sarif")
 
     assert (as_json.exit_code, as_sarif.exit_code) == (1, 1)
@@ -154,23 +123,19 @@ def test_lint_writes_json_and_sarif_with_files(run: Run, crm: Path, ours: Path) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    ("words", "named"),
     [
-        (("flight_book_offer", "--input", "offer_id=x"), ["only missions call it"]),
-        (("flight_cancel_booking", "--input", "booking_id=x"), ["only missions call it"]),
-        (
-            ("weather_get_forecast", "--input", "date=soon", "--input", "cty=Oslo"),
-            ["cty", "city", "date"],
-        ),
-        (("weather_get_forcast",), ["weather_get_forecast"]),
-        (("weather_get_forecast", "--input", "city"), ["'city'"]),
+        ("flight_book_offer --input offer_id=x", ["only missions call it"]),
+        ("flight_cancel_booking --input booking_id=x", ["only missions call it"]),
+        ("weather_get_forecast --input date=soon --input cty=Oslo", ["cty", "city", "date"]),
+        ("weather_get_forcast", ["weather_get_forecast"]),
+        ("weather_get_forecast --input city", ["'city'"]),
     ],
 )
-def test_an_invalid_call_is_refused_before_anything_is_sent(
-    arguments: tuple[str, ...], named: list[str], run: Run
+def test_an_invalid_call_is_refused_before_it_is_sent(
+    words: str, named: list[str], run: Run
 ) -> None:
-    """Exit 2 and one line that names each wrong field."""
-    ran = run("tools", "call", *arguments)
+    ran = run("tools", "call", *words.split())
 
     assert (ran.exit_code, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
@@ -182,7 +147,6 @@ def test_a_read_that_asks_for_a_confirmation_is_refused(run: Run, crm: Path, our
     content = yaml.safe_load(ours.read_text())
     content["actions"][0]["update"]["x-orchet-requires-confirmation"] = "structured-message"
     ours.write_text(yaml.safe_dump(content))
-
     ran = run("tools", "call", TOOL, "--specs", "crm.yaml", "--overlay", "ours.yaml")
 
     assert ran.exit_code == 2
@@ -206,35 +170,19 @@ paths:
 
 
 def test_skipped_operations_are_listed(run: Run, tmp_path: Path) -> None:
-    """With file, line and pointer; and so is the tool whose name was made."""
+    """With file, line and pointer, in JSON after the tools; one that is asked for says why."""
     (tmp_path / "parts.yaml").write_text(DOCUMENT)
     listed = run("tools", "list", "--specs", "parts.yaml")
     text = " ".join(listed.stdout.split())
-
-    assert listed.exit_code == 0
-    assert "get_parts (GET /parts)" in text
-    assert "parts.yaml:10 /paths/~1parts/post/parameters/0/in" in text
-
-
-def test_json_has_skipped_operations_after_the_tools(run: Run, tmp_path: Path) -> None:
-    """Marked as that; nothing else is on standard output."""
-    (tmp_path / "parts.yaml").write_text(DOCUMENT)
-
     tool, skipped = run("tools", "list", "--specs", "parts.yaml", "--json").json
-
-    assert (tool["name"], tool["named_so"]) == ("get_parts", "it has no operationId")
-    assert skipped["skipped"] is True
-    assert (skipped["name"], skipped["line"]) == ("add", 10)
-    assert {"pointer", "reason", "remedy", "document", "file"} <= skipped.keys()
-
-
-def test_a_skipped_tool_that_is_asked_for_says_why(run: Run, tmp_path: Path) -> None:
-    """It is not told to be unknown."""
-    (tmp_path / "parts.yaml").write_text(DOCUMENT)
-
     shown = run("tools", "show", "add", "--specs", "parts.yaml")
 
-    assert shown.exit_code == 2
+    assert (listed.exit_code, shown.exit_code) == (0, 2)
+    assert "get_parts (GET /parts)" in text
+    assert "parts.yaml:10 /paths/~1parts/post/parameters/0/in" in text
+    assert (tool["name"], tool["named_so"]) == ("get_parts", "it has no operationId")
+    assert (skipped["skipped"], skipped["name"], skipped["line"]) == (True, "add", 10)
+    assert {"pointer", "reason", "remedy", "document", "file"} <= skipped.keys()
     assert "add of parts is skipped: a parameter cannot be in 'nowhere'" in shown.stderr
 
 

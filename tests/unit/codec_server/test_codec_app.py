@@ -115,9 +115,7 @@ async def test_a_payload_that_cannot_be_read_comes_back_as_it_was(
         "of another key": locked,
     }[data]
     sent = Payloads(payloads=[good, unread, good])
-
     answer = await served().post("/decode", json=json_format.MessageToDict(sent), headers=BEARER)
-
     first, kept, last = read(answer)
     assert answer.status_code == 200
     assert first.data == last.data == b'"Zephyrine"'
@@ -148,9 +146,6 @@ async def test_the_ui_may_ask_and_no_other_page() -> None:
     assert refused.status_code == 400
     assert "access-control-allow-origin" not in refused.headers
     assert "access-control-allow-private-network" not in refused.headers
-
-
-async def test_a_refusal_can_be_read_by_the_ui() -> None:
     answer = await served().post("/decode", json=await encrypted(), headers={"Origin": UI})
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (401, UI)
 

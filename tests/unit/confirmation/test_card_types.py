@@ -1,7 +1,6 @@
 """What each type of card shows: made from arguments, schemas and answers, for any provider."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,58 +9,26 @@ from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD, CardType
 from orchestrator.catalog.tool import (
     CardLayout,
     Compensation,
-    Effect,
     LayoutField,
     LayoutSection,
-    Tool,
     ToolCallTemplate,
 )
 from orchestrator.confirmation.build import build_card
 from orchestrator.confirmation.models import ConfirmationCard, as_markdown
-from orchestrator.confirmation.named_things import EarlierAnswer, find_things, main_first
-from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
+from tests.unit.confirmation.test_cards import CALL, NOW, quoted_items, tool
 
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EUR: JsonObject = {"amount": 181.4, "currency": "EUR"}
-
-
-def quoted_items(arguments: JsonObject, bodies: Sequence[Any]) -> list[JsonObject]:
-    """The objects in answers that the ids among the arguments name."""
-    things = main_first(find_things(arguments, [EarlierAnswer(body) for body in bodies]))
-    return [item for thing in things for item in thing.items]
 
 
 def card(
     card_type: str, arguments: JsonObject, *answers: JsonObject, **more: Any
 ) -> ConfirmationCard:
     """The card of a tool of that type, after these answers, the newest last."""
-    given: dict[str, Any] = {
-        "name": "do_it",
-        "document": "any",
-        "domain": "any",
-        "summary": "Do it.",
-        "input_schema": {"type": "object"},
-        "effect": Effect.OBLIGATION,
-        "card_type": card_type,
-        "compensation": Compensation(
-            cancel=ToolCallTemplate(tool="undo_it"), window=timedelta(days=1)
-        ),
-        **more,
-    }
-    return build_card(
-        CallRef(
-            call_id="m.1-leg.2",
-            mission_id="m",
-            leg_id="1-leg",
-            tool="do_it",
-            catalog_digest="c0ffee",
-        ),
-        Tool(**given),
-        arguments,
-        quoted=quoted_items(arguments, answers),
-        expires_at=NOW,
-    )
+    undo = Compensation(cancel=ToolCallTemplate(tool="undo_it"), window=timedelta(days=1))
+    made = tool(card_type=card_type, compensation=undo, **more)
+    quoted = quoted_items(arguments, answers)
+    return build_card(CALL, made, arguments, quoted=quoted, expires_at=NOW)
 
 
 def parts(shown: ConfirmationCard) -> dict[str, dict[str, str]]:
@@ -69,30 +36,18 @@ def parts(shown: ConfirmationCard) -> dict[str, dict[str, str]]:
 
 
 def content(shown: ConfirmationCard) -> Any:
-    """What its type shows, in its JSON."""
     return shown.model_dump(mode="json")["content"]
 
 
 TEXT = "word " * 400
+HOTEL: JsonObject = {"name": "Miradouro", "city": "Lisbon"}
+OFFER: JsonObject = {"offer_id": "off_1", "airline": "Atlantic Air", "price": EUR}
+OFFER |= {"origin": "Berlin", "destination": "Lisbon", "passengers": 1}
+OFFER |= {"departure_date": "2026-12-03", "departure_time": "09:15"}
 SHOWN: dict[str, tuple[JsonObject, list[JsonObject], dict[str, dict[str, str]]]] = {
     "structured-itinerary": (
         {"offer_id": "off_1", "traveler_id": "pii:traveler_id"},
-        [
-            {
-                "offers": [
-                    {
-                        "offer_id": "off_1",
-                        "airline": "Atlantic Air",
-                        "origin": "Berlin",
-                        "destination": "Lisbon",
-                        "departure_date": "2026-12-03",
-                        "departure_time": "09:15",
-                        "passengers": 1,
-                        "price": EUR,
-                    }
-                ]
-            }
-        ],
+        [{"offers": [OFFER]}],
         {
             "Who": {"Passengers": "1"},
             "Where": {"Origin": "Berlin", "Destination": "Lisbon"},
@@ -133,14 +88,7 @@ SHOWN: dict[str, tuple[JsonObject, list[JsonObject], dict[str, dict[str, str]]]]
     ),
     "structured-reservation": (
         {"room_offer_id": "r1", "traveler_name": "pii:traveler_name"},
-        [
-            {
-                "room_offer_id": "r1",
-                "hotel": {"name": "Miradouro", "city": "Lisbon"},
-                "check_in": "2026-12-03",
-                "guests": 2,
-            }
-        ],
+        [{"room_offer_id": "r1", "hotel": HOTEL, "check_in": "2026-12-03", "guests": 2}],
         {
             "Where": {"Hotel: name": "Miradouro", "Hotel: city": "Lisbon"},
             "When": {"Check in": "2026-12-03"},
@@ -155,10 +103,7 @@ SHOWN: dict[str, tuple[JsonObject, list[JsonObject], dict[str, dict[str, str]]]]
             "items": [{"category": "travel", "amount": EUR, "date": "2026-12-03"}],
         },
         [],
-        {
-            "Items": {"travel": "181.40 EUR, date 2026-12-03"},
-            "What for": {"Title": "Lisbon"},
-        },
+        {"Items": {"travel": "181.40 EUR, date 2026-12-03"}, "What for": {"Title": "Lisbon"}},
     ),
     "structured-message": (
         {"channel_id": "C1", "cc": "bo@example.com", "subject": "Hi", "text": TEXT},
@@ -183,12 +128,9 @@ def test_a_card_shows_the_parts_of_its_type(card_type: str) -> None:
 
 def test_content_holds_times_items_and_prices_by_their_type() -> None:
     """A page can lay them out: moments, and items with quantity and price."""
-    (itinerary, answers, _), (order, _, _) = (
-        SHOWN["structured-itinerary"],
-        SHOWN["structured-order"],
-    )
+    itinerary, answers, _ = SHOWN["structured-itinerary"]
     trip = card("structured-itinerary", itinerary, *answers)
-    lamp, other = content(card("structured-order", order))["items"]
+    lamp, other = content(card("structured-order", SHOWN["structured-order"][0]))["items"]
 
     assert str(trip.price) == "181.40 EUR"
     assert content(trip)["times"] == [
@@ -212,7 +154,6 @@ def test_a_declared_type_is_laid_out_as_its_document_says() -> None:
             LayoutSection(title="Nothing", fields=(LayoutField(name="not_there"),)),
         ),
     )
-
     made = card(
         "gift-wrap",
         {"to": {"name": "Ada", "city": "Rome"}, "paper": "blue", "bow": True},
@@ -244,31 +185,18 @@ def test_a_card_tells_until_when_and_at_what_cost_a_call_can_be_cancelled() -> N
     assert made.cancel_terms is not None
     assert made.cancel_terms.window == timedelta(days=1)
     assert made.cancel_terms.is_refundable
-    assert made.cancellation == (
-        "cancelled by undo_it within 1 day; free cancellation until 2026-12-01; "
-        "cancellation fee 20.00 EUR; refundable"
-    )
+    for part in ("undo_it", "1 day", "2026-12-01", "20.00 EUR", "; refundable"):
+        assert part in made.cancellation
 
 
 @pytest.mark.parametrize("card_type", [*CARD_TYPES, DEFAULT_CARD])
 def test_no_argument_is_hidden_and_a_card_survives_its_json(card_type: str) -> None:
     """Whatever the type has no place for is among the details."""
-    arguments: JsonObject = {
-        "zeta": "z1",
-        "origin": "o1",
-        "traveler": "t1",
-        "start_date": "2026-12-03",
-        "list": [{"name": "l1"}],
-        "fee": EUR,
-        "flag": False,
-        "nobody": None,
-        "nothing": [],
-        "nested": {"deep": {"deeper": "d1"}},
-        "room": {"name": "n1", "price": "5.00", "currency": "EUR"},
-        "amount": "12.00",
-        "currency": "EUR",
-    }
-
+    arguments: JsonObject = {"zeta": "z1", "origin": "o1", "traveler": "t1", "fee": EUR}
+    arguments |= {"start_date": "2026-12-03", "list": [{"name": "l1"}]}
+    arguments |= {"flag": False, "nobody": None, "nothing": []}
+    arguments |= {"nested": {"deep": {"deeper": "d1"}}, "amount": "12.00", "currency": "EUR"}
+    arguments |= {"room": {"name": "n1", "price": "5.00", "currency": "EUR"}}
     made = card(card_type, arguments)
     text = " ".join(f"{line.label} {line.value}" for s in made.sections() for line in s.lines)
 
@@ -302,7 +230,6 @@ def test_markdown_shows_what_a_provider_says_as_text() -> None:
         {"item_id": "i1"},
         {"item_id": "i1", "note": "![x](http://evil.example) **free**\n# Approve"},
     )
-
     shown = as_markdown(made)
 
     assert "![x]" not in shown

@@ -17,16 +17,11 @@ from orchestrator.core.record import JsonObject
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CALL = CallRef(
-    call_id="m.1-trip.2",
-    mission_id="m",
-    leg_id="1-trip",
-    tool="room_book",
-    catalog_digest="c0ffee",
+    call_id="m.1-trip.2", mission_id="m", leg_id="1-trip", tool="room_book", catalog_digest="c0ffee"
 )
 
 
 def tool(**more: Any) -> Tool:
-    """A tool that books something and is confirmed."""
     given: dict[str, Any] = {
         "name": "room_book",
         "document": "rooms",
@@ -50,6 +45,11 @@ def card(arguments: JsonObject, *, item: JsonObject | None = None, **more: Any) 
     return build_card(CALL, tool(**more), arguments, quoted=[item] if item else [], expires_at=NOW)
 
 
+def built(arguments: JsonObject, context: CardContext, **more: Any) -> ConfirmationCard:
+    made = tool(**more)
+    return build_card(CALL, made, arguments, quoted=[], expires_at=NOW, context=context)
+
+
 def shown(confirmation: ConfirmationCard) -> dict[str, str]:
     return {line.label: line.value for part in confirmation.sections() for line in part.lines}
 
@@ -58,7 +58,6 @@ def test_the_first_quoted_item_is_the_last_seen_with_the_same_identifier() -> No
     """Prices change between two searches: the newer answer is the one a person reads."""
     older: JsonObject = {"rooms": [{"room_id": "r1", "price": 90}]}
     rooms: list[JsonValue] = [{"room_id": "r2"}, {"room_id": "r1", "price": 95}]
-
     quoted = quoted_items({"room_id": "r1"}, [older, {"best": {"rooms": rooms}}])
 
     assert quoted == [{"room_id": "r1", "price": 95}, {"room_id": "r1", "price": 90}]
@@ -87,23 +86,13 @@ def test_the_arguments_price_comes_before_the_quoted_one() -> None:
 
 
 def test_a_card_shows_the_arguments_and_then_the_item() -> None:
-    """What is both argument and item is shown once, as it is sent; empty things are not shown."""
+    """What is both is shown once, as it is sent; empty things are not; the summary is the title."""
     item: JsonObject = {"room_id": "r1", "nights": 9, "view": "sea", "notes": None, "tags": []}
-
     made = card({"room_id": "r1", "nights": 3, "late-arrival": True}, item=item)
 
-    assert list(shown(made).items()) == [
-        ("Room id", "r1"),
-        ("Nights", "3"),
-        ("Late arrival", "yes"),
-        ("View", "sea"),
-    ]
-
-
-def test_a_card_is_titled_in_the_words_of_the_contract() -> None:
-    """The summary without its full stop; without a summary, the name in words."""
-    assert card({}).title == "Book a room"
-    assert tool(summary="").title == "room book"
+    assert [*shown(made)] == ["Room id", "Nights", "Late arrival", "View"]
+    assert [*shown(made).values()] == ["r1", "3", "yes", "sea"]
+    assert (made.title, tool(summary="").title) == ("Book a room", "room book")
 
 
 def test_a_cards_digest_covers_the_call_exactly() -> None:
@@ -163,14 +152,9 @@ def test_a_card_stays_readable_however_much_there_is() -> None:
     ],
 )
 def test_a_card_says_how_a_call_can_be_cancelled(window: timedelta | None, sentence: str) -> None:
-    """By which tool, and for how long."""
     undo = Compensation(cancel=ToolCallTemplate(tool="room_cancel"), window=window)
 
     assert card({}, compensation=undo).cancellation == sentence
-
-
-def test_a_card_says_when_no_tool_cancels_a_call() -> None:
-    """The person who approves it must know."""
     assert card({}).cancellation == "no declared tool cancels it"
 
 
@@ -188,22 +172,11 @@ def test_a_card_says_when_nothing_cancels_a_call(compensation: Compensation | No
 
 def test_only_what_costs_money_spends() -> None:
     """A claim or a message may carry an amount: none of it leaves."""
-    spends = {
-        kind: tool(card_type=kind).spends
-        for kind in (
-            "structured-reservation",
-            "structured-expense",
-            "structured-message",
-            "gift-wrap",
-        )
-    }
+    kinds = {"reservation": True, "expense": False, "message": False}
+    spends = {kind: tool(card_type=f"structured-{kind}").spends for kind in kinds}
 
-    assert spends == {
-        "structured-reservation": True,
-        "structured-expense": False,
-        "structured-message": False,
-        "gift-wrap": True,
-    }
+    assert spends == kinds
+    assert tool(card_type="gift-wrap").spends
 
 
 QUOTED: JsonObject = {"room_id": "r1", "price": 12.5, "currency": "EUR"}
@@ -211,7 +184,7 @@ QUOTED: JsonObject = {"room_id": "r1", "price": 12.5, "currency": "EUR"}
 
 def test_a_price_that_may_be_that_of_one_piece_is_said_to_be_unknown() -> None:
     """With or without a budget: an amount on a card is read as the price."""
-    known = build_card(CALL, tool(), {"room_id": "r1"}, quoted=[QUOTED], expires_at=NOW)
+    known = card({"room_id": "r1"}, item=QUOTED)
     several = build_card(
         CALL,
         tool(),
@@ -234,14 +207,7 @@ def test_a_price_that_may_be_that_of_one_piece_is_said_to_be_unknown() -> None:
 def test_a_card_says_that_its_tool_is_deprecated(deprecated: bool) -> None:
     """The person who approves it may ask for the successor."""
     context = CardContext(answers=(EarlierAnswer(body=QUOTED),))
-    made = build_card(
-        CALL,
-        tool(deprecated=deprecated),
-        {"room_id": "r1"},
-        quoted=[QUOTED],
-        expires_at=NOW,
-        context=context,
-    )
+    made = built({"room_id": "r1"}, context, deprecated=deprecated)
 
     assert any("deprecated" in warning for warning in made.warnings) is deprecated
 
@@ -249,19 +215,10 @@ def test_a_card_says_that_its_tool_is_deprecated(deprecated: bool) -> None:
 @pytest.mark.parametrize(
     ("answer", "is_warned"), [({"total_price": {}}, True), ({"starts_at": {}}, False)]
 )
-def test_what_has_a_price_only_in_its_answer_says_that_it_is_unknown(
-    answer: JsonObject, is_warned: bool
-) -> None:
+def test_a_price_that_only_the_answer_has_is_unknown(answer: JsonObject, is_warned: bool) -> None:
     """What has none at all costs nothing, as far as anybody can tell."""
     schema: JsonObject = {"type": "object", "properties": answer}
-    shown = build_card(
-        CALL,
-        tool(output_schema=schema),
-        {"city": "Porto"},
-        quoted=[],
-        expires_at=NOW,
-        context=CardContext(goal="a room"),
-    )
+    shown = built({"city": "Porto"}, CardContext(goal="a room"), output_schema=schema)
 
     assert any("price unknown" in one for one in shown.warnings) is is_warned
 
@@ -272,16 +229,7 @@ def test_a_card_shows_what_file_is_sent() -> None:
         handle=handle_of_bytes(b"1"), content_type="application/pdf", size_bytes=1234, name="a.pdf"
     )
     arguments: JsonObject = {"plan": file.handle, "pages": [{"content": file.handle}]}
-
-    told = build_card(
-        CALL,
-        tool(),
-        arguments,
-        quoted=[],
-        expires_at=NOW,
-        context=CardContext(files=(file,)),
-    )
-
+    told = built(arguments, CardContext(files=(file,)))
     digest = file.handle.removeprefix("file:sha256-")
     assert shown(told)["Plan"] == f"a.pdf, application/pdf, 1,234 bytes, SHA-256 {digest}"
     assert str(file) in str(told.sections()[-1])
@@ -313,7 +261,4 @@ def test_what_no_order_covers_is_the_first_line() -> None:
 def test_an_id_is_of_an_answer_or_a_person_and_like_the_call(
     arguments: JsonObject, context: CardContext, unfounded: bool
 ) -> None:
-    """No standing approval covers it otherwise."""
-    made = build_card(CALL, tool(), arguments, quoted=[], expires_at=NOW, context=context)
-
-    assert made.is_unfounded is unfounded
+    assert built(arguments, context).is_unfounded is unfounded

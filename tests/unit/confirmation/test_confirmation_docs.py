@@ -24,7 +24,6 @@ def test_the_policy_that_it_shows_is_one(tmp_path: Path) -> None:
     (shown,) = [block for block in _YAML if "on_expiry" in block]
     path = tmp_path / "policy.yaml"
     path.write_text(shown, encoding="utf-8")
-
     policy = load_policy(path)
 
     assert policy is not None
@@ -38,7 +37,6 @@ def test_a_document_declares_card_types(shop: dict[str, Any]) -> None:
     (shown,) = [block for block in _YAML if "x-orchet-card-types" in block]
     shop |= yaml.safe_load(shown)
     shop["paths"]["/orders"]["post"]["x-orchet-requires-confirmation"] = "gift-wrap"
-
     tool = Catalog.from_documents({"shop": shop}).tool("shop_place_order")
 
     assert not list(document_keywords().breaches(DocumentNode.of("shop", shop)))
@@ -48,7 +46,6 @@ def test_a_document_declares_card_types(shop: dict[str, Any]) -> None:
 
 
 def test_it_lists_the_parts_of_each_card_type() -> None:
-    """In its table, as the table of the code has them."""
     rows = "\n".join(_row(name, card_type) for name, card_type in CARD_TYPES.items())
 
     assert rows in TEXT, f"docs/confirmation.md needs these rows:\n{rows}"

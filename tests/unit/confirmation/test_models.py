@@ -46,7 +46,6 @@ def _typed(value: object) -> object:
 
 @pytest.mark.parametrize("part", ["tool", "catalog_digest", "call_id"])
 def test_every_part_of_a_call_is_covered(part: str) -> None:
-    """Another tool, catalog or call has another digest."""
     other = CALL.model_copy(update={part: "something else"})
 
     assert digest({}) != digest({}, call=other)

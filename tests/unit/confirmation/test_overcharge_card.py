@@ -13,11 +13,7 @@ from orchestrator.core.budget import Money, Overcharge, SpendingLimit
 from orchestrator.core.call_ref import CallRef
 
 CALL = CallRef(
-    call_id="m.1-trip.2",
-    mission_id="m",
-    leg_id="1-trip",
-    tool="room_book",
-    catalog_digest="c0ffee",
+    call_id="m.1-trip.2", mission_id="m", leg_id="1-trip", tool="room_book", catalog_digest="c0ffee"
 )
 TOOL = Tool(
     name="room_book",

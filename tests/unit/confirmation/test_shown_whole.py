@@ -16,31 +16,11 @@ from tests.fakes import fake_tool
 
 _NAMES = st.sampled_from(
     [
-        "to",
-        "amount",
-        "currency",
-        "price",
-        "total",
-        "body",
-        "note",
-        "items",
-        "name",
-        "title",
-        "quantity",
-        "id",
-        "file_id",
-        "cc",
-        "date",
-        "recipients",
-        "recipient",
-        "account",
-        "description",
-        "count",
-        "label",
-        "value",
-        "client_reference",
+        "to", "amount", "currency", "price", "total", "body", "note", "items", "name", "title",
+        "quantity", "id", "file_id", "cc", "date", "recipients", "recipient", "account",
+        "description", "count", "label", "value", "client_reference",
     ]
-)
+)  # fmt: skip
 _WORDS = st.integers(10**9, 10**10).map(lambda number: f"word{number}")
 _VALUES = st.recursive(
     _WORDS | st.just(12.5) | st.just("EUR"),
@@ -98,7 +78,6 @@ def test_the_last_of_many_is_shown_like_the_first(card_type: str) -> None:
 
 
 def test_what_is_longer_than_a_card_is_said_to_be() -> None:
-    """With how much is not shown, and where to read it."""
     card = _card({"body": "x" * LONGEST_SENT + "y" * 10}, "structured-message")
 
     assert "10 characters of it are not shown here" in card.warnings[0]

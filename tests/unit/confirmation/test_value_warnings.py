@@ -54,9 +54,7 @@ def otherwise(goal: str, sent: JsonObject, *answers: EarlierAnswer, **more: obje
         ("Book the flight to Porto", {"offer_id": "OFR-1"}, "Porto"),
     ],
 )
-def test_a_value_that_no_value_of_its_kind_agrees_with_is_named(
-    goal: str, sent: JsonObject, told: str
-) -> None:
+def test_a_value_that_nothing_agrees_with_is_named(goal: str, sent: JsonObject, told: str) -> None:
     """The card says both: of the call, and of the thing that its ids stand for."""
     warnings = otherwise(goal, sent, ANSWER)
 
@@ -113,7 +111,6 @@ def nowhere(goal: str, sent: JsonObject, *given: str) -> list[str]:
     ],
 )
 def test_a_value_that_nobody_stated_is_named(sent: JsonObject) -> None:
-    """Also in the text of a message."""
     assert len(nowhere("Tell Ana what the flight costs", sent)) == 1
 
 

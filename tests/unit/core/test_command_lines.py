@@ -48,7 +48,6 @@ def test_what_is_to_be_filled_in_runs_nothing_as_it_is(line: str, tmp_path: Path
 
 @pytest.mark.parametrize("line", WHOLE)
 def test_what_is_whole_is_run_as_it_stands(line: str, tmp_path: Path) -> None:
-    """An id is one word, whatever is in it."""
     ran = _pasted(line, tmp_path)
 
     assert ran[0] == "ran"

@@ -41,13 +41,16 @@ def test_an_errors_text_is_one_line_with_all_its_fields(error: OrchestratorError
 
 
 def test_an_error_without_a_class_has_a_code() -> None:
-    """The code crosses the Temporal boundary as a class's name does; details are the fields."""
+    """It crosses the Temporal boundary as a class's name does; only what may pass is retried."""
     coded = OrchestratorError("m still runs", code="MissionStillRuns")
-
     kind = {"code": "MissionStillRuns", "kind": "OrchestratorError"}
     assert (coded.code, coded.details, str(coded)) == ("MissionStillRuns", kind, "m still runs")
     assert errors.UsageError("x").code == "UsageError"
     assert errors.MissionNotFound("trip").code == "MissionNotFound"
+    assert errors.CatalogNotFound("none", digest="0123").retryable
+    assert errors.NoWorker("queue").retryable
+    assert not errors.MissionNotFound("trip").retryable
+    assert not errors.GrantMissing("m.1-leg.2", "none").retryable
 
 
 @pytest.mark.parametrize(
@@ -75,14 +78,6 @@ def test_a_refusal_is_made_again_from_its_details(error: OrchestratorError) -> N
 def test_an_error_of_another_release_is_not_made_up(details: dict[str, object]) -> None:
     """None: whoever reads it shows its sentence instead."""
     assert errors.error_named("it is closed", details) is None
-
-
-def test_only_what_may_pass_is_tried_again() -> None:
-    """A missing catalog may come with another worker; a missing mission never comes."""
-    assert errors.CatalogNotFound("none", digest="0123").retryable
-    assert errors.NoWorker("queue").retryable
-    assert not errors.MissionNotFound("trip").retryable
-    assert not errors.GrantMissing("m.1-leg.2", "none").retryable
 
 
 def test_a_missing_secret_never_shows_a_value() -> None:

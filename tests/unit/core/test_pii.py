@@ -20,10 +20,13 @@ from orchestrator.core.pii import (
 from orchestrator.core.record import JsonObject
 
 
-def test_a_handle_names_its_field() -> None:
-    """What handle_for writes, field_of reads."""
+def test_handles_and_bare_values_are_found_at_any_depth() -> None:
+    """A handle stands alone as a string and names its field; it is no bare value."""
     assert handle_for("traveler_id") == "pii:traveler_id"
     assert field_of("pii:traveler_id") == "traveler_id"
+    assert handles_in({"a": ["pii:x", {"b": "pii:y"}], "c": "see pii:z"}) == {"x", "y"}
+    value: JsonObject = {"a": [{"name": "Ada"}, {"name": PINNED}], "name": None, "mail": "pii: x"}
+    assert bare_personal(value, {"name", "mail"}) == ("name", "mail")
 
 
 @pytest.mark.parametrize(
@@ -34,56 +37,34 @@ def test_other_values_are_no_handles(value: object) -> None:
     assert not is_handle(value)
 
 
-def test_handles_are_found_at_any_depth() -> None:
-    """Those that stand alone as a string."""
-    assert handles_in({"a": ["pii:x", {"b": "pii:y"}], "c": "see pii:z"}) == {"x", "y"}
-
-
 def test_the_longest_field_wins_inside_text() -> None:
-    """`pii:name_kana` is not `pii:name` and a rest."""
+    """`pii:name_kana` is not `pii:name` and a rest; another handle is text."""
     values = {Handle("name"): "Ada", Handle("name_kana"): "エイダ"}
-    fields = ("name", "name_kana")
+    text = "pii:name_kana, pii:name! pii:other"
+    replaced = replace_handles(text, ("name", "name_kana"), values.__getitem__)
 
-    replaced = replace_handles("pii:name_kana, pii:name!", fields, values.__getitem__)
-
-    assert replaced == "エイダ, Ada!"
+    assert replaced == "エイダ, Ada! pii:other"
 
 
 PINNED = f"pii:name@{'0f' * 16}"
 
 
 def test_a_pinned_handle_is_one_whole() -> None:
-    """Also where what follows it could be more of a version."""
+    """Also where more of a version could follow; people and planners read no version."""
     handle = Handle("name", "0f" * 16)
 
     assert handle_of(PINNED) == handle
     assert str(handle) == PINNED
     assert handles_within([{"id": f"x-{PINNED}abc"}], {"name"}) == (handle,)
     assert replace_handles(f"x-{PINNED}abc", {"name"}, lambda h: f"<{h.field}>") == "x-<name>abc"
+    assert shown_without_version(f"id x-{PINNED}-3") == "id x-pii:name-3"
+    assert as_written({"a": [PINNED, "b"], "n": 7}) == {"a": ["pii:name", "b"], "n": 7}
 
 
 @pytest.mark.parametrize("text", ["pii:name@", "pii:name@0f", "pii:name@" + "0G" * 16])
 def test_half_a_version_is_no_handle(text: str) -> None:
     """It would mean the current value, which is another one."""
     assert handle_of(text) is None
-
-
-def test_people_and_planners_read_no_version() -> None:
-    """Alone or inside of text; what else stands there is kept."""
-    assert shown_without_version(f"id x-{PINNED}-3") == "id x-pii:name-3"
-    assert as_written({"a": [PINNED, "b"], "n": 7}) == {"a": ["pii:name", "b"], "n": 7}
-
-
-def test_bare_values_of_personal_fields_are_found_at_any_depth() -> None:
-    """A handle is none, and neither is nothing."""
-    value: JsonObject = {"a": [{"name": "Ada"}, {"name": PINNED}], "name": None, "mail": "pii: x"}
-
-    assert bare_personal(value, {"name", "mail"}) == ("name", "mail")
-
-
-def test_other_fields_stay_as_they_are() -> None:
-    """A handle that is not among the fields is text."""
-    assert replace_handles("pii:other", {"name"}, lambda _: "x") == "pii:other"
 
 
 @pytest.mark.parametrize(("field", "value"), [("a b", "x"), ("", "x"), ("name", "")])

@@ -32,7 +32,6 @@ def test_so_many_are_held_and_no_more() -> None:
     for size in range(2, 20):  # each is garbage at once, and makes room for the next
         assert once([0] * size) == size
     once(first)
-
     assert read == [1, *range(2, 20), 1]
 
 

@@ -71,9 +71,9 @@ def test_no_character_of_a_hidden_category_passes() -> None:
     assert [hex(code) for code in passed if not _may_be_a_picture(code)] == []
 
 
-def test_a_block_keeps_its_lines() -> None:
-    """And nothing else that is not seen."""
+def test_a_block_keeps_its_lines_and_code_cannot_be_left() -> None:
     assert visible_block("a\n\tb\r\x1b\u2028") == "a\n\tb\\r\\x1b\\u2028"
+    assert markdown_code("a`b\n\n# c") == r"`a'b\n\n# c`"
 
 
 @given(st.text(st.characters(), max_size=30))
@@ -111,12 +111,6 @@ def test_markdown_shows_text_as_it_is(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize("text", ["a" * 900, "[" * 900, "\u202e" * 900, "東" * 900, "\ud800" * 900])
 def test_a_summary_is_short(text: str) -> None:
-    """Counted in bytes of its encoded form."""
     summary = markdown_summary(text)
 
     assert 100 < len(json.dumps(summary, ensure_ascii=False).encode()) <= 400
-
-
-def test_code_cannot_be_left() -> None:
-    """Neither by a backtick nor by a line end."""
-    assert markdown_code("a`b\n\n# c") == r"`a'b\n\n# c`"

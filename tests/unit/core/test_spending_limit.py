@@ -52,8 +52,7 @@ def test_what_is_free_is_overcharged_by_any_charge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "more"),
-    [("100", None), ("97.50", None), ("97.49", "19.50"), ("50", "19.50")],
+    ("standing", "more"), [("100", None), ("97.50", None), ("97.49", "19.50"), ("50", "19.50")]
 )
 def test_a_standing_approval_approves_up_to_its_amount(standing: str, more: str | None) -> None:
     """And never less than the price at which it approved the call."""

@@ -24,9 +24,7 @@ OFFICE = Wall(agent="office", domains=("messages",), tools=("calendar_get_event"
         ("flight_book_offer", "", False),
     ],
 )
-def test_a_tool_is_inside_by_its_domain_or_by_its_name(
-    tool: str, domain: str, is_inside: bool
-) -> None:
+def test_a_tool_is_inside_by_domain_or_name(tool: str, domain: str, is_inside: bool) -> None:
     """Either is enough, all of it counts, and so does case."""
     assert OFFICE.admits(tool, domain) is is_inside
 
@@ -35,32 +33,21 @@ def test_a_tool_is_inside_by_its_domain_or_by_its_name(
 def test_only_star_and_question_mark_stand_for_more(pattern: str) -> None:
     """What is a pattern elsewhere is a name here, which no tool has."""
     assert not Wall(agent="a", tools=(pattern,)).admits("file_get", "files")
-
-
-def test_with_nothing_listed_every_tool_is_inside() -> None:
-    """A profile that says nothing of tools is for all of them."""
-    assert Wall(agent="a").admits("anything", "anywhere")
+    assert not Wall(agent="a", tools=("*a" * 200 + "b",)).admits("a" * 5_000, "d")
 
 
 def test_a_tool_must_be_inside_every_wall() -> None:
-    """Two that share nothing leave nothing, and not everything."""
+    """Two that share nothing leave nothing; one that lists nothing admits all."""
     narrow = Wall(agent="office", tools=("file_*",))
 
     assert admitted((OFFICE, narrow), "file_get_file", "files")
     assert not admitted((OFFICE, narrow), "message_send", "messages")
     assert not admitted((OFFICE, narrow), "file_delete_file", "files")
     assert admitted((), "file_delete_file", "files")
-
-
-def test_many_wildcards_take_no_time() -> None:
-    """A pattern of another's making cannot hold a worker up."""
-    wall = Wall(agent="a", tools=("*a" * 200 + "b",))
-
-    assert not wall.admits("a" * 5_000, "d")
+    assert Wall(agent="a").admits("anything", "anywhere")
 
 
 def test_a_refusal_names_tool_agent_and_what_is_allowed() -> None:
-    """In one sentence, however much that is."""
     wide = Wall(agent="a", domains=tuple(f"d{n}" for n in range(100)))
 
     assert OFFICE.refusal("flight_cancel_booking") == (

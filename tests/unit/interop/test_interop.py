@@ -58,28 +58,18 @@ def test_a_form_that_says_another_thing_is_seen(text: str) -> None:
 
 
 def test_what_a_third_reader_finds_right_is_not_ours() -> None:
-    """A body that Prism refuses, and that fits its schema."""
+    """A body that Prism refuses and its schema takes; an answer that we alone refuse is ours."""
     refused = Judgement(422, request=(Violation("request.body.name", "type", "must be string"),))
-
     right = of_request(_call(refused, meant={"name": None}), Umpire(_DOCUMENT))
     wrong = of_request(_call(refused, meant={}), Umpire(_DOCUMENT))
 
     assert right is not None and right.side == "prism"
     assert wrong is not None and wrong.side == "ours"
-
-
-def test_what_was_not_sent_is_ours() -> None:
     verdict = of_request(Call("a", "POST /pets", "all", not_sent="a is missing"), Umpire({}))
-
     assert verdict is not None and verdict.side == "ours"
-
-
-def test_an_answer_that_we_alone_refuse_is_ours_when_it_fits() -> None:
     answered = {"answer_type": "application/json", "breach": "name is missing"}
-
     ours = of_answer(_call(Judgement(200), answer='{"name": "x"}', **answered), Umpire(_DOCUMENT))
     theirs = of_answer(_call(Judgement(200), answer="{}", **answered), Umpire(_DOCUMENT))
-
     assert ours is not None and ours.side == "ours"
     assert theirs is not None and theirs.side == "document"
 
@@ -89,7 +79,6 @@ def test_prism_is_read() -> None:
     entry = {"location": ["request", "query", "q"], "severity": "Error", "message": "no"}
     problem = {"type": "https://stoplight.io/prism/errors#NO_PATH_MATCHED_ERROR", "status": 404}
     kind = {"content-type": "application/problem+json"}
-
     refused = judgement_of(httpx.Response(400, headers={"sl-violations": json.dumps([entry])}))
     lost = judgement_of(httpx.Response(404, headers=kind, json=problem))
     mocked = judgement_of(httpx.Response(404, headers=kind, json={"type": "https://x.com/gone"}))
@@ -111,7 +100,6 @@ def test_a_folder_says_what_it_holds(tmp_path: Any) -> None:
 
 
 def test_missions_are_of_documents_that_can_be_brought() -> None:
-    """By the names under which they are listed."""
     assert {script.document for script in scripts()} <= {entry.name for entry in named()}
 
 
@@ -119,9 +107,7 @@ def test_missions_are_of_documents_that_can_be_brought() -> None:
     ("ends", "left", "is_ok"),
     [("rolled_back", "cancelled", True), ("rolled_back", "live", False), ("failed", "", False)],
 )
-def test_a_rollback_holds_where_nothing_is_left_of_what_was_made(
-    ends: str, left: str, is_ok: bool
-) -> None:
+def test_a_rollback_holds_where_nothing_is_left(ends: str, left: str, is_ok: bool) -> None:
     """What the sandbox says counts, and a mission that never made anything shows nothing."""
     done = Played("m", "g", "succeeded", 1, "", (Effect("make", "create", "live"),))
     effects = (Effect("make", "create", left),) if left else ()

@@ -1,7 +1,5 @@
 """What MCP clients are served of the bundled catalog, in memory and without any connection."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, cast
 
@@ -184,7 +182,6 @@ def test_a_page_shows_text_of_others_literally() -> None:
 
 
 def test_no_tool_takes_a_policy_an_approver_or_a_digest() -> None:
-    """A client brings none of what could approve."""
     taken = {name for one in MISSION_TOOLS.values() for name in one.takes.model_fields}
 
     assert not taken & {"policy", "orders", "observe", "requester", "approver", "digest", "again"}

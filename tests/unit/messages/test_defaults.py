@@ -32,7 +32,6 @@ CONVERTER = mission_converter().payload_converter
 
 
 def kinds() -> list[type[Record]]:
-    """All kinds of values that messages are made of."""
     for module in pkgutil.walk_packages(messages.__path__, f"{messages.__name__}."):
         importlib.import_module(module.name)
     found: list[type[Record]] = [Record]
@@ -44,7 +43,6 @@ def kinds() -> list[type[Record]]:
 
 
 def default(field: FieldInfo) -> Any:
-    """As messages have it."""
     value = field.get_default(call_default_factory=True, validated_data={})
     (of_list,) = json.loads(written([value]).data)
     return of_list
@@ -64,13 +62,11 @@ def test_no_default_of_a_message_changes() -> None:
     """Histories do not hold them; CONTRIBUTING.md says how new ones are recorded."""
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
     now = defaults()
-
     known = recorded.keys() & now.keys()
     assert {name: now[name] for name in known} == {name: recorded[name] for name in known}
 
 
 def members(annotation: Any) -> list[list[Any]]:
-    """The alternatives of each union in a type."""
     found = [member for part in get_args(annotation) for member in members(part)]
     if get_origin(annotation) in (Union, UnionType):
         found.append([one for one in get_args(annotation) if isinstance(one, type)])
@@ -99,45 +95,33 @@ def read(payload: Payload, kind: type[Any]) -> Any:
     return CONVERTER.from_payloads([payload], [kind])[0]
 
 
-@pytest.mark.parametrize(
-    "decision",
-    [
-        CallTool(tool="a"),
-        CallTools(calls=(CallTool(tool="a"), CallTool(tool="b", reason="r"))),
-        DiscoverTools(query="q"),
-        AskUser(question="q", fields={}),
-        HandOver(agent="a", goal="g"),
-        Finish(summary="s"),
-        GiveUp(reason="r"),
-    ],
-    ids=lambda decision: decision.kind,
+PLANNERS = (
+    CallTool(tool="a"),
+    CallTools(calls=(CallTool(tool="a"), CallTool(tool="b", reason="r"))),
+    DiscoverTools(query="q"),
+    AskUser(question="q", fields={}),
+    HandOver(agent="a", goal="g"),
+    Finish(summary="s"),
+    GiveUp(reason="r"),
 )
-def test_a_decision_of_a_planner_is_read_as_itself(decision: Any) -> None:
-    """Whichever it is."""
-    output = PlanStepOutput(decision=decision)
-
-    assert read(written(output), PlanStepOutput) == output
-
-
-@pytest.mark.parametrize(
-    "decision",
-    [
-        Approve(confirmation_id="c", digest="d"),
-        Amend(confirmation_id="c", changes={"a": None, "b": []}),
-        Reject(confirmation_id="c", reason="r"),
-        Respond(confirmation_id="c", text="t"),
-    ],
-    ids=lambda decision: decision.kind,
+PEOPLES = (
+    Approve(confirmation_id="c", digest="d"),
+    Amend(confirmation_id="c", changes={"a": None, "b": []}),
+    Reject(confirmation_id="c", reason="r"),
+    Respond(confirmation_id="c", text="t"),
 )
-def test_a_decision_of_a_person_is_read_as_itself(decision: Any) -> None:
-    """Whichever it is; what it says of arguments is no field, and is left whole."""
-    envelope = DecisionEnvelope(decision=decision)
 
-    assert read(written(envelope), DecisionEnvelope) == envelope
+
+@pytest.mark.parametrize("decision", [*PLANNERS, *PEOPLES], ids=lambda decision: decision.kind)
+def test_a_decision_is_read_as_itself(decision: Any) -> None:
+    """A planner's or a person's; what it says of arguments is no field, and is left whole."""
+    kind = PlanStepOutput if decision in PLANNERS else DecisionEnvelope
+    whole = kind(decision=decision)
+
+    assert read(written(whole), kind) == whole
 
 
 def test_a_message_that_was_written_whole_is_read_as_the_same() -> None:
-    """As histories hold it from before."""
     mission = MissionInput(request=MissionRequest(goal="Book a flight"))
     whole = Payload(metadata={"encoding": b"json/plain"}, data=mission.model_dump_json().encode())
 

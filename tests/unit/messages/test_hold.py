@@ -20,6 +20,7 @@ from orchestrator.messages.hold import (
 from orchestrator.messages.question_field import answer_problems
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
+from tests.fakes import fake_obligation
 
 NOW = datetime(2026, 12, 1, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -27,54 +28,35 @@ REACHED = LimitReached(figure="tool_calls", used=Decimal(3), limit=Decimal(3), o
 
 
 def booked(number: int, **fields: object) -> Obligation:
-    """An obligation that was committed so many minutes ago."""
     at = NOW - timedelta(minutes=number)
-    given: dict[str, object] = {
-        "obligation_id": f"m.1-a.{number}",
-        "mission_id": "m",
-        "leg_id": "1-a",
-        "tool": "book",
-        "cancel_tool": "cancel",
-        "catalog_digest": "",
-        "arguments": {},
-        "idempotency_key": None,
-        "state": ObligationState.COMMITTED,
-        "written_at": at,
-        "committed_at": at,
-        "deadline": at,
-        "cancel_max_attempts": 3,
-        "cancel_timeout": timedelta(minutes=1),
-    }
-    return Obligation.model_validate({**given, **fields})
+    given: dict[str, object] = {"state": ObligationState.COMMITTED, "committed_at": at}
+    given |= {"written_at": at, "deadline": at}
+    given |= {"cancel_max_attempts": 3, "cancel_timeout": timedelta(minutes=1)}
+    return fake_obligation(f"m.1-a.{number}", **{**given, **fields})
 
 
-def test_without_a_window_the_limit_counts() -> None:
-    """Nothing is urgent where no provider declares until when it cancels."""
-    ledger = Ledger(obligations=(booked(1), booked(2)))
+@pytest.mark.parametrize(
+    ("obligations", "hours", "minutes"),
+    [
+        ((booked(1), booked(2)), 1, 60),
+        ((booked(30, cancel_window=HOUR), booked(5)), 1, 30 - 2 * 3),
+        ((booked(30), booked(5, cancel_window=HOUR)), 2, 55 - 3),
+    ],
+    ids=["without a window the limit counts", "the oldest is cancelled last", "the newest first"],
+)
+def test_each_cancel_has_the_time_of_those_before_it(
+    obligations: tuple[Obligation, ...], hours: int, minutes: int
+) -> None:
+    """A window leaves time for the attempts of what is cancelled before it, and for its own."""
+    ledger = Ledger(obligations=obligations)
 
-    assert rolls_back_at(ledger, NOW, HOUR) == NOW + HOUR
-
-
-def test_each_cancel_has_the_time_of_those_before_it() -> None:
-    """The oldest is cancelled last: its window leaves time for the attempts of both."""
-    oldest = booked(30, cancel_window=HOUR)
-    ledger = Ledger(obligations=(oldest, booked(5)))
-
-    assert rolls_back_at(ledger, NOW, HOUR) == NOW + timedelta(minutes=30 - 2 * 3)
-
-
-def test_the_newest_needs_its_own_attempts_only() -> None:
-    """What is cancelled first waits for nothing."""
-    ledger = Ledger(obligations=(booked(30), booked(5, cancel_window=HOUR)))
-
-    assert rolls_back_at(ledger, NOW, 2 * HOUR) == NOW + timedelta(minutes=55 - 3)
+    assert rolls_back_at(ledger, NOW, hours * HOUR) == NOW + timedelta(minutes=minutes)
 
 
 def test_standing_effects_are_those_of_the_rollback_in_its_order() -> None:
     """What is settled for good is not listed; ends of windows are."""
     gone = booked(9, state=ObligationState.CANCELLED)
     ledger = Ledger(obligations=(booked(30, cancel_window=HOUR), gone, booked(5)))
-
     standing = standing_of(ledger)
 
     assert [one.call_id for one in standing] == ["m.1-a.5", "m.1-a.30"]
@@ -99,7 +81,6 @@ def test_what_is_in_doubt_is_not_repaired(fields: dict[str, object], repairable:
 def test_a_hold_without_repair_offers_the_rest() -> None:
     """Only the decisions that are possible, and no field of a repair."""
     hold = Hold(error="no", leg_id="1-a", no_repair="in doubt", failed=FailedCall(tool="book"))
-
     fields = answer_fields(hold)
 
     assert list(fields) == ["decision"]
@@ -129,7 +110,6 @@ def test_answers(values: JsonObject, fits: bool) -> None:
 
 
 def test_a_time_is_raised_in_the_words_of_policies() -> None:
-    """The deadline of a mission is a limit like others."""
     reached = LimitReached(
         figure="wall_clock", used=Decimal(3600), limit=Decimal(3600), of="the mission"
     )

@@ -22,7 +22,6 @@ def after(*steps: Observation, most: int = 3) -> tuple[Repeats, list[int]]:
 
 
 def test_the_third_time_is_told_and_the_fourth_ends() -> None:
-    """With the tool, and how often."""
     three, told = after(*[seen(body=["a"])] * 3)
     four, again = after(*[seen(body=["a"])] * 4)
 
@@ -35,17 +34,12 @@ def test_the_third_time_is_told_and_the_fourth_ends() -> None:
 
 
 def test_arguments_and_answers_are_compared_as_json() -> None:
-    """The order of keys and the way a number is written make no difference; when, neither."""
+    """Neither the order of keys nor the way of a number counts; a changing poll is no circle."""
     one = seen(body={"a": 1, "b": [2]}, arguments={"x": 1, "y": "z"}, step=1)
     other = seen(body={"b": [2.0], "a": 1.0}, arguments={"y": "z", "x": 1.0}, step=2)
 
     assert after(one, other, one)[1] == [3]
-
-
-def test_a_poll_whose_answer_changes_is_none() -> None:
-    """Not even one that goes to and fro."""
     busy, done = seen(body={"status": "busy"}), seen(body={"status": "done"})
-
     assert after(*[busy, done] * 10) == (after(*[busy, done] * 10)[0], [])
     assert after(busy, busy, done, done, busy, busy, done)[1] == []
 
@@ -60,13 +54,7 @@ def test_refusals_faults_and_searches_count() -> None:
         assert after(*[step] * 4)[1] == [3]
         assert after(*[step] * 4)[0].ended_by
     assert "the same search for tools" in after(*[search] * 4)[0].ended_by
-
-
-def test_two_calls_in_turns_are_a_circle_too() -> None:
-    """Nothing new comes of either."""
-    one, other = seen("find_flights", body=[1]), seen("find_hotels", body=[2])
-
-    assert after(*[one, other] * 5)[0].ended_by
+    assert after(*[refused, search] * 5)[0].ended_by  # in turns, and nothing new comes of either
 
 
 def test_what_is_new_begins_the_count_again() -> None:
@@ -80,13 +68,6 @@ def test_what_is_new_begins_the_count_again() -> None:
     assert repeats.afresh().after(look, most=3)[1] == ""
 
 
-def test_equal_consequences_are_none() -> None:
-    """Three coffees are three calls; whether each is wanted is for people to say."""
-    coffee = seen("order_coffee", body={"ok": True}, side_effect=True)
-
-    assert after(*[coffee] * 9)[1] == []
-
-
 def test_who_begins_again_after_being_told_is_ended() -> None:
     """It is told once: something else in between buys as many tries again, and no more."""
     look, else_ = seen("list_bookings", body=[]), seen("find_flights", body=[1])
@@ -98,12 +79,14 @@ def test_who_begins_again_after_being_told_is_ended() -> None:
 
 
 def test_answers_of_no_use_and_dropped_calls_are_none() -> None:
-    """A model in trouble costs steps, by a limit of its own, and no mission."""
+    """A model in trouble has a limit of its own; three coffees are three calls."""
     useless = seen(ANSWER, outcome="refused", error="it calls no tool")
     dropped = seen("find_flights", outcome="dropped", error="one consequence at a time")
 
     assert after(*[useless] * 9) == (Repeats(), [])
     assert after(*[dropped] * 9) == (Repeats(), [])
+    coffee = seen("order_coffee", body={"ok": True}, side_effect=True)
+    assert after(*[coffee] * 9)[1] == []
 
 
 def test_what_is_kept_is_bounded() -> None:

@@ -19,7 +19,6 @@ WEATHER = Selection(
 
 
 def exchange(*called: str) -> Exchange:
-    """A request of forty tools, of which two went on."""
     pruned = Pruned(
         body=b"planted-londinium",
         offered=40,
@@ -34,7 +33,6 @@ def exchange(*called: str) -> Exchange:
 
 
 def test_a_record_tells_nothing_that_was_said() -> None:
-    """Names of tools and numbers."""
     record = record_of_exchange(exchange("weather"))
 
     assert record is not None
@@ -48,7 +46,6 @@ def test_what_was_not_chosen_from_is_counted() -> None:
     """A request that could not be read, and one whose list took too long."""
     late = Pruned(body=b"", offered=40, routing="fail_open", kept=(*range(40),))
     passed = (Exchange(Pruned(body=b"", routing="unread"), (), 0), Exchange(late, (), 0))
-
     usage = usage_of([record for one in passed if (record := record_of_exchange(one))])
 
     assert (usage.requests, usage.unread, usage.fail_open) == (1, 1, 1.0)
@@ -56,10 +53,8 @@ def test_what_was_not_chosen_from_is_counted() -> None:
 
 
 def test_usage_counts_what_was_called_and_had_been_forwarded() -> None:
-    """Of three calls two found their tool."""
     exchanges = exchange("weather"), exchange("always", "music"), exchange()
     records = [record for one in exchanges if (record := record_of_exchange(one))]
-
     usage = usage_of(records)
 
     assert (usage.requests, usage.calls) == (3, 3)
@@ -87,7 +82,6 @@ class _Texts(HTMLParser):
 
 
 def test_the_page_shows_figures_and_charts_without_a_script() -> None:
-    """And nothing is fetched from elsewhere."""
     usage = ProxyUsage(requests=1_234, recall=0.98, widths={1: 3, 4: 1}, bands={"<b>": 4})
     page = _Texts()
     page.feed(report_page(usage))

@@ -23,15 +23,8 @@ def _after(
 ) -> tuple[FollowUp, ...]:
     tool, sent = catalog.tool(name), arguments or {}
     filled = cancel_arguments(tool, sent, idempotency_key="k", response_body=body)
-    return follow_ups(
-        catalog,
-        tool,
-        call_id="trip.1-x.2",
-        arguments=sent,
-        body=body,
-        cancel_inputs=filled,
-        at=AT,
-    )
+    told: dict[str, Any] = {"arguments": sent, "body": body, "cancel_inputs": filled}
+    return follow_ups(catalog, tool, call_id="trip.1-x.2", at=AT, **told)
 
 
 def test_the_declared_cancel_comes_first_with_its_arguments_and_window(shipped: Catalog) -> None:
@@ -49,9 +42,7 @@ def test_the_declared_cancel_comes_first_with_its_arguments_and_window(shipped: 
 def test_a_listing_feeds_consequences_whose_personal_inputs_are_handles(shipped: Catalog) -> None:
     """The first things of a list, each by its own id; no personal value stands in an input."""
     offers = {"offers": [{"offer_id": f"o{n}"} for n in range(9)]}
-
     found = _after(shipped, "flight_search_offers", offers)
-
     booked = [one.inputs for one in found if one.tool == "flight_book_offer"]
     assert [inputs["offer_id"] for inputs in booked] == ["o0", "o1", "o2"]
     assert all(is_handle(inputs["traveler_id"]) for inputs in booked)
@@ -66,10 +57,7 @@ def test_a_listing_feeds_consequences_whose_personal_inputs_are_handles(shipped:
         ("file_upload_file", {"upload_id": "u1", "file_id": "f1"}, "file_delete_file"),
     ],
 )
-def test_an_answer_feeds_the_tools_of_its_document(
-    shipped: Catalog, name: str, body: Any, wanted: str
-) -> None:
-    """By the names that both declare."""
+def test_an_answer_feeds_its_document(shipped: Catalog, name: str, body: Any, wanted: str) -> None:
     assert wanted in [one.tool for one in _after(shipped, name, body)]
 
 
@@ -79,140 +67,112 @@ def test_an_answer_that_names_nothing_feeds_nothing(shipped: Catalog, body: Any)
     assert _after(shipped, "calendar_list_events", body) == ()
 
 
-def _document(one_path: str) -> dict[str, Any]:
-    """Return a document with customers that are made, read and archived under a bare `{id}`."""
-    parameter = [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]
-    answer = {"200": {"description": "Done.", "content": {"application/json": {"schema": {}}}}}
+TEXT = {"type": "string"}
 
-    def operation(name: str, **more: Any) -> dict[str, Any]:
-        said = {"operationId": name, "summary": name, "x-orchet-tool": True, "responses": answer}
-        return {**said, **more}
 
+def operation(
+    name: str, *given: str, query: tuple[str, ...] = (), body: tuple[str, ...] = (), **more: Any
+) -> dict[str, Any]:
+    """An operation with inputs in its path, query and body, and keywords of ours."""
+    places = [(n, "path") for n in given] + [(n, "query") for n in query]
+    sent = {"type": "object", "properties": dict.fromkeys(body, TEXT)}
+    taken = {"requestBody": {"content": {"application/json": {"schema": sent}}}} if body else {}
     return {
-        "openapi": "3.1.0",
-        "info": {"title": "CRM", "version": "1"},
-        "servers": [{"url": "http://127.0.0.1:8700"}],
-        "paths": {
-            "/customers": {"get": operation("list_customers")},
-            f"/{one_path}/{{id}}": {"get": operation("get_one", parameters=parameter)},
-        },
+        "operationId": name,
+        "summary": name,
+        "x-orchet-tool": True,
+        "parameters": [
+            {"name": n, "in": place, "required": place == "path", "schema": TEXT}
+            for n, place in places
+        ],
+        "responses": {"200": {"description": "", "content": {"application/json": {"schema": {}}}}},
+        **taken,
+        **{f"x-orchet-{keyword.replace('_', '-')}": value for keyword, value in more.items()},
     }
+
+
+def catalog_of(**paths: dict[str, Any]) -> Catalog:
+    document: Any = {"openapi": "3.1.0", "info": {"title": "CRM", "version": "1"}}
+    document |= {"servers": [{"url": "http://127.0.0.1:8700"}], "paths": paths}
+    return Catalog.from_documents({"crm": document})
 
 
 @pytest.mark.parametrize(("one_path", "count"), [("customers", 1), ("invoices", 0)])
 def test_a_bare_id_is_that_of_its_own_path(one_path: str, count: int) -> None:
     """An id of a customer is no id of an invoice, though both documents call it `id`."""
-    catalog = Catalog.from_documents({"crm.json": _document(one_path)})
+    paths = {
+        "/customers": {"get": operation("list_customers")},
+        f"/{one_path}/{{id}}": {"get": operation("get_one", "id")},
+    }
+    catalog = catalog_of(**paths)
 
     assert len(_after(catalog, "list_customers", [{"id": "c1"}])) == count
 
 
 def _billing() -> Catalog:
     """Plans with charges, and coupons: `code` names all three, `coupon_code` only one."""
-    text = {"type": "string"}
-    answer = {"200": {"description": "Done.", "content": {"application/json": {"schema": {}}}}}
-
-    def operation(name: str, *given: str, body: tuple[str, ...] = ()) -> dict[str, Any]:
-        sent = {"type": "object", "properties": dict.fromkeys(body, text)}
-        more = {"requestBody": {"content": {"application/json": {"schema": sent}}}} if body else {}
-        named = [{"name": n, "in": "path", "required": True, "schema": text} for n in given]
-        said = {"operationId": name, "summary": name, "x-orchet-tool": True, "responses": answer}
-        return {**said, **more, "parameters": named}
-
-    paths: Any = {
+    drop_charge = operation("drop_charge", "code", "charge_code")
+    paths = {
         "/plans": {"post": operation("make_plan", body=("code",))},
         "/plans/{code}": {"delete": operation("drop_plan", "code")},
         "/plans/{code}/charges": {"post": operation("make_charge", "code", body=("label",))},
-        "/plans/{code}/charges/{charge_code}": {
-            "delete": operation("drop_charge", "code", "charge_code")
-        },
+        "/plans/{code}/charges/{charge_code}": {"delete": drop_charge},
         "/coupons": {"post": operation("make_coupon", body=("code",))},
         "/coupons/{code}": {"delete": operation("drop_coupon", "code")},
         "/coupons/{coupon_code}/uses": {"get": operation("list_uses", "coupon_code")},
     }
-    info: Any = {"title": "Billing", "version": "1"}
-    servers: Any = [{"url": "http://127.0.0.1:8700"}]
-    return Catalog.from_documents(
-        {"billing": {"openapi": "3.1.0", "info": info, "servers": servers, "paths": paths}}
-    )
+    return catalog_of(**paths)
+
+
+X, CHARGE = {"code": "x"}, {"code": "p", "charge_code": "c"}
 
 
 @pytest.mark.parametrize(
     ("name", "sent", "body", "wanted"),
     [
-        ("make_coupon", {"code": "x"}, {"coupon": {"code": "x"}}, [("drop_coupon", {"code": "x"})]),
-        (
-            "make_plan",
-            {"code": "x"},
-            {"code": "x"},
-            [("drop_plan", {"code": "x"}), ("make_charge", {"code": "x"})],
-        ),
+        ("make_coupon", X, {"coupon": X}, {"drop_coupon": X}),
+        ("make_plan", X, X, {"drop_plan": X, "make_charge": X}),
         (
             "make_charge",
             {"code": "p", "label": "l"},
-            {"code": "c", "charge_code": "c"},
-            [("drop_charge", {"code": "p", "charge_code": "c"})],
+            {**CHARGE, "code": "c"},
+            {"drop_charge": CHARGE},
         ),
         (
             "make_coupon",
-            {"code": "x"},
-            {"code": "x", "coupon_code": "x"},
-            [("drop_coupon", {"code": "x"}), ("list_uses", {"coupon_code": "x"})],
+            X,
+            {**X, "coupon_code": "x"},
+            {"drop_coupon": X, "list_uses": {"coupon_code": "x"}},
         ),
     ],
 )
 def test_a_name_that_kinds_share_is_an_id_of_the_same_kind_only(
-    name: str, sent: dict[str, Any], body: Any, wanted: list[tuple[str, dict[str, Any]]]
+    name: str, sent: dict[str, Any], body: Any, wanted: dict[str, Any]
 ) -> None:
     """The code of a coupon deletes no plan, though both paths call it `code`."""
-    found = _after(_billing(), name, body, sent)
+    found = [(one.tool, one.inputs) for one in _after(_billing(), name, body, sent)]
 
-    assert sorted((one.tool, one.inputs) for one in found) == wanted
+    assert sorted(found) == sorted(wanted.items())
 
 
 def _desk() -> Catalog:
     """Customers who are added, and their visits; each has its cancel."""
-    text = {"type": "string"}
-    answer = {"200": {"description": "Done.", "content": {"application/json": {"schema": {}}}}}
 
-    def post(name: str, cancel: str, given: str, **properties: Any) -> dict[str, Any]:
-        schema = {"type": "object", "properties": properties}
+    def pair(thing: str) -> dict[str, Any]:
+        given, free = f"{thing}_id", dict[str, Any](requires_confirmation=False)
+        args = {given: f"$response.body#/{given}"}
+        add: dict[str, Any] = {"cancels": f"drop_{thing}", "compensation_args": args}
+        drop: dict[str, Any] = {"cancel_for": f"add_{thing}"}
         return {
-            "operationId": name,
-            "summary": name,
-            "x-orchet-tool": True,
-            "x-orchet-requires-confirmation": False,
-            "x-orchet-cancels": cancel,
-            "x-orchet-compensation-args": {given: f"$response.body#/{given}"},
-            "requestBody": {"content": {"application/json": {"schema": schema}}},
-            "responses": answer,
+            f"/{thing}s": {"post": operation(f"add_{thing}", body=("label",), **add, **free)},
+            f"/{thing}s/{{{given}}}": {"delete": operation(f"drop_{thing}", given, **drop, **free)},
         }
 
-    def delete(name: str, maker: str, given: str) -> dict[str, Any]:
-        return {
-            "operationId": name,
-            "summary": name,
-            "x-orchet-tool": True,
-            "x-orchet-requires-confirmation": False,
-            "x-orchet-cancel-for": maker,
-            "parameters": [{"name": given, "in": "path", "required": True, "schema": text}],
-            "responses": answer,
-        }
-
-    visit = {"type": "object", "properties": {"customer_id": text}}
-    paths: Any = {
-        "/customers": {"post": post("add_customer", "drop_customer", "customer_id", label=text)},
-        "/customers/{customer_id}": {
-            "delete": delete("drop_customer", "add_customer", "customer_id")
-        },
-        "/visits": {"post": post("add_visit", "drop_visit", "visit_id", visit=visit)},
-        "/visits/{visit_id}": {"delete": delete("drop_visit", "add_visit", "visit_id")},
-    }
-    info: Any = {"title": "Desk", "version": "1"}
-    servers: Any = [{"url": "http://127.0.0.1:8700"}]
-    return Catalog.from_documents(
-        {"desk": {"openapi": "3.1.0", "info": info, "servers": servers, "paths": paths}}
-    )
+    paths = pair("customer") | pair("visit")
+    visit = {"type": "object", "properties": {"customer_id": TEXT}}
+    schema = {"type": "object", "properties": {"visit": visit}}
+    paths["/visits"]["post"]["requestBody"]["content"]["application/json"]["schema"] = schema
+    return catalog_of(**paths)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +182,7 @@ def _desk() -> Catalog:
         ({"visit": {}}, ["drop_visit", "drop_customer"]),
     ],
 )
-def test_what_was_there_before_is_not_offered_to_be_cancelled(
-    sent: dict[str, Any], wanted: list[str]
-) -> None:
+def test_what_was_there_before_is_not_cancelled(sent: dict[str, Any], wanted: list[str]) -> None:
     """A visit of a known customer does not suggest deleting the customer; a new one may."""
     found = _after(_desk(), "add_visit", {"visit_id": "v1", "customer_id": "c1"}, sent)
 

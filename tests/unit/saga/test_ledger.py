@@ -22,14 +22,13 @@ states = st.sampled_from(list(ObligationState))
 
 
 def obligation(number: int = 1, *, written: int = 0) -> Obligation:
-    """An intended obligation, written that many seconds after NOW."""
     at = NOW + timedelta(seconds=written)
     return fake_obligation(f"m.1-leg.{number}", written_at=at, deadline=at + timedelta(minutes=1))
 
 
 @given(st.lists(states))
 def test_a_final_state_is_never_left(moves: Sequence[ObligationState]) -> None:
-    """Once void, cancelled or accepted, an obligation refuses every move."""
+    """Void, cancelled and accepted refuse every move; live is exactly what is not final."""
     current = obligation()
     for move in moves:
         before = current.state
@@ -39,32 +38,11 @@ def test_a_final_state_is_never_left(moves: Sequence[ObligationState]) -> None:
             assert current.state is before
         else:
             assert before not in FINAL
-
-
-@given(st.lists(states))
-def test_what_is_live_can_still_be_taken_back(moves: Sequence[ObligationState]) -> None:
-    """Live is exactly what is not final: nothing leaves the list but by being settled."""
-    current = obligation()
-    for move in moves:
-        try:
-            current = current.moved(move, at=NOW)
-        except IllegalTransition:
-            continue
-
-    assert current.is_live == (current.state not in FINAL)
-
-
-def test_a_committed_call_cannot_become_void() -> None:
-    """What the provider was known to hold is never called nothing."""
-    committed = obligation().moved(S.COMMITTED, at=NOW)
-
-    with pytest.raises(IllegalTransition):
-        committed.moved(S.VOID, at=NOW)
+        assert current.is_live == (current.state not in FINAL)
 
 
 @pytest.mark.parametrize(
-    ("kind", "state"),
-    [("succeeded", S.COMMITTED), ("rejected", S.VOID), ("unknown", S.INTENDED)],
+    ("kind", "state"), [("succeeded", S.COMMITTED), ("rejected", S.VOID), ("unknown", S.INTENDED)]
 )
 def test_an_outcome_settles_its_obligation(kind: str, state: ObligationState) -> None:
     """Succeeded commits, rejected voids, unknown leaves it intended."""
@@ -75,24 +53,16 @@ def test_an_outcome_settles_its_obligation(kind: str, state: ObligationState) ->
 
 def test_a_commitment_keeps_what_its_cancel_needs() -> None:
     """The answer's body and headers are kept with the obligation."""
-    outcome = ToolOutcome(
-        kind="succeeded", body={"booking_id": "b1"}, headers={"location": "/bookings/b1"}
-    )
-
+    body, headers = {"booking_id": "b1"}, {"location": "/bookings/b1"}
+    outcome = ToolOutcome.model_validate({"kind": "succeeded", "body": body, "headers": headers})
     committed = obligation().answered(outcome, at=NOW)
 
-    assert committed.response == {"booking_id": "b1"}
-    assert committed.response_headers == {"location": "/bookings/b1"}
+    assert (committed.response, committed.response_headers) == (body, headers)
 
 
 @given(st.lists(st.tuples(states, st.integers(0, 1000)), max_size=12))
-def test_rollback_goes_backwards_over_all_that_is_live(
-    made: Sequence[tuple[ObligationState, int]],
-) -> None:
-    """Exactly the live obligations, the last committed first, however long ago they were parked.
-
-    One that was never known to be counts from when it was written.
-    """
+def test_rollback_goes_backwards_over_the_live(made: Sequence[tuple[ObligationState, int]]) -> None:
+    """Exactly the live ones, the last committed first; one never known counts as written."""
     ledger = Ledger(
         obligations=tuple(
             obligation(number).model_copy(
@@ -106,14 +76,11 @@ def test_rollback_goes_backwards_over_all_that_is_live(
             for number, (state, seconds) in enumerate(made)
         )
     )
-
     order = ledger.compensation_order()
-
     times = [o.committed_at or o.written_at for o in order]
     assert times == sorted(times, reverse=True)
-    assert {o.obligation_id for o in order} == {
-        o.obligation_id for o in ledger.obligations if o.is_live
-    }
+    live = {o.obligation_id for o in ledger.obligations if o.is_live}
+    assert {o.obligation_id for o in order} == live
 
 
 @given(st.lists(st.integers(0, 5)))
@@ -122,7 +89,6 @@ def test_writing_never_loses_an_obligation(numbers: Sequence[int]) -> None:
     ledger = Ledger()
     for number in numbers:
         ledger = ledger.written(obligation(number))
-
     ids = [o.obligation_id for o in ledger.obligations]
     assert ids == list(dict.fromkeys(f"m.1-leg.{number}" for number in numbers))
 
@@ -130,7 +96,6 @@ def test_writing_never_loses_an_obligation(numbers: Sequence[int]) -> None:
 def test_merging_orders_by_the_time_of_writing() -> None:
     """The ledgers of several legs become one, in the order things were written."""
     first, second, third = (obligation(n, written=n) for n in (1, 2, 3))
-
     merged = Ledger.merged([Ledger(obligations=(first, third)), Ledger(obligations=(second,))])
 
     assert merged.obligations == (first, second, third)
@@ -147,19 +112,17 @@ def test_a_retry_goes_back_to_what_it_was_before_it_was_parked(body: JsonObject 
         assert parked.resolved("retry", at=NOW, operator="ops").state is before.state
 
 
-def test_only_what_is_parked_can_be_resolved() -> None:
-    """An operator's word moves nothing else."""
+def test_what_was_committed_is_parked_or_let_go_as_the_contract_says() -> None:
+    """It is never called nothing, and only once it is parked an operator resolves it."""
     committed = obligation().moved(S.COMMITTED, at=NOW)
     for resolution in ("retry", "accept"):
         with pytest.raises(IllegalTransition):
             committed.resolved(resolution, at=NOW, operator="ops")
-
-
-def test_giving_up_parks_or_lets_go_as_the_contract_says() -> None:
-    """`park` leaves it live for an operator; `continue` accepts it, and says so."""
+    committed = obligation().moved(S.COMMITTED, at=NOW)
+    with pytest.raises(IllegalTransition):
+        committed.moved(S.VOID, at=NOW)
     committed = obligation().moved(S.COMMITTED, at=NOW)
     lenient = committed.model_copy(update={"on_failure": "continue"})
-
     assert committed.given_up(at=NOW, note="refused").state is S.PARKED
     let_go = lenient.given_up(at=NOW, note="refused")
     assert let_go.state is S.ACCEPTED
@@ -173,7 +136,6 @@ def test_one_id_is_that_of_the_first_obligation() -> None:
     ours = answered(first, {"id": uuid})
     theirs = answered(second, {"id": uuid.lower()})
     others = answered(other, {"id": 7})
-
     merged = Ledger.merged([Ledger(obligations=(theirs, others)), Ledger(obligations=(ours,))])
 
     assert [o.namesake for o in merged.obligations] == ["", first.obligation_id, ""]
@@ -218,9 +180,7 @@ def test_what_a_cancel_keeps_is_spent(
         refund=None if refund is None else _eur(refund),
         fee=None if fee is None else _eur(fee),
     )
-
     ledger = Ledger().written(made.compensated(outcome, at=NOW))
-
     spent = {} if kept is None else {"EUR": Decimal(kept)}
     assert ledger.spent.by_currency == spent
     aside = {"EUR": Decimal("5")} if kept is None else {}
@@ -273,7 +233,6 @@ def test_an_amount_that_an_answer_to_a_cancel_names_counts_as_kept(
 
 
 def test_a_legs_own_cancel_keeps_its_fee_too() -> None:
-    """As its answer says."""
     made = fake_obligation(state=ObligationState.COMMITTED, cancel_inputs={"id": "b1"})
     sent = CancelCall(
         call_id="m.1-leg.9",
@@ -283,7 +242,6 @@ def test_a_legs_own_cancel_keeps_its_fee_too() -> None:
         written_at=NOW + timedelta(days=9),
     )
     answer = ToolOutcome(kind="succeeded", status=200, fee=_eur("7.00"))
-
     ledger = Ledger(obligations=(made,)).cancelling(sent.answered(answer, at=NOW))
 
     assert ledger.spent.by_currency == {"EUR": Decimal("7.00")}

@@ -53,20 +53,11 @@ orders = st.lists(
 effects = st.lists(st.sampled_from(TOOLS), max_size=4)
 
 
-def test_some_of_at_most_three_effects_serve_an_order() -> None:
-    often = order("a", count=3, at_most=True)
-
-    assert unserved([often], []) == [often]
-    assert unserved([often], [effect("a")]) == []
-    assert not has_room([often], [effect("a", number) for number in range(3)], "a")
-
-
 @given(orders, effects)
 def test_as_many_effects_serve_as_can(ordered: list[Order], tools: list[str]) -> None:
     """Each serves one order, none more than it takes; no other assignment serves more."""
     made = [effect(tool, n) for n, tool in enumerate(tools)]
     served = served_by(ordered, made)
-
     used = [at for own in served.values() for at in own]
     assert len(used) == len(set(used))
     for number, own in served.items():
@@ -99,9 +90,7 @@ def _most(ordered: list[Order], tools: list[str], room: list[int]) -> int:
         ([order("a", each="all of them")], [], ["a"]),
     ],
 )
-def test_an_order_needs_its_effects(
-    ordered: list[Order], made: list[str], missing: list[str]
-) -> None:
+def test_orders_need_effects(ordered: list[Order], made: list[str], missing: list[str]) -> None:
     """One effect is not counted for two; of `each` thing of a list there is at least one."""
     found = unserved(ordered, [effect(tool, n) for n, tool in enumerate(made)])
 
@@ -118,9 +107,7 @@ def test_an_order_needs_its_effects(
     ],
     ids=["said", "written-otherwise", "holds", "the-only-one"],
 )
-def test_a_condition_that_does_not_hold_excuses_its_order(
-    when: str, holds: bool, excused: bool
-) -> None:
+def test_a_condition_that_fails_excuses_its_order(when: str, holds: bool, excused: bool) -> None:
     """By its words; where one order is conditional, what is read is of that one."""
     read = [WhenRead(when=when, holds=holds, read="0 mm")]
 
@@ -130,27 +117,14 @@ def test_a_condition_that_does_not_hold_excuses_its_order(
 
 
 def test_with_two_conditions_each_is_excused_by_its_own_words() -> None:
-    """Another text excuses neither."""
+    """A list without anything excuses its order too; one without a condition nothing does."""
     both = [order("a", when="if it rains"), order("b", when="if it is dry")]
 
     assert unserved(both, [], [WhenRead(when="if it snows", holds=False, read="no")]) == both
     assert unserved(both, [], [WhenRead(when="if it rains", holds=False, read="no")]) == both[1:]
-
-
-def test_a_list_without_anything_excuses_its_order() -> None:
-    """And an order without a condition is excused by nothing."""
     none = [WhenRead(when="each overdue one", holds=False, read="0 invoices are overdue")]
-
     assert unserved([order("a", each="each overdue one")], [], none) == []
     assert unserved([order("a")], [], none) != []
-
-
-def test_what_was_done_though_its_condition_fails_is_found() -> None:
-    """With what was read."""
-    wet = WhenRead(when="if dry", holds=False, read="80 %")
-
-    assert done_though_unmet([order("a", when="if dry")], [effect("a")], [wet])
-    assert not done_though_unmet([order("a", when="if dry")], [], [wet])
 
 
 def test_an_effect_serves_an_order_whose_condition_holds_before_one_whose_does_not() -> None:
@@ -163,6 +137,9 @@ def test_an_effect_serves_an_order_whose_condition_holds_before_one_whose_does_n
     assert unserved([first, second], [], [gone]) == [second]
     two = [effect("a", 1), effect("a", 2)]
     assert done_though_unmet([first, second], two, [gone]) == [(first, gone)]
+    wet = WhenRead(when="if dry", holds=False, read="80 %")
+    assert done_though_unmet([order("a", when="if dry")], [effect("a")], [wet])
+    assert not done_though_unmet([order("a", when="if dry")], [], [wet])
 
 
 def test_a_request_lists_as_many_orders_as_it_says() -> None:
@@ -182,28 +159,21 @@ def test_room_is_left_until_each_has_its_effects() -> None:
     assert not has_room([order("a")], [], "b")
     assert has_room([order("a", each="all")], [effect("a")], "a", most_each=2)
     assert not has_room([order("a", each="all")], [effect("a")], "a", most_each=1)
+    often = order("a", count=3, at_most=True)
+    assert unserved([often], []) == [often]
+    assert unserved([often], [effect("a")]) == []
+    assert not has_room([often], [effect("a", number) for number in range(3)], "a")
 
 
 @pytest.mark.parametrize("state", [s for s in S if s is not S.COMMITTED])
 def test_what_does_not_stand_is_no_effect(state: ObligationState) -> None:
-    """It says why."""
     (found,) = effects_of(Ledger(obligations=(fake_obligation(state=state),)))
 
     assert state.value in found.why_not
 
 
-def test_a_cancel_of_ones_own_takes_an_effect_away_unless_it_is_ordered() -> None:
-    """What was booked and cancelled as ordered are two effects."""
-    made = fake_obligation(state=S.CANCELLED, cancelled_by="m.1-leg.2")
-    ledger = Ledger(obligations=(made,), cancels=(cancel("m.1-leg.2"),))
-
-    assert [e.tool for e in effects_of(ledger) if not e.why_not] == []
-    both = effects_of(ledger, [order("book"), order("cancel")])
-    assert [e.tool for e in both if not e.why_not] == ["book", "cancel"]
-
-
-def test_a_cancel_of_something_else_is_an_effect_of_its_leg() -> None:
-    """Once: where it stands in the ledger as an obligation, it is that one."""
+def test_a_cancel_is_an_effect_of_its_leg_and_takes_one_away() -> None:
+    """Once, where it stands as an obligation; booked and cancelled as ordered are two effects."""
     (found,) = effects_of(Ledger(cancels=(cancel("m.1-leg.2"),)))
     noted = fake_obligation("m.1-leg.2", tool="cancel", state=S.COMMITTED)
     recorded = effects_of(Ledger(obligations=(noted,), cancels=(cancel("m.1-leg.2"),)))
@@ -212,6 +182,11 @@ def test_a_cancel_of_something_else_is_an_effect_of_its_leg() -> None:
     assert (found.tool, found.leg_id, found.why_not) == ("cancel", "1-leg", "")
     assert len(recorded) == 1
     assert failed.why_not
+    made = fake_obligation(state=S.CANCELLED, cancelled_by="m.1-leg.2")
+    ledger = Ledger(obligations=(made,), cancels=(cancel("m.1-leg.2"),))
+    assert [e.tool for e in effects_of(ledger) if not e.why_not] == []
+    both = effects_of(ledger, [order("book"), order("cancel")])
+    assert [e.tool for e in both if not e.why_not] == ["book", "cancel"]
 
 
 @pytest.mark.parametrize(

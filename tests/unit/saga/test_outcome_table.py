@@ -45,22 +45,12 @@ ROWS = [(status, kind) for statuses, kind in STATUSES for status in statuses]
 
 
 def test_each_status_has_its_outcome() -> None:
-    """From 100 to 599, of a call that may change something."""
+    """A read differs in redirects alone, and a conflict alone can be in progress."""
     assert [status for status, _ in ROWS] == list(range(100, 600))
     assert [(status, classify(status, changes=True)) for status, _ in ROWS] == ROWS
-
-
-def test_a_read_differs_in_redirects_only() -> None:
-    """A read that is sent elsewhere was refused here, whatever the redirect means to others."""
     expected = [(s, "rejected" if 300 <= s < 400 else kind) for s, kind in ROWS]
-
     assert [(status, classify(status)) for status, _ in ROWS] == expected
-
-
-def test_only_a_conflict_can_be_in_progress() -> None:
-    """A 409 for a key that is still being worked on is no refusal; no other status cares."""
     expected = [(status, "unknown" if status == 409 else kind) for status, kind in ROWS]
-
     assert [(s, classify(s, in_progress=True, changes=True)) for s, _ in ROWS] == expected
     assert classify(404, in_progress=True) == "rejected"
 

@@ -51,7 +51,6 @@ def says(
 
 
 def found(body: JsonValue) -> ToolOutcome:
-    """A probe that finds something."""
     return ToolOutcome(kind="succeeded", status=200, body=body)
 
 
@@ -66,14 +65,12 @@ def test_only_a_declared_not_found_says_that_it_is_gone(status: int, declared: b
 
 @pytest.mark.parametrize("status", [400, 401, 403, 409, 422])
 def test_another_refusal_is_of_the_probe(status: int) -> None:
-    """However the document declares it."""
     refused = ToolOutcome(kind="rejected", status=status, declared=True)
 
     assert says(refused) == "refused"
 
 
 def test_an_answer_that_breaks_its_contract_says_nothing() -> None:
-    """Nor does one that was only accepted."""
     broken = ToolOutcome(kind="unknown", status=200, contract_breach="id is missing", body={})
 
     assert says(broken) == "nothing"
@@ -95,7 +92,7 @@ def test_an_answer_that_breaks_its_contract_says_nothing() -> None:
         ({"client_reference": "another", "next": {"client_reference": REFERENCE}}, None, "nothing"),
     ],
 )
-def test_an_answer_about_another_says_nothing(
+def test_of_another_it_says_nothing(
     body: JsonValue, known: JsonObject | None, expected: str
 ) -> None:
     """By the reference that was sent, or the id that the provider gave; what is inside too."""
@@ -132,7 +129,6 @@ def test_what_is_found_may_be_declared_to_be_gone(body: JsonValue, expected: str
 
 
 def test_an_empty_list_may_be_declared_to_be_gone() -> None:
-    """A probe that lists."""
     empty = "!$response.body#/bookings/0"
 
     assert says(found({"bookings": []}), gone_when=empty) == "gone"

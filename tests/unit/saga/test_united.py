@@ -19,7 +19,6 @@ DONE = ToolOutcome(kind="succeeded", cancel_inputs={"id": "b1"}, answered_ids={"
 
 
 def record(state: S, at: datetime = NOW, **more: Any) -> Obligation:
-    """A record of one call: when it was written, or settled."""
     settled = None if state is S.INTENDED else at
     written = at if state is S.INTENDED else NOW
     return fake_obligation(state=state, written_at=written, settled_at=settled, **more)
@@ -39,7 +38,6 @@ def record(state: S, at: datetime = NOW, **more: Any) -> Obligation:
     ],
 )
 def test_of_two_records_of_a_call_one_counts(records: list[Obligation], state: S) -> None:
-    """In whichever order they are read."""
     for order in permutations(records):
         united = Ledger.united(Ledger(obligations=(one,)) for one in order)
 
@@ -52,7 +50,6 @@ def test_two_calls_of_one_id_are_both_kept() -> None:
     second = record(S.INTENDED, LATER, arguments={"to": "Rome"})
     void = record(S.VOID, arguments={"to": "Bern"})
     ledgers = [Ledger(obligations=(one,)) for one in (first, second, void)]
-
     united = Ledger.united(ledgers)
 
     assert [o.arguments["to"] for o in united.obligations] == ["Oslo", "Rome"]
@@ -66,7 +63,6 @@ def test_a_call_is_written_sent_and_answered() -> None:
     cancel = CancelCall(
         call_id="m.1-trip.2", tool="cancel", arguments={}, names={"id": "b1"}, written_at=LATER
     )
-
     sent = Ledger().sending(made, None)
     booked = sent.answered(made, None, DONE, at=NOW)
     cancelled = booked.sending(None, cancel).answered(None, cancel, DONE, at=LATER)
@@ -87,7 +83,6 @@ def test_an_answer_with_ids_of_another_obligation_is_unclear() -> None:
 
 
 def test_what_can_be_cancelled_is_told_short() -> None:
-    """With all that a cancel is compared with."""
     made = fake_obligation(
         state=S.COMMITTED,
         arguments={"to": "Oslo"},
@@ -95,14 +90,8 @@ def test_what_can_be_cancelled_is_told_short() -> None:
         cancel_inputs={"id": "b1"},
     )
     ledger = Ledger(obligations=(made, fake_obligation("m.1-leg.2", cancel_tool=None)))
-    cancel = CancelCall(
-        call_id="m.1-leg.3",
-        tool="cancel",
-        arguments={"id": "b1"},
-        names={"id": "b1"},
-        written_at=made.written_at,
-    )
-
+    named: dict[str, Any] = {"tool": "cancel", "arguments": {"id": "b1"}, "names": {"id": "b1"}}
+    cancel = CancelCall(call_id="m.1-leg.3", **named, written_at=made.written_at)
     (short,) = cancellable(ledger).obligations
 
     assert (short.arguments, short.response) == ({}, None)

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import httpx
 import pytest
 import yaml
 
-from orchestrator.sandbox import EffectLedger, FaultPlan, create_app, read_document
+from orchestrator.sandbox import EffectLedger, FaultPlan, FaultRule, create_app, read_document
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -22,7 +23,6 @@ _READ = read_document("shop", copy.deepcopy(_PARSED))
 
 @pytest.fixture
 def shop() -> dict[str, Any]:
-    """The document, which the test may change."""
     return copy.deepcopy(_PARSED)
 
 
@@ -56,14 +56,37 @@ def open_app(shop: dict[str, Any], ledger: EffectLedger, faults: FaultPlan) -> C
 
 @pytest.fixture
 async def http(open_app: Callable[..., Any]) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the shop."""
     async with open_app() as client:
         yield client
 
 
 @pytest.fixture
 async def book_id(http: httpx.AsyncClient) -> str:
-    """A book from a search."""
     answer = await http.get("/shop/books", params={"author": "Eco"})
     found: str = answer.json()["books"][0]["book_id"]
     return found
+
+
+@dataclass(frozen=True)
+class Customer:
+    """Orders one book, at a shop whose faults and effects the test sees."""
+
+    http: httpx.AsyncClient
+    book_id: str
+    ledger: EffectLedger
+    faults: FaultPlan
+
+    def meets(self, kind: Any, *, operation_id: str = "order_place", **rule: Any) -> None:
+        self.faults.replace([FaultRule(operation_id=operation_id, kind=kind, **rule)])
+
+    async def order(self, key: str = "m1.leg.1", **changes: Any) -> httpx.Response:
+        body = {"book_id": self.book_id, "client_reference": key, **changes}
+        headers = {"Idempotency-Key": key, "X-Request-Id": key}
+        return await self.http.post("/shop/orders", json=body, headers=headers)
+
+
+@pytest.fixture
+def customer(
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger, faults: FaultPlan
+) -> Customer:
+    return Customer(http, book_id, ledger, faults)

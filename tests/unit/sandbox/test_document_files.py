@@ -13,7 +13,10 @@ from orchestrator.sandbox import DocumentError, load_documents, redirected
 REAL = [{"url": "https://real.example/api"}]
 
 
-def document(**more: Any) -> dict[str, Any]:
+FLOWS = {"clientCredentials": {"tokenUrl": "https://login.real.example/token", "scopes": {}}}
+
+
+def document() -> dict[str, Any]:
     operation = {
         "operationId": "find",
         "summary": "Find.",
@@ -27,20 +30,7 @@ def document(**more: Any) -> dict[str, Any]:
         "info": {"title": "Real", "version": "1"},
         "servers": REAL,
         "paths": {"/find": {"servers": REAL, "get": operation}},
-        "components": {
-            "securitySchemes": {
-                "login": {
-                    "type": "oauth2",
-                    "flows": {
-                        "clientCredentials": {
-                            "tokenUrl": "https://login.real.example/token",
-                            "scopes": {},
-                        }
-                    },
-                }
-            }
-        },
-        **more,
+        "components": {"securitySchemes": {"login": {"type": "oauth2", "flows": FLOWS}}},
     }
 
 
@@ -48,11 +38,12 @@ def test_no_server_of_any_level_is_left() -> None:
     """Token endpoints are removed as well; the given document is not changed."""
     given = document()
     before = json.dumps(given)
-
-    turned = redirected({"real": given}, "http://127.0.0.1:8700")
+    turned = redirected({"my api": given, "my-api": given}, "http://127.0.0.1:8700")
 
     assert "real.example" not in json.dumps(turned)
     assert json.dumps(given) == before
+    assert turned["my api"]["servers"] == [{"url": "http://127.0.0.1:8700/my-api"}]
+    assert turned["my-api"]["servers"] == [{"url": "http://127.0.0.1:8700/my-api-2"}]
 
 
 def test_no_server_is_left_behind_a_reference() -> None:
@@ -63,7 +54,6 @@ def test_no_server_is_left_behind_a_reference() -> None:
         "/find": {"get": {"$ref": "#/x-parts/~1find/get", "x-orchet-price": False}},
         "/look": {"$ref": "#/x-parts/~1find"},
     }
-
     (turned,) = redirected({"real": given}, "http://127.0.0.1:8700").values()
 
     assert "real.example" not in json.dumps(turned["paths"])
@@ -77,13 +67,8 @@ def test_the_sandbox_may_move_to_another_port() -> None:
         {"real": document()}, "http://{host}:{port}", variables={"host": "h", "port": "1"}
     ).values()
     tool = Catalog.from_documents({"real": turned}).tool("find")
-
-    assert turned["servers"] == [
-        {
-            "url": "http://{host}:{port}/real",
-            "variables": {"host": {"default": "h"}, "port": {"default": "1"}},
-        }
-    ]
+    variables = {"host": {"default": "h"}, "port": {"default": "1"}}
+    assert turned["servers"] == [{"url": "http://{host}:{port}/real", "variables": variables}]
     assert tool.name == "find"
 
 
@@ -94,7 +79,6 @@ def test_folder_and_file_are_read_by_stem(shop: dict[str, Any], tmp_path: Path) 
     (tmp_path / "README.md").write_text("words", encoding="utf-8")
     (tmp_path / "x.schema.json").write_text('{"type": "object"}', encoding="utf-8")
     (tmp_path / "ours.yaml").write_text("overlay: 1.0.0", encoding="utf-8")
-
     found = load_documents([tmp_path])
 
     assert list(found) == ["a", "b"]
@@ -119,13 +103,11 @@ def test_dates_stay_text(shop: dict[str, Any], tmp_path: Path) -> None:
     ],
 )
 def test_bad_file_is_refused_in_one_line(text: str, reason: str, tmp_path: Path) -> None:
-    """The error names the file and what is wrong with it."""
     file = tmp_path / "bad.yaml"
     file.write_text(text, encoding="utf-8")
 
     with pytest.raises(DocumentError) as caught:
         load_documents([file])
-
     assert str(file) in str(caught.value)
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -139,15 +121,12 @@ def test_a_bad_file_of_a_folder_costs_itself_alone(shop: dict[str, Any], tmp_pat
     with pytest.raises(DocumentError, match=r"no OpenAPI document found.*does not parse: line 2"):
         load_documents([tmp_path])
     (tmp_path / "shop.json").write_text(json.dumps(shop), encoding="utf-8")
-
     with pytest.warns(UserWarning, match=r"does not parse: line 2.*left out until that is fixed"):
         found = load_documents([tmp_path])
-
     assert list(found) == ["shop"]
 
 
 def test_two_files_of_one_name_are_refused(shop: dict[str, Any], tmp_path: Path) -> None:
-    """A name stands for one document."""
     for name in ("shop.yaml", "shop.json"):
         (tmp_path / name).write_text(json.dumps(shop), encoding="utf-8")
 

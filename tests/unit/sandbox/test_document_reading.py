@@ -8,8 +8,11 @@ from uuid import UUID
 import pytest
 import yaml
 
-from orchestrator.sandbox.app import memory_of
+from orchestrator.sandbox import DocumentError, create_app
+from orchestrator.sandbox.app import memories_of, memory_of
 from orchestrator.sandbox.document_reading import read_document
+from orchestrator.sandbox.effect_ledger import EffectLedger
+from orchestrator.sandbox.served_operations import OperationKind
 from orchestrator.sandbox.served_schemas import SchemaBook
 
 Opener = Callable[..., Any]
@@ -52,23 +55,16 @@ ANSWER = answered(TICKET_REF)
 def desk(**paths: Any) -> Json:
     """Return a help desk with more paths in addition to its own."""
     listed = answered({"type": "array", "items": TICKET_REF})
+    write = {"requestBody": sent(TICKET_REF), "responses": ANSWER}
     own = {
         "/tickets": {
             "get": {"operationId": "tickets/list", "responses": listed},
-            "post": {
-                "operationId": "tickets/open",
-                "requestBody": sent(TICKET_REF),
-                "responses": ANSWER,
-            },
+            "post": {"operationId": "tickets/open", **write},
         },
         "/tickets/{key}": {
             "parameters": [key()],
             "get": {"responses": ANSWER},
-            "put": {
-                "operationId": "tickets/change",
-                "requestBody": sent(TICKET_REF),
-                "responses": ANSWER,
-            },
+            "put": {"operationId": "tickets/change", **write},
             "delete": {"operationId": "tickets/drop", "responses": DONE},
         },
     }
@@ -97,7 +93,6 @@ def desk(**paths: Any) -> Json:
 def test_one_bad_operation_costs_one_operation(operation: Json, pointer: str, reason: str) -> None:
     """The operation is left out with its place, reason and remedy; the rest is served."""
     document = read_document("desk", desk(**{"/bad": {"post": {"responses": {}, **operation}}}))
-
     (skipped,) = document.skipped
     assert skipped.pointer == f"/paths/~1bad/post{pointer}"
     assert reason in skipped.reason
@@ -105,15 +100,12 @@ def test_one_bad_operation_costs_one_operation(operation: Json, pointer: str, re
     assert len(document.operations) == 5
 
 
-def test_flaws_that_no_call_meets_cost_nothing() -> None:
-    """A null description of a tag, a reference in an extension and a custom format are accepted."""
-    assert read_document("desk", desk()).skipped == ()
-
-
 def test_the_memory_lists_operations_by_kind_and_action() -> None:
-    """Operations are listed by kind of resource and by action."""
-    (kind,) = memory_of(read_document("desk", desk()), "/desk").kinds
+    """A null description, a reference in an extension and a custom format cost no operation."""
+    document = read_document("desk", desk())
+    (kind,) = memory_of(document, "/desk").kinds
 
+    assert document.skipped == ()
     assert kind.thing == "tickets"
     assert kind.operations == {
         "create": ["tickets/open"],
@@ -156,7 +148,6 @@ async def test_properties_that_are_taken_from_elsewhere_are_read(open_app: Opene
         "/lost": {"get": {"responses": answered({"$ref": "#/x-p/lost"})}},
     }
     document = {**desk(**paths), "x-p": parts}
-
     async with open_app(documents={"desk": document}) as http:
         found = (await http.get("/desk/box")).json()
 
@@ -172,7 +163,6 @@ async def test_a_discriminator_is_what_the_alternatives_say_themselves(open_app:
     state = {"oneOf": branches, "discriminator": {"propertyName": "kind"}}
     document = desk(**{"/door": {"get": {"responses": answered(obj("state", state=state))}}})
     document["components"]["schemas"] |= named
-
     async with open_app(documents={"desk": document}) as http:
         found = (await http.get("/desk/door")).json()
 
@@ -183,7 +173,6 @@ async def test_an_id_is_one_that_the_paths_take(open_app: Opener) -> None:
     """The answer says less about the id, but a validated cancel needs a valid one."""
     document = desk()
     document["paths"]["/tickets/{key}"]["parameters"] = [key(format="uuid")]
-
     async with open_app(documents={"desk": document}) as http:
         made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
         ended = await http.delete(f"/desk/tickets/{made['id']}")
@@ -287,12 +276,10 @@ async def test_an_id_that_the_document_shows_exists(open_app: Opener) -> None:
         "/orders": {"post": {"requestBody": order, "responses": ANSWER}},
     }
     async with open_app(documents={"desk": desk(**paths)}) as client:
-        placed = [
-            (await client.post("/desk/orders", json={"customer_id": given})).status_code
-            for given in ("cus_7f31", "cus_0000")
-        ]
+        known = await client.post("/desk/orders", json={"customer_id": "cus_7f31"})
+        unknown = await client.post("/desk/orders", json={"customer_id": "cus_0000"})
 
-    assert placed == [200, 404]
+    assert [known.status_code, unknown.status_code] == [200, 404]
 
 
 @pytest.mark.parametrize("is_foreign", [False, True], ids=["English", "gone-when"])
@@ -313,7 +300,6 @@ async def test_a_state_says_whether_a_resource_is_live(open_app: Opener, is_fore
         made = (await client.post("/api/stays", json={"petId": pets[0]["petId"], **days})).json()
         ended = (await client.delete(f"/api/stays/{made['stay']['stayId']}")).json()
         listed = (await client.get("/api/stays")).json()["stays"]
-
     live, gone = ("da", "weg") if is_foreign else ("BOOKED", "WITHDRAWN")
     assert made["stay"]["state"] == live
     assert ended["stay"]["stayId"] == made["stay"]["stayId"]
@@ -381,7 +367,6 @@ async def test_what_is_said_of_a_thing_stands_in_its_attributes(open_app: Opener
     document = desk()
     document["paths"]["/tickets"]["get"]["responses"] = answered(listed)
     document["paths"]["/tickets"]["post"]["responses"] = answered(obj("data", data=one))
-
     async with open_app(documents={"desk": document}) as http:
         made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
         found = (await http.get("/desk/tickets")).json()
@@ -400,7 +385,6 @@ async def test_the_callers_own_are_those_that_are_kept_elsewhere(open_app: Opene
     numbered = {**TEXT, "readOnly": True, "example": "5017"}
     properties = {**TICKET["properties"], "id": numbered}
     document["components"]["schemas"]["Ticket"] = {**TICKET, "properties": properties}
-
     async with open_app(documents={"desk": document}) as http:
         made = (await http.post("/desk/me/tickets", json={"subject": "Lamp"})).json()
         listed = (await http.get("/desk/me/tickets")).json()
@@ -415,7 +399,6 @@ async def test_a_list_holds_things_of_its_own_kind(open_app: Opener) -> None:
     """A list of stations has no ticket in it, though both call their id `id`."""
     stations = {"type": "array", "items": obj(id=TEXT, name=TEXT)}
     paths = {"/stations": {"get": {"responses": answered(stations)}}}
-
     async with open_app(documents={"desk": desk(**paths)}) as http:
         made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
         listed = (await http.get("/desk/stations")).json()
@@ -426,18 +409,13 @@ async def test_a_list_holds_things_of_its_own_kind(open_app: Opener) -> None:
 
 @pytest.mark.parametrize("pattern", ["^cst_.+$", r"^[^a]{8}$", r"^\s?x\S*.$"])
 async def test_no_id_has_a_control_character(open_app: Opener, pattern: str) -> None:
-    """A pattern that allows one gives printable ids."""
     document = desk()
     properties = {"id": {**TEXT, "readOnly": True, "pattern": pattern}, "subject": TEXT}
     document["components"]["schemas"]["Ticket"] = {**TICKET, "properties": properties}
-
     async with open_app(documents={"desk": document}) as http:
-        made = [
-            (await http.post("/desk/tickets", json={"subject": f"Lamp {n}"})).json()
-            for n in range(8)
-        ]
-
-    assert all(ticket["id"].isprintable() for ticket in made)
+        for n in range(8):
+            made = (await http.post("/desk/tickets", json={"subject": f"Lamp {n}"})).json()
+            assert made["id"].isprintable()
 
 
 async def test_a_success_lists_no_errors_and_no_warnings(open_app: Opener) -> None:
@@ -445,7 +423,6 @@ async def test_a_success_lists_no_errors_and_no_warnings(open_app: Opener) -> No
     troubles = {"type": "array", "items": obj(code=TEXT, detail=TEXT)}
     plan = obj("status", "errors", status=TEXT, errors=troubles, warnings=troubles)
     paths = {"/plans": {"get": {"responses": answered(plan)}}}
-
     async with open_app(documents={"desk": desk(**paths)}) as http:
         found = (await http.get("/desk/plans")).json()
 
@@ -465,24 +442,20 @@ async def test_a_thing_is_found_under_the_name_that_its_maker_gave(open_app: Ope
             "delete": {"responses": DONE},
         },
     }
-
     async with open_app(documents={"desk": desk(**paths)}) as http:
         await http.post("/desk/taxes", json={"tax": {"code": "vat"}})
         found = await http.get("/desk/taxes/vat")
         unknown = await http.get("/desk/taxes/gst")
         ended = await http.delete("/desk/taxes/vat")
 
-    assert found.status_code == 200
+    assert [found.status_code, unknown.status_code, ended.status_code] == [200, 404, 204]
     assert found.json()["tax"]["code"] == "vat"
-    assert unknown.status_code == 404
-    assert ended.status_code == 204
 
 
 async def test_of_several_successes_the_one_with_a_body_is_answered(open_app: Opener) -> None:
     """A 200 without content is not what an operation with a described 201 answers."""
     responses = {"200": {"description": "ok"}, **answered(obj(id=TEXT), "201")}
     paths = {"/notes": {"post": {"responses": responses}}}
-
     async with open_app(documents={"desk": desk(**paths)}) as http:
         made = await http.post("/desk/notes")
 
@@ -493,13 +466,9 @@ async def test_of_several_successes_the_one_with_a_body_is_answered(open_app: Op
 async def test_a_new_id_fits_a_path_that_takes_numbers(open_app: Opener) -> None:
     """The answer has it as a text; the URL of the resource is the same."""
     number = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}
+    board = answered(obj(id=TEXT, name=TEXT))
     paths = {
-        "/boards": {
-            "post": {
-                "requestBody": sent(obj(name=TEXT)),
-                "responses": answered(obj(id=TEXT, name=TEXT)),
-            }
-        },
+        "/boards": {"post": {"requestBody": sent(obj(name=TEXT)), "responses": board}},
         "/boards/{id}": {"delete": {"parameters": [number], "responses": DONE}},
     }
     async with open_app(documents={"desk": desk(**paths)}) as http:
@@ -513,16 +482,11 @@ async def test_a_new_id_fits_a_path_that_takes_numbers(open_app: Opener) -> None
 async def test_what_stands_around_a_resource_may_be_from_before(open_app: Opener) -> None:
     """Until the sandbox has issued one of its kind itself: then it knows them all."""
     rooms = {"type": "array", "items": obj("room_id", room_id=TEXT)}
+    make = {"parameters": [key("room_id")], "requestBody": sent(obj(name=TEXT))}
     board = answered(obj(board_id=TEXT, name=TEXT))
     paths = {
         "/rooms": {"get": {"responses": answered(rooms)}},
-        "/rooms/{room_id}/boards": {
-            "post": {
-                "parameters": [key("room_id")],
-                "requestBody": sent(obj(name=TEXT)),
-                "responses": board,
-            }
-        },
+        "/rooms/{room_id}/boards": {"post": {**make, "responses": board}},
     }
     async with open_app(documents={"desk": desk(**paths)}) as http:
         first = await http.post("/desk/rooms/r-1/boards", json={"name": "late"})
@@ -530,3 +494,55 @@ async def test_what_stands_around_a_resource_may_be_from_before(open_app: Opener
         other = await http.post("/desk/rooms/r-2/boards", json={"name": "late"})
 
     assert [first.status_code, other.status_code] == [200, 404]
+
+
+def test_a_document_without_paths_costs_itself_alone(shop: dict[str, Any]) -> None:
+    """It is listed as not served; if no document has paths there is nothing to serve."""
+    hollow = {"openapi": "3.1.0"}
+    with EffectLedger() as ledger:
+        memories = memories_of(create_app({"hooks": hollow, "shop": shop}, ledger=ledger))
+        with pytest.raises(DocumentError, match="no paths in 'hooks'"):
+            create_app({"hooks": hollow}, ledger=ledger)
+    told = {memory.document: [str(one) for one in memory.skipped] for memory in memories}
+    assert told["shop"] == []
+    assert told["hooks"] == [
+        "hooks: the document is not served: /paths: it has none, so there is nothing to serve; "
+        "add them, or leave the document out"
+    ]
+
+
+def test_kinds_follow_the_contract(shop: dict[str, Any]) -> None:
+    kinds = {o.operation_id: o.kind for o in read_document("shop", shop).operations}
+
+    assert kinds == {
+        "book_search": OperationKind.READ,
+        "order_list": OperationKind.READ,
+        "order_place": OperationKind.CREATE,
+        "order_get": OperationKind.READ,
+        "order_drop": OperationKind.CANCEL,
+        "order_approve": OperationKind.UPDATE,
+        "order_ship": OperationKind.CREATE,
+        "order_recall": OperationKind.CANCEL,
+        "order_find": OperationKind.READ,
+        "order_cancel": OperationKind.CANCEL,
+        "voucher_create": OperationKind.CREATE,
+    }
+
+
+def test_literal_path_goes_before_a_parameter(shop: dict[str, Any]) -> None:
+    document = read_document("shop", shop)
+    found = document.candidates("GET", "/orders/find", {})
+    named = document.candidates("GET", "/orders/ord_1", {})
+
+    assert [operation.operation_id for operation in found] == ["order_find"]
+    assert [operation.operation_id for operation in named] == ["order_get"]
+
+
+def test_ids_that_a_vault_fills_in_are_not_ours(shop: dict[str, Any]) -> None:
+    """An id that a list also shows is free when the contract calls it personal."""
+    before = read_document("shop", shop).known_ids
+    shop["paths"]["/orders"]["post"]["x-orchet-pii-required"] = ["book_id"]
+    after = read_document("shop", shop).known_ids
+
+    assert before == {"book_id", "order_id", "voucher_id"}
+    assert after == {"order_id", "voucher_id"}

@@ -40,7 +40,6 @@ def test_mission_is_the_prefix_of_key_or_request_id(ledger: EffectLedger) -> Non
 def test_amount_is_exact(ledger: EffectLedger) -> None:
     """The amount is read back unchanged, and is a number in JSON."""
     create(ledger, "a")
-
     (effect,) = ledger.effects()
 
     assert str(effect.amount) == "12.30"
@@ -53,7 +52,6 @@ def test_two_creates_of_one_cause_are_duplicates_even_when_cancelled(ledger: Eff
     create(ledger, "b", request_id="m1.leg.1")
     create(ledger, "c", idempotency_key="m1.leg.2")
     ledger.mark_cancelled(provider="shop", resource_id="b", operation=None)
-
     (twice,) = ledger.duplicates("m1")
 
     assert [effect.resource_id for effect in twice.effects] == ["a", "b"]
@@ -76,7 +74,6 @@ def test_failed_transaction_leaves_nothing(ledger: EffectLedger) -> None:
     with pytest.raises(RuntimeError), ledger.database.transaction():
         create(ledger, "a")
         raise RuntimeError
-
     assert ledger.effects() == []
 
 

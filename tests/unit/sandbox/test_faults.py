@@ -11,32 +11,36 @@ def kinds(plan: FaultPlan, operations: list[str]) -> list[str | None]:
 
 
 def test_times_limits_how_often_a_rule_strikes() -> None:
-    """A rule with times=2 strikes the first two requests that it meets."""
+    """Up to `times` and from `after` on, strikes of others included; replaced, again."""
     plan = FaultPlan(rules=[FaultRule(operation_id="a", kind="drop_before", times=2)])
 
     assert kinds(plan, ["a", "b", "a", "a"]) == ["drop_before", None, "drop_before", None]
     assert plan.to_json()["rules"][0]["fired"] == 2
+    rules = [FaultRule(kind="drop_before", times=1), FaultRule(kind="drop_after", times=1, after=2)]
+    assert kinds(FaultPlan(rules=rules), ["a"] * 4) == ["drop_before", None, "drop_after", None]
+    rule = FaultRule(kind="drop_before", times=1)
+    plan = FaultPlan(rules=[rule])
+    kinds(plan, ["a", "a"])
+    plan.replace([rule])
+    assert kinds(plan, ["a", "a"]) == ["drop_before", None]
+    plan.clear()
+    assert kinds(plan, ["a"]) == [None]
 
 
 def test_same_seed_and_requests_meet_the_same_trouble() -> None:
-    """Random draws are seeded; another seed draws differently."""
+    """Random draws are seeded, and requests for other operations leave their order."""
     rule = FaultRule(kind="status_before", probability=0.5)
     first, second, other = (kinds(FaultPlan(seed, [rule]), ["a"] * 40) for seed in (1, 1, 2))
 
     assert first == second
     assert first != other
     assert {None, "status_before"} == set(first)
-
-
-def test_one_rule_does_not_shift_the_chances_of_another() -> None:
-    """Requests for other operations leave the order of strikes as it was."""
     rules = [
         FaultRule(operation_id="a", kind="drop_before", probability=0.5),
         FaultRule(operation_id="b", kind="drop_after", probability=0.5),
     ]
     alone = kinds(FaultPlan(3, rules), ["b"] * 20)
     mixed = kinds(FaultPlan(3, rules), ["a", "b"] * 20)
-
     assert mixed[1::2] == alone
 
 
@@ -50,43 +54,22 @@ def test_first_rule_that_strikes_wins_and_latency_joins_it() -> None:
             FaultRule(kind="latency", delay_s=0.25),
         ]
     )
-
     trouble = plan.draw("a")
 
     assert (trouble.delay_s, trouble.name) == (0.75, "latency+rate_limit")
     assert plan.draw("a").name == "latency+drop_before"
 
 
-def test_a_rule_with_a_prefix_meets_the_requests_of_one_mission() -> None:
-    """Concurrent missions get faults of their own, by the ids in their requests."""
+def test_a_rule_can_meet_one_mission_or_one_role() -> None:
+    """By the ids in requests, or only probes and cancels, whatever their names."""
     plan = FaultPlan(rules=[FaultRule(kind="drop_before", request_prefix="m1.", times=1)])
     ids = ["m12.flights.1", None, "m1.flights.1", "m1.flights.2"]
-
     struck = [plan.draw("a", request_id=request_id).name for request_id in ids]
 
     assert struck == [None, None, "drop_before", None]
-
-
-def test_a_rule_can_wait_for_the_nth_request() -> None:
-    """after=2 lets two requests pass, those that another rule struck included."""
-    rules = [
-        FaultRule(kind="drop_before", times=1),
-        FaultRule(kind="drop_after", times=1, after=2),
-    ]
-
-    assert kinds(FaultPlan(rules=rules), ["a"] * 4) == ["drop_before", None, "drop_after", None]
-
-
-def test_replaced_rules_start_over() -> None:
-    """Set again, a spent rule strikes again; a cleared plan is quiet."""
-    rule = FaultRule(kind="drop_before", times=1)
-    plan = FaultPlan(rules=[rule])
-    kinds(plan, ["a", "a"])
-    plan.replace([rule])
-
-    assert kinds(plan, ["a", "a"]) == ["drop_before", None]
-    plan.clear()
-    assert kinds(plan, ["a"]) == [None]
+    plan = FaultPlan(rules=[FaultRule(kind="gateway", status=404, meets="probe")])
+    struck = [plan.draw("a", role=role).name for role in ("call", "cancel", "read", "probe")]
+    assert struck == [None, None, None, "gateway"]
 
 
 @pytest.mark.parametrize(
@@ -101,25 +84,14 @@ def test_replaced_rules_start_over() -> None:
     ],
 )
 def test_impossible_rule_is_refused(fields: dict[str, object]) -> None:
-    """A rule with impossible values is rejected."""
     with pytest.raises(ValidationError):
         FaultRule.model_validate(fields)
-
-
-def test_a_rule_can_meet_what_is_for_one_thing_only() -> None:
-    """Probes and cancels get faults of their own, whatever their names."""
-    plan = FaultPlan(rules=[FaultRule(kind="gateway", status=404, meets="probe")])
-
-    struck = [plan.draw("a", role=role).name for role in ("call", "cancel", "read", "probe")]
-
-    assert struck == [None, None, None, "gateway"]
 
 
 def test_what_was_lost_is_refused_when_it_comes_again() -> None:
     """Only repetitions of the lost request are refused: its probe and other requests pass."""
     plan = FaultPlan(rules=[FaultRule(kind="refuse_repeat", status=422, times=1)])
     ids = ["m.1", "m.1.probe", "m.2", "m.1"]
-
     drawn = [plan.draw("a", request_id=request_id) for request_id in ids]
 
     assert [fault.name for fault in drawn] == ["refuse_repeat", None, None, "refuse_repeat"]

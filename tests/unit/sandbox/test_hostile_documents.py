@@ -13,9 +13,12 @@ from orchestrator.sandbox.schema_validators import is_match, texts_matching
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 
+Json = dict[str, Any]
+
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ENDLESS = ["^(a+)+$", "^(a|a)*$", "^(?=(a+)+$)a*$", r"^(a*)*\1$", "^(?!(a|aa)+$)a*b$"]
 LONG = "a" * 40 + "!"
+NAMES: dict[str, Any] = {"^(a+)+$": {}}
 Opener = Callable[..., Any]
 
 
@@ -46,7 +49,6 @@ def test_a_pattern_is_matched_in_bounded_time(pattern: str) -> None:
     ],
 )
 def test_an_ordinary_pattern_is_decided(pattern: str, text: str, found: bool) -> None:
-    """The sandbox decides ordinary patterns."""
     assert is_match(pattern, text) is found
 
 
@@ -71,21 +73,12 @@ def test_no_endless_text_is_made(pattern: str) -> None:
     [
         {"type": "string", "pattern": "^(a+)+$"},
         {"type": "object", "patternProperties": {"^(a+)+$": {"type": "integer"}}},
-        {
-            "type": "object",
-            "patternProperties": {"^(a+)+$": {}},
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "patternProperties": {"^(a+)+$": {}},
-            "unevaluatedProperties": False,
-        },
+        {"type": "object", "patternProperties": NAMES, "additionalProperties": False},
+        {"type": "object", "patternProperties": NAMES, "unevaluatedProperties": False},
         {"type": "object", "propertyNames": {"pattern": "^(a+)+$"}},
     ],
 )
 def test_a_value_is_checked_in_bounded_time(schema: dict[str, Any], version: str) -> None:
-    """A pattern is bounded at every place of a schema."""
     book = SchemaBook({"openapi": version, "components": {"schemas": {"X": schema}}})
     value = LONG if schema["type"] == "string" else {LONG: 1}
     assert book.is_valid(schema, value) in (True, False)
@@ -101,7 +94,7 @@ def test_names_that_a_pattern_is_for_are_not_additional() -> None:
     assert not book.is_valid(schema, {"x-a": 1, "y": 1})
 
 
-async def test_a_request_is_checked_in_bounded_time(open_app: Opener, shop: dict[str, Any]) -> None:
+async def test_a_request_is_checked_in_bounded_time(open_app: Opener, shop: Json) -> None:
     """A pattern of a parameter does not keep the server busy."""
     search = shop["paths"]["/books"]["get"]
     next(p for p in search["parameters"] if p["name"] == "author")["schema"]["pattern"] = "^(a+)+$"
@@ -173,9 +166,7 @@ def test_a_path_gives_its_values(template: str, path: str, values: list[str] | N
     assert document.operations[0].path_values(path) == values
 
 
-async def test_a_provider_that_has_no_id_left_says_so(
-    open_app: Opener, shop: dict[str, Any]
-) -> None:
+async def test_a_provider_that_has_no_id_left_says_so(open_app: Opener, shop: Json) -> None:
     """The search for a free id ends when the schema allows only one."""
     placed = shop["components"]["schemas"]["Order"]["properties"]
     placed["order_id"] = {"type": "string", "pattern": "^only$"}
@@ -218,19 +209,12 @@ def test_a_schema_that_is_its_own_alternative_is_named() -> None:
     schemas = {"A": {"oneOf": [itself, {"type": "string"}]}}
     answer = {"description": "x", "content": {"application/json": {"schema": itself}}}
     post = {"operationId": "x", "responses": {"201": answer}}
-    raw = {
-        "openapi": "3.1.0",
-        "paths": {"/x": {"post": post}},
-        "components": {"schemas": schemas},
-    }
+    raw = {"openapi": "3.1.0", "paths": {"/x": {"post": post}}, "components": {"schemas": schemas}}
     (skipped,) = read_document("d", raw).skipped
     assert "part of itself" in skipped.reason
 
 
-async def test_an_answer_that_must_contain_itself_is_refused(
-    open_app: Opener, shop: dict[str, Any]
-) -> None:
-    """An infinite answer is refused with a reason."""
+async def test_an_answer_that_must_contain_itself_is_refused(open_app: Opener, shop: Json) -> None:
     order = shop["components"]["schemas"]["Order"]
     order["properties"]["again"] = {"$ref": "#/components/schemas/Order"}
     order["required"] = [*order.get("required", []), "again"]

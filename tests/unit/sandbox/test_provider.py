@@ -8,38 +8,37 @@ import pytest
 
 from orchestrator.sandbox import EffectLedger
 
+Json = dict[str, Any]
+Opener = Callable[..., Any]
+Http = httpx.AsyncClient
 KEY = "m1.leg.1"
 
 
-async def place(http: httpx.AsyncClient, book_id: str, **more: Any) -> httpx.Response:
+async def place(http: Http, book_id: str, **more: Any) -> httpx.Response:
     key = more.pop("key", KEY)
     headers = {} if key is None else {"Idempotency-Key": key}
     return await http.post("/shop/orders", json={"book_id": book_id, **more}, headers=headers)
 
 
-async def search(http: httpx.AsyncClient, **params: Any) -> list[dict[str, Any]]:
+async def search(http: Http, **params: Any) -> list[dict[str, Any]]:
     answer = await http.get("/shop/books", params=params)
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()["books"]
     return found
 
 
-async def test_same_search_gives_same_offers(
-    open_app: Callable[..., Any], http: httpx.AsyncClient
-) -> None:
-    """Offers depend on the request alone: a repetition and a new ledger change none."""
+async def test_same_search_gives_same_offers(open_app: Opener, http: Http) -> None:
+    """Offers depend on the request alone and echo it: a new ledger changes none."""
     offers = await search(http, author="Eco")
 
+    assert {book["author"] for book in offers} == {"Eco"}
     assert await search(http, author="Eco") == offers
     with EffectLedger() as other:
         async with open_app(ledger=other) as second:
             assert await search(second, author="Eco") == offers
 
 
-async def test_another_search_or_seed_gives_other_offers(
-    open_app: Callable[..., Any], http: httpx.AsyncClient
-) -> None:
-    """No id of one search is an id of another."""
+async def test_another_search_or_seed_gives_other_offers(open_app: Opener, http: Http) -> None:
     async with open_app(seed=1) as reseeded:
         ids = [
             {book["book_id"] for book in await search(client, author=author)}
@@ -49,40 +48,21 @@ async def test_another_search_or_seed_gives_other_offers(
     assert len(set.union(*ids)) == sum(len(found) for found in ids)
 
 
-async def test_offers_echo_the_request(http: httpx.AsyncClient) -> None:
-    """An item has the requested author."""
-    assert {book["author"] for book in await search(http, author="Eco")} == {"Eco"}
-
-
-async def test_max_price_narrows_the_same_offers(http: httpx.AsyncClient) -> None:
-    """A bound leaves offers out and changes none."""
+async def test_bounds_narrow_the_same_offers(http: Http) -> None:
+    """A limit of one leaves the cheapest offer, and the total counts it."""
     books = await search(http, author="Eco")
-    bound = books[1]["price"]["amount"]
-
-    cheap = await search(http, author="Eco", max_price=bound)
-
-    assert cheap == books[:2]
-
-
-async def test_limit_cuts_the_list_and_total_counts_it(http: httpx.AsyncClient) -> None:
-    """A limit of one leaves the cheapest offer."""
-    books = await search(http, author="Eco")
-
+    cheap = await search(http, author="Eco", max_price=books[1]["price"]["amount"])
     answer = await http.get("/shop/books", params={"author": "Eco", "limit": 1})
 
+    assert cheap == books[:2]
     assert answer.json() == {"books": books[:1], "total": 1}
 
 
-async def test_create_copies_the_offer(http: httpx.AsyncClient) -> None:
-    """The offered price is the price that is due."""
+async def test_create_copies_the_offer(http: Http) -> None:
     book = (await search(http, author="Eco"))[2]
-
     answer = await place(http, book["book_id"], client_reference="r1")
-
-    assert answer.status_code == 201
     order = answer.json()
-    assert order["price"] == book["price"]
-    assert order["author"] == "Eco"
+    assert (answer.status_code, order["author"], order["price"]) == (201, "Eco", book["price"])
     assert order["order_id"].startswith("ord_")
     assert (order["status"], order["client_reference"]) == ("placed", "r1")
     assert order["created_at"] == "2026-11-20T12:00:00Z"
@@ -90,98 +70,51 @@ async def test_create_copies_the_offer(http: httpx.AsyncClient) -> None:
     assert "note" not in order, "what the request left out stays out"
 
 
-async def test_create_refuses_an_id_that_no_search_gave(
-    http: httpx.AsyncClient, ledger: EffectLedger
-) -> None:
-    """A made up id is refused and leaves no effect."""
+async def test_an_unknown_id_is_refused(http: Http, book_id: str, ledger: EffectLedger) -> None:
+    """A made up id leaves no effect, and its key works for the corrected request."""
     answer = await place(http, "B-000000")
 
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
     assert "book_id" in answer.json()["detail"]
     assert ledger.effects() == []
+    assert (await place(http, book_id)).status_code == 201
 
 
-async def test_repeated_key_gives_the_first_answer(
-    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
-) -> None:
-    """Two calls with one key have one effect."""
+async def test_a_key_has_one_answer(http: Http, book_id: str, ledger: EffectLedger) -> None:
+    """Two calls with one key have one effect; the key of another request is refused."""
     first = await place(http, book_id)
     second = await place(http, book_id)
+    other = await place(http, book_id, copies=2)
 
     assert second.json() == first.json()
     assert (first.status_code, second.status_code) == (201, 201)
     assert "Idempotent-Replayed" not in first.headers
     assert second.headers["Idempotent-Replayed"] == "true"
+    assert other.status_code == 422
+    assert KEY in other.json()["detail"]
     assert len(ledger.live()) == 1
     assert ledger.duplicates() == []
 
 
-async def test_repeated_key_with_another_body_is_refused(
-    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
-) -> None:
-    """A key stands for one request."""
-    await place(http, book_id)
-
-    answer = await place(http, book_id, copies=2)
-
-    assert answer.status_code == 422
-    assert KEY in answer.json()["detail"]
-    assert len(ledger.live()) == 1
-
-
-async def test_refused_call_does_not_use_up_its_key(http: httpx.AsyncClient, book_id: str) -> None:
-    """After a corrected request the same key works."""
-    refused = await place(http, "B-000000")
-    corrected = await place(http, book_id)
-
-    assert (refused.status_code, corrected.status_code) == (404, 201)
-
-
-async def test_calls_without_a_key_each_take_effect(
-    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
-) -> None:
-    """A call without a key is not protected."""
-    ids = {(await place(http, book_id, key=None)).json()["order_id"] for _ in range(3)}
-
-    assert len(ids) == 3
-    assert len(ledger.live()) == 3
-
-
-async def test_client_reference_names_one_order(http: httpx.AsyncClient, book_id: str) -> None:
-    """A reference that is taken is refused: a cancel by it must mean one thing."""
-    await place(http, book_id, client_reference="r1", key="a")
-
-    answer = await place(http, book_id, client_reference="r1", key="b")
-
-    assert answer.status_code == 409
-
-
-async def test_order_is_found_by_id_and_by_reference(http: httpx.AsyncClient, book_id: str) -> None:
-    """Both reads return what the create answered."""
+async def test_order_is_found_by_id_and_by_reference(http: Http, book_id: str) -> None:
+    """Both reads return what the create answered; 404 shows a probe that there was no effect."""
     order = (await place(http, book_id, client_reference="r1")).json()
+    taken = await place(http, book_id, client_reference="r1", key="b")
 
-    by_id = await http.get(f"/shop/orders/{order['order_id']}")
-    by_reference = await http.get("/shop/orders/find", params={"client_reference": "r1"})
-
-    assert by_id.json() == order
-    assert by_reference.json() == order
-
-
-async def test_unknown_id_and_reference_are_not_found(http: httpx.AsyncClient) -> None:
-    """404 shows a probe that a call had no effect."""
-    by_id = await http.get("/shop/orders/ord_x")
-    by_reference = await http.get("/shop/orders/find", params={"client_reference": "r1"})
-
-    assert (by_id.status_code, by_reference.status_code) == (404, 404)
+    assert taken.status_code == 409  # a cancel by it must mean one thing
+    for order_id, reference, expected in ((order["order_id"], "r1", 200), ("ord_x", "r2", 404)):
+        by_id = await http.get(f"/shop/orders/{order_id}")
+        by_reference = await http.get(f"/shop/orders/find?client_reference={reference}")
+        assert (by_id.status_code, by_reference.status_code) == (expected, expected)
+        assert expected == 404 or by_id.json() == by_reference.json() == order
 
 
-async def test_list_shows_newest_first_and_filters(http: httpx.AsyncClient, book_id: str) -> None:
+async def test_list_shows_newest_first_and_filters(http: Http, book_id: str) -> None:
     """A filter named for a property keeps what has that value."""
     first = (await place(http, book_id, key="a")).json()
     second = (await place(http, book_id, key="b")).json()
     await http.post("/shop/cancellations", json={"order_id": first["order_id"]})
-
     every = (await http.get("/shop/orders")).json()
     standing = (await http.get("/shop/orders", params={"order_status": "placed"})).json()
 
@@ -189,28 +122,19 @@ async def test_list_shows_newest_first_and_filters(http: httpx.AsyncClient, book
     assert standing == [second]
 
 
-async def test_cancel_by_reference(
-    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
-) -> None:
+async def test_cancel_by_reference(http: Http, book_id: str, ledger: EffectLedger) -> None:
     """A caller that never got the answer can cancel by its own reference."""
     order = (await place(http, book_id, client_reference="r1")).json()
-
     answer = await http.post("/shop/cancellations", json={"client_reference": "r1"})
 
     assert answer.status_code == 200
-    assert answer.json() == {
-        "order_id": order["order_id"],
-        "status": "cancelled",
-        "refund": order["price"],
-    }
+    ended = {"order_id": order["order_id"], "status": "cancelled"}
+    assert answer.json() == {**ended, "refund": order["price"]}
     assert ledger.live() == []
     assert (await http.get(f"/shop/orders/{order['order_id']}")).json()["status"] == "cancelled"
 
 
-async def test_second_cancel_repeats_the_first(
-    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
-) -> None:
-    """A cancellation happens once, however it is repeated."""
+async def test_a_cancel_happens_once(http: Http, book_id: str, ledger: EffectLedger) -> None:
     order_id = (await place(http, book_id, client_reference="r1")).json()["order_id"]
     ways = [
         ({"order_id": order_id}, "c1"),
@@ -229,43 +153,24 @@ async def test_second_cancel_repeats_the_first(
     assert effects == [("create", "cancelled"), ("cancel", "cancelled")]
 
 
-async def test_cancel_of_nothing_is_not_found(http: httpx.AsyncClient) -> None:
-    """Neither an unknown id nor an unknown reference is cancelled."""
-    bodies = [{"order_id": "ord_x"}, {"client_reference": "r1"}]
-    statuses = [(await http.post("/shop/cancellations", json=body)).status_code for body in bodies]
-
-    assert statuses == [404, 404]
-
-
-async def test_delete_closes_the_obligation(
-    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
+async def test_update_makes_no_obligation_and_delete_closes_one(
+    http: Http, book_id: str, ledger: EffectLedger
 ) -> None:
     """A DELETE cancels without a contract, once, and answers without a body."""
-    order_id = (await place(http, book_id)).json()["order_id"]
-
-    answers = [await http.delete(f"/shop/orders/{order_id}") for _ in range(2)]
-
-    assert [(answer.status_code, answer.content) for answer in answers] == [(204, b"")] * 2
-    assert ledger.live() == []
-    assert [effect.kind for effect in ledger.effects()] == ["create", "cancel"]
-
-
-async def test_update_changes_the_thing_and_makes_no_obligation(
-    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
-) -> None:
-    """An approval reaches the state it is named for."""
     order = (await place(http, book_id)).json()
+    where = f"/shop/orders/{order['order_id']}"
+    approved = await http.put(f"{where}/approval")
+    read, live = await http.get(where), len(ledger.live())
+    answers = [await http.delete(where) for _ in range(2)]
 
-    approved = await http.put(f"/shop/orders/{order['order_id']}/approval")
-
-    assert approved.json() == {**order, "status": "approved"}
-    assert (await http.get(f"/shop/orders/{order['order_id']}")).json() == approved.json()
-    assert [effect.kind for effect in ledger.effects()] == ["create", "update"]
-    assert len(ledger.live()) == 1
+    assert read.json() == approved.json() == {**order, "status": "approved"}
+    assert (live, ledger.live()) == (1, [])
+    assert [(answer.status_code, answer.content) for answer in answers] == [(204, b"")] * 2
+    assert [effect.kind for effect in ledger.effects()] == ["create", "update", "cancel"]
 
 
 async def test_obligation_on_a_known_resource_is_cancelled_alone_and_repeatedly(
-    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
+    http: Http, book_id: str, ledger: EffectLedger
 ) -> None:
     """Shipping an order is an obligation of its own: each recall ends it, and the order stands."""
     order_id = (await place(http, book_id)).json()["order_id"]
@@ -284,7 +189,7 @@ async def test_obligation_on_a_known_resource_is_cancelled_alone_and_repeatedly(
     assert kinds == ["create", "create", "cancel", "create", "cancel"]
 
 
-async def test_numbers_may_name_things(open_app: Callable[..., Any], shop: dict[str, Any]) -> None:
+async def test_numbers_may_name_things(open_app: Opener, shop: Json) -> None:
     """An order whose id is an integer is found and cancelled by it."""
     number = {"type": "integer"}
     shop["components"]["schemas"]["Order"]["properties"]["order_id"] = number
@@ -312,11 +217,7 @@ async def test_numbers_may_name_things(open_app: Callable[..., Any], shop: dict[
     ],
 )
 async def test_silent_contract_counts_as_an_effect(
-    open_app: Callable[..., Any],
-    shop: dict[str, Any],
-    ledger: EffectLedger,
-    contract: dict[str, Any],
-    effects: int,
+    open_app: Opener, shop: Json, ledger: EffectLedger, contract: Json, effects: int
 ) -> None:
     """A POST that answers 200 is a read only where its contract says so."""
     operation = shop["paths"]["/vouchers"]["post"]
@@ -330,9 +231,7 @@ async def test_silent_contract_counts_as_an_effect(
     assert made == [("voucher", answer.json()["voucher_id"])][:effects]
 
 
-async def test_price_is_carried_into_another_name_and_shape(
-    open_app: Callable[..., Any], shop: dict[str, Any]
-) -> None:
+async def test_price_is_carried_into_another_name_and_shape(open_app: Opener, shop: Json) -> None:
     """The offer has price {amount, currency}; the order has a plain number named total."""
     order = shop["components"]["schemas"]["Order"]
     order["properties"]["total"] = {"type": "number"}
@@ -345,9 +244,7 @@ async def test_price_is_carried_into_another_name_and_shape(
     assert placed["total"] == book["price"]["amount"]
 
 
-async def test_list_is_cut_where_its_document_says(
-    open_app: Callable[..., Any], shop: dict[str, Any]
-) -> None:
+async def test_list_is_cut_where_its_document_says(open_app: Opener, shop: Json) -> None:
     """An answer of at most two orders has two, however many there are."""
     content = shop["paths"]["/orders"]["get"]["responses"]["200"]["content"]
     content["application/json"]["schema"]["maxItems"] = 2
@@ -359,9 +256,7 @@ async def test_list_is_cut_where_its_document_says(
     assert listed == [made[2], made[1]]
 
 
-async def test_one_reference_may_name_things_of_two_kinds(
-    open_app: Callable[..., Any], shop: dict[str, Any]
-) -> None:
+async def test_one_reference_may_name_things_of_two_kinds(open_app: Opener, shop: Json) -> None:
     """A cancel of an order by reference does not see the voucher of that reference."""
     reference = {"type": "object", "properties": {"client_reference": {"type": "string"}}}
     content = {"application/json": {"schema": reference}}
@@ -377,14 +272,11 @@ async def test_one_reference_may_name_things_of_two_kinds(
     assert late.json()["order_id"] == placed.json()["order_id"]
 
 
-async def test_effects_say_who_what_and_how_much(
-    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
-) -> None:
+async def test_effects_say_who_and_how_much(http: Http, book_id: str, ledger: EffectLedger) -> None:
     """A cancel by id is recorded with the reference and the amount of the cancelled resource."""
     order = (await place(http, book_id, client_reference="r1")).json()
     headers = {"Idempotency-Key": f"{KEY}.cancel", "X-Request-Id": f"{KEY}.cancel"}
     await http.post("/shop/cancellations", json={"order_id": order["order_id"]}, headers=headers)
-
     created, cancelled = ledger.effects("m1")
 
     assert (created.operation, cancelled.operation) == ("order_place", "order_cancel")

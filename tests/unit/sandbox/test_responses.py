@@ -1,62 +1,85 @@
-"""Providers that answer undeclared bodies, and charge more than was approved."""
+"""Providers that fail, answer undeclared bodies, and charge more than was approved."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import httpx
 import pytest
 
-from orchestrator.sandbox import EffectLedger, FaultPlan, FaultRule
-from orchestrator.sandbox.faults import Breach, OddAnswer
-
-ORDER = "order_place"
-KEY = {"Idempotency-Key": "m1.leg.1", "X-Request-Id": "m1.leg.1"}
+from orchestrator.sandbox.faults import Breach, FaultKind, OddAnswer
+from tests.unit.sandbox.conftest import Customer
 
 
-@pytest.fixture
-def order(http: httpx.AsyncClient, book_id: str) -> Callable[[], Awaitable[httpx.Response]]:
-    """Place the same order on each call."""
+@pytest.mark.parametrize(
+    ("kind", "status", "made"),
+    [("status_before", 500, 0), ("status_after", 502, 1), ("rate_limit", 429, 0)],
+)
+async def test_a_failed_call_may_have_taken_effect(
+    kind: FaultKind, status: int, made: int, customer: Customer
+) -> None:
+    """Retry-After says when to come back; then the same key shows what happened."""
+    customer.meets(kind, status=status, retry_after_s=3, times=1)
+    failed, effects = await customer.order(), len(customer.ledger.effects())
+    again = await customer.order()
 
-    async def place() -> httpx.Response:
-        body = {"book_id": book_id, "client_reference": "m1.leg.1"}
-        return await http.post("/shop/orders", json=body, headers=KEY)
+    assert (failed.status_code, effects, again.status_code) == (status, made, 201)
+    assert failed.headers["Retry-After"] == "3"
+    assert ("Idempotent-Replayed" in again.headers) is (made == 1)
+    assert len(customer.ledger.live()) == 1
 
-    return place
+
+async def test_refuse_cancel_meets_cancels_only(customer: Customer) -> None:
+    """Under "*" a create goes through and its cancel is refused."""
+    customer.meets("refuse_cancel", operation_id="*")
+    made = await customer.order()
+    named = {"order_id": made.json()["order_id"]}
+    refused = await customer.http.post("/shop/cancellations", json=named)
+
+    assert (made.status_code, refused.status_code) == (201, 409)
+    assert len(customer.ledger.live()) == 1
 
 
-Order = Callable[[], Awaitable[httpx.Response]]
+async def test_duplicate_delivery_is_harmless_with_a_key_and_seen_without(
+    customer: Customer,
+) -> None:
+    """Without a key the ledger counts both effects of a call that arrived twice."""
+    customer.meets("duplicate")
+    await customer.order()
+    harmless = customer.ledger.duplicates()
+    body, headers = {"book_id": customer.book_id}, {"X-Request-Id": "m1.leg.2"}
+    await customer.http.post("/shop/orders", json=body, headers=headers)
+
+    assert harmless == []
+    (twice,) = customer.ledger.duplicates("m1")
+    assert (twice.cause, len(twice.effects)) == ("m1.leg.2", 2)
+
+
+async def test_every_request_is_on_record(customer: Customer) -> None:
+    """Refused, disturbed and replayed requests are kept with the status that the caller saw."""
+    customer.meets("status_after", times=1)
+    await customer.order()
+    await customer.order()
+    await customer.order("m1.leg.2", book_id="B-000000")
+    seen = [(r.status, r.fault, r.replayed) for r in customer.ledger.requests("m1")]
+
+    assert seen == [(503, "status_after", False), (201, None, True), (404, None, False)]
 
 
 @pytest.mark.parametrize("breach", ["html", "error", "no_reference"])
-async def test_a_breach_before_did_nothing(
-    breach: Breach, order: Order, faults: FaultPlan, ledger: EffectLedger
+@pytest.mark.parametrize(("kind", "made"), [("breach_before", 0), ("breach_after", 1)])
+async def test_a_breach_names_nothing(
+    kind: FaultKind, made: int, breach: Breach, customer: Customer
 ) -> None:
-    """The status says success, the body names nothing, and nothing was made."""
-    faults.replace([FaultRule(operation_id=ORDER, kind="breach_before", breach=breach, times=1)])
+    """The status says success; before the order nothing was made, after it the key shows it."""
+    customer.meets(kind, breach=breach, times=1)
+    broken, live = await customer.order(), len(customer.ledger.live())
+    again = await customer.order()
 
-    broken, done = await order(), await order()
-
-    assert (broken.status_code, done.status_code) == (201, 201)
+    assert (broken.status_code, again.status_code, live) == (201, 201, made)
     assert "order_id" not in broken.text
-    assert "Idempotent-Replayed" not in done.headers
-    assert len(ledger.live()) == 1
-    assert [r.fault for r in ledger.requests("m1")] == ["breach_before", None]
-
-
-@pytest.mark.parametrize("breach", ["html", "error", "no_reference"])
-async def test_a_breach_after_did_it(
-    breach: Breach, order: Order, faults: FaultPlan, ledger: EffectLedger
-) -> None:
-    """The answer is the same, but the order exists: its key shows it."""
-    faults.replace([FaultRule(operation_id=ORDER, kind="breach_after", breach=breach, times=1)])
-
-    broken = await order()
-    made = len(ledger.live())
-    again = await order()
-
-    assert (broken.status_code, made) == (201, 1)
-    assert "order_id" not in broken.text
-    assert again.headers["Idempotent-Replayed"] == "true"
+    assert ("Idempotent-Replayed" in again.headers) is (made == 1)
+    assert len(customer.ledger.live()) == 1
+    assert [r.fault for r in customer.ledger.requests("m1")] == [kind, None]
 
 
 ODD: dict[OddAnswer, Callable[[httpx.Response], bool]] = {
@@ -77,114 +100,74 @@ ODD: dict[OddAnswer, Callable[[httpx.Response], bool]] = {
 
 @pytest.mark.parametrize("form", ODD)
 async def test_an_odd_answer_is_the_true_one_with_something_in_it(
-    form: OddAnswer, order: Order, faults: FaultPlan, ledger: EffectLedger
+    form: OddAnswer, customer: Customer
 ) -> None:
-    """The order exists."""
-    faults.replace([FaultRule(operation_id=ORDER, kind="breach_after", breach=form, times=1)])
+    customer.meets("breach_after", breach=form, times=1)
 
-    odd = await order()
-
-    assert ODD[form](odd)
-    assert len(ledger.live()) == 1
+    assert ODD[form](await customer.order())
+    assert len(customer.ledger.live()) == 1
 
 
-async def test_an_odd_answer_may_give_the_id_of_an_earlier_one(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan
-) -> None:
+async def test_an_odd_answer_may_give_the_id_of_an_earlier_one(customer: Customer) -> None:
     """One id, two orders of one mission."""
-    twice = FaultRule(operation_id=ORDER, kind="breach_after", breach="id_twice", after=1)
-    faults.replace([twice])
-    ids = []
-
-    for call in ("m1.leg.1", "m1.leg.2", "m2.leg.1"):
-        body = {"book_id": book_id, "client_reference": call}
-        headers = {"Idempotency-Key": call, "X-Request-Id": call}
-        made = await http.post("/shop/orders", json=body, headers=headers)
-        ids.append(made.json()["order_id"])
+    customer.meets("breach_after", breach="id_twice", after=1)
+    calls = ("m1.leg.1", "m1.leg.2", "m2.leg.1")
+    ids = [(await customer.order(call)).json()["order_id"] for call in calls]
 
     assert ids[0] == ids[1] != ids[2]
 
 
-async def test_a_refusal_is_no_breach(
-    http: httpx.AsyncClient, faults: FaultPlan, ledger: EffectLedger
-) -> None:
-    """The provider's refusal is answered, whatever was planned for its success."""
-    faults.replace([FaultRule(kind="breach_after")])
+async def test_a_refusal_is_no_breach_and_a_gateway_has_a_page(customer: Customer) -> None:
+    """A refusal is answered, whatever was planned for the success."""
+    customer.meets("breach_after", operation_id="*")
 
-    answer = await http.get("/shop/orders/ord_none")
-
-    assert answer.status_code == 404
-    assert ledger.effects() == []
-
-
-async def test_a_gateway_answers_with_a_page(
-    order: Order, faults: FaultPlan, ledger: EffectLedger
-) -> None:
-    """The page is not declared, and nothing was made."""
-    faults.replace([FaultRule(operation_id=ORDER, kind="gateway", status=404)])
-
-    answer = await order()
-
+    assert (await customer.http.get("/shop/orders/ord_none")).status_code == 404
+    assert customer.ledger.effects() == []
+    customer.meets("gateway", status=404)
+    answer = await customer.order()
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("text/html")
-    assert ledger.effects() == []
+    assert customer.ledger.effects() == []
 
 
-async def test_a_lost_success_is_refused_when_it_is_repeated(
-    order: Order, faults: FaultPlan, ledger: EffectLedger
-) -> None:
+async def test_a_lost_success_is_refused_when_it_is_repeated(customer: Customer) -> None:
     """The refusal looks as if nothing had been booked."""
-    faults.replace([FaultRule(operation_id=ORDER, kind="refuse_repeat", status=402)])
+    customer.meets("refuse_repeat", status=402)
 
     with pytest.raises(ConnectionAbortedError):
-        await order()
-    again = await order()
+        await customer.order()
+    assert (await customer.order()).status_code == 402
+    assert len(customer.ledger.live()) == 1
+    assert customer.ledger.requests("m1")[0].status is None
 
-    assert again.status_code == 402
-    assert len(ledger.live()) == 1
 
-
-async def test_a_late_duplicate_arrives_after_its_answer(
-    order: Order, faults: FaultPlan, ledger: EffectLedger
-) -> None:
-    """The key keeps it from having a second effect."""
-    rule = FaultRule(operation_id=ORDER, kind="late_duplicate", delay_s=0.05, times=1)
-    faults.replace([rule])
-
-    answer = await order()
-    at_once = len(ledger.requests("m1"))
-    while len(ledger.requests("m1")) == 1:  # noqa: ASYNC110  # polled
+async def test_a_late_duplicate_arrives_after_its_answer(customer: Customer) -> None:
+    customer.meets("late_duplicate", delay_s=0.05, times=1)
+    answer = await customer.order()
+    at_once = len(customer.ledger.requests("m1"))
+    while len(customer.ledger.requests("m1")) == 1:  # noqa: ASYNC110  # polled
         await asyncio.sleep(0.01)
 
     assert (answer.status_code, at_once) == (201, 1)
-    assert [r.replayed for r in ledger.requests("m1")] == [False, True]
-    assert len(ledger.effects()) == 1
+    assert [r.replayed for r in customer.ledger.requests("m1")] == [False, True]
+    assert len(customer.ledger.effects()) == 1
 
 
-async def test_an_overcharge_is_in_the_answer_and_on_record(
-    order: Order, faults: FaultPlan, ledger: EffectLedger
-) -> None:
-    """The charge is a quarter more than the offer."""
-    fair = (await order()).json()["price"]["amount"]
-    ledger.database.write("DELETE FROM notes WHERE kind = 'answer'")
-    ledger.database.write("DELETE FROM resources")
-    faults.replace([FaultRule(operation_id=ORDER, kind="overcharge")])
-
-    dear = (await order()).json()["price"]["amount"]
+async def test_an_overcharge_is_in_the_answer_and_on_record(customer: Customer) -> None:
+    fair = (await customer.order()).json()["price"]["amount"]
+    customer.meets("overcharge")
+    dear = (await customer.order("m1.leg.2")).json()["price"]["amount"]
 
     assert dear == pytest.approx(fair * 1.25, abs=0.01)
-    assert float(ledger.effects()[-1].amount or 0) == dear
+    assert float(customer.ledger.effects()[-1].amount or 0) == dear
 
 
-async def test_a_request_is_kept_as_the_provider_read_it(
-    order: Order, book_id: str, faults: FaultPlan, ledger: EffectLedger
-) -> None:
+async def test_a_request_is_kept_as_the_provider_read_it(customer: Customer) -> None:
     """Arguments include the document's defaults; a request that was refused unread has none."""
-    faults.replace([FaultRule(kind="rate_limit", times=1)])
-
-    await order()
-    await order()
-
-    unread, read = ledger.requests("m1")
+    customer.meets("rate_limit", times=1)
+    await customer.order()
+    await customer.order()
+    unread, read = customer.ledger.requests("m1")
+    given = {"book_id": customer.book_id, "client_reference": "m1.leg.1"}
     assert unread.arguments is None
-    assert read.arguments == {"book_id": book_id, "copies": 1, "client_reference": "m1.leg.1"}
+    assert read.arguments == {**given, "copies": 1}

@@ -44,6 +44,7 @@ class Driver:
     def __init__(self, document: Document, http: httpx.AsyncClient, rng: Random) -> None:
         self.document = document
         self.http = http
+        http.headers.update(CREDENTIALS)
         self.rng = rng
         self.chance = 0.5
         self.known: dict[str, Any] = {}
@@ -66,30 +67,19 @@ class Driver:
         query = {name: _text(value) for name, value in values.items()}
         body = self._body(operation, said)
         response = await self.http.request(
-            operation.method,
-            self.document.prefix + path,
-            params=query,
-            json=body,
-            headers=CREDENTIALS,
+            operation.method, self.document.prefix + path, params=query, json=body
         )
         self.check(operation, response)
         return response
 
     def check(self, operation: ServedOperation, response: httpx.Response) -> None:
-        """Fail when the answer breaks the document."""
         path = operation.path
         for name in operation.path_names:
             path = path.replace(f"{{{name}}}", "x")
-        asked = MockRequest("http://sandbox", operation.method, path)
-        self.validator.validate(
-            asked,
-            MockResponse(
-                response.content,
-                response.status_code,
-                dict(response.headers),
-                response.headers["content-type"],
-            ),
-        )
+        asked, headers = MockRequest("http://sandbox", operation.method, path), response.headers
+        kind, status = headers["content-type"], response.status_code
+        answered = MockResponse(response.content, status, dict(headers), kind)
+        self.validator.validate(asked, answered)
 
     def learn(self, body: Any) -> None:
         """Keep the ids in an answer, those of its first item included."""
@@ -245,12 +235,9 @@ async def test_missing_input_is_refused_as_the_document_says(
             has_query = any(p.required and p.location == "query" for p in operation.parameters)
             if operation.path_names or not (operation.body_schema or has_query):
                 continue
-            response = await http.request(
-                operation.method,
-                document.prefix + operation.path,
-                json={} if operation.body_schema else None,
-                headers=CREDENTIALS,
-            )
+            body: Any = {} if operation.body_schema else None
+            path = document.prefix + operation.path
+            response = await http.request(operation.method, path, json=body)
             driver.check(operation, response)
             assert response.status_code in (400, 422), operation.operation_id
             assert response.json()["errors"]

@@ -10,12 +10,8 @@ import pytest
 from orchestrator.sandbox import load_documents
 
 SPECS = load_documents([Path(__file__).parents[3] / "specs"])
-TRIP = {
-    "origin": "Berlin",
-    "destination": "Lisbon",
-    "departure_date": "2026-12-03",
-    "return_date": "2026-12-06",
-}
+TRIP = {"origin": "Berlin", "destination": "Lisbon", "departure_date": "2026-12-03"}
+TRIP |= {"return_date": "2026-12-06"}
 STAY = {"city": "Lisbon", "check_in": "2026-12-03", "check_out": "2026-12-06"}
 HEADERS = {"X-Api-Key": "key", "Authorization": "Bearer token"}
 
@@ -67,13 +63,10 @@ async def test_one_way_flight_has_no_return(http: httpx.AsyncClient) -> None:
 
 
 async def test_dates_in_the_wrong_order_are_refused(http: httpx.AsyncClient) -> None:
-    """A return before the departure is refused."""
     stay = {**STAY, "check_out": STAY["check_in"]}
     trip = {**TRIP, "return_date": "2026-12-02"}
-    answers = [
-        await http.get("/hotels/rooms", params=stay),
-        await http.get("/flights/offers", params=trip),
-    ]
+    asked = (("/hotels/rooms", stay), ("/flights/offers", trip))
+    answers = [await http.get(path, params=params) for path, params in asked]
 
     assert [answer.status_code for answer in answers] == [400, 400]
     assert "check_out must come after check_in" in answers[0].json()["detail"]
@@ -90,28 +83,20 @@ async def test_room_costs_its_rate_times_the_nights(http: httpx.AsyncClient) -> 
     assert len({offer["hotel_name"] for offer in offers}) == len(offers)
 
 
-async def test_full_insurance_makes_a_car_dearer(http: httpx.AsyncClient) -> None:
-    """The booking costs a quarter more than the offer."""
+async def test_insurance_and_portions_make_it_dearer(http: httpx.AsyncClient) -> None:
     span = {"city": "Lisbon", "start_date": "2026-12-03", "end_date": "2026-12-06"}
     offer = (await get(http, "/cars/offers", **span))["offers"][0]
     body = {"car_offer_id": offer["car_offer_id"], "traveler_id": "trv_1", "insurance": "full"}
     booking = await post(http, "/cars/bookings", body)
-
-    assert booking["price"]["amount"] == pytest.approx(offer["price"]["amount"] * 1.25, abs=0.01)
-
-
-async def test_meals_are_paid_by_the_portion(http: httpx.AsyncClient) -> None:
-    """Three portions cost three times as much."""
     meal = (await get(http, "/dining/meals", city="Lisbon"))["meals"][0]
     body = {"meal_id": meal["meal_id"], "payment_method_id": "pm_1", "quantity": 3}
     order = await post(http, "/dining/orders", body)
 
+    assert booking["price"]["amount"] == pytest.approx(offer["price"]["amount"] * 1.25, abs=0.01)
     assert order["price"]["amount"] == pytest.approx(meal["price"]["amount"] * 3)
 
 
 async def test_report_sums_its_items(http: httpx.AsyncClient) -> None:
-    """0.1 and 0.2 make 0.3; two currencies are refused."""
-
     def items(*pairs: tuple[float, str]) -> dict[str, Any]:
         listed = [{"description": "x", "amount": a, "currency": c} for a, c in pairs]
         return {"employee_id": "emp_1", "items": listed}
@@ -135,29 +120,19 @@ async def test_paid_amount_is_that_of_the_invoice(http: httpx.AsyncClient) -> No
     assert payment["invoice_number"] == invoice["invoice_number"]
 
 
-async def test_team_channel_exists_and_is_found_by_a_word(http: httpx.AsyncClient) -> None:
-    """A channel can be written to without a lookup."""
+async def test_a_known_channel_and_a_new_file_can_be_named(http: httpx.AsyncClient) -> None:
+    """Other operations know the file_id that an upload answers."""
     found = (await get(http, "/messages/channels", query="my team"))["channels"]
     every = (await get(http, "/messages/channels"))["channels"]
     sent = await post(http, "/messages/messages", {"channel_id": "chn_general", "text": "Hi"})
+    file = {"file_name": "plan.txt", "content_text": "one two"}
+    upload = await post(http, "/files/uploads", file)
+    shared = {"file_id": upload["file_id"], "recipient_email": "sam@example.com"}
+    share = await post(http, "/files/shares", shared)
 
     assert [channel["channel_name"] for channel in found] == ["team"]
     assert len(every) > 1
-    assert sent["channel_name"] == "general"
-
-
-async def test_uploaded_file_can_be_shared(http: httpx.AsyncClient) -> None:
-    """Other operations know the file_id that an upload answers."""
-    upload = await post(
-        http, "/files/uploads", {"file_name": "plan.txt", "content_text": "one two"}
-    )
-    share = await post(
-        http,
-        "/files/shares",
-        {"file_id": upload["file_id"], "recipient_email": "sam@example.com"},
-    )
-
-    assert share["file_name"] == "plan.txt"
+    assert (sent["channel_name"], share["file_name"]) == ("general", "plan.txt")
 
 
 async def test_weather_belongs_to_city_and_day(http: httpx.AsyncClient) -> None:
@@ -174,7 +149,6 @@ async def test_weather_belongs_to_city_and_day(http: httpx.AsyncClient) -> None:
 
 
 async def test_event_list_takes_a_span(http: httpx.AsyncClient) -> None:
-    """The list includes a trip that overlaps the span."""
     trip = {"title": "Lisbon", "start_date": "2026-12-03", "end_date": "2026-12-06"}
     event = await post(http, "/calendar/events", trip)
     inside = await get(http, "/calendar/events", start_date="2026-12-05", end_date="2026-12-31")

@@ -1,4 +1,4 @@
-"""Values made up from schemas."""
+"""Values made up from schemas, and lists narrowed by the names of arguments."""
 
 from datetime import UTC, datetime
 from random import Random
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.sandbox.answer_composer import keep, match
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 
@@ -27,7 +28,6 @@ def book(version: str = "3.1.0") -> SchemaBook:
 def make(
     schema: dict[str, Any], *, seed: int = 0, version: str = "3.1.0", **hints: Any
 ) -> dict[str, Any]:
-    """An object with one property x of this schema."""
     whole = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
     scene = Scene(Random(seed), NOON, NOON, hints)
     return Synthesizer(book(version), {}).object(whole, scene)
@@ -64,24 +64,17 @@ def make(
     ],
 )
 def test_value_conforms(schema: dict[str, Any]) -> None:
-    """Every made value is valid, whatever the seed."""
     made = [make(schema, seed=seed)["x"] for seed in range(5)]
 
     assert [value for value in made if not book().is_valid(schema, value)] == []
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "integer", "minimum": 3, "exclusiveMinimum": True, "maximum": 4},
-        {"type": "string", "nullable": True},
-    ],
-)
-def test_value_conforms_in_30(schema: dict[str, Any]) -> None:
+def test_value_conforms_in_30() -> None:
     """OpenAPI 3.0 writes some limits in its own way."""
-    made = make(schema, version="3.0.3")
-
-    assert book("3.0.3").is_valid(schema, made["x"]), made
+    bounded = {"type": "integer", "minimum": 3, "exclusiveMinimum": True, "maximum": 4}
+    for schema in (bounded, {"type": "string", "nullable": True}):
+        made = make(schema, version="3.0.3")
+        assert book("3.0.3").is_valid(schema, made["x"]), made
 
 
 def test_hint_is_taken_where_it_fits() -> None:
@@ -93,7 +86,6 @@ def test_hint_is_taken_where_it_fits() -> None:
 
 
 def test_same_seed_makes_the_same() -> None:
-    """The result depends on the seed alone."""
     schema = {"$ref": "#/components/schemas/Tree"}
 
     assert make(schema, seed=3) == make(schema, seed=3)
@@ -117,7 +109,7 @@ def test_impossible_schema_is_named() -> None:
         (["open"], "open", None),
     ],
 )
-def test_status_says_whether_it_stands(
+def test_a_status_says_if_it_stands(
     states: list[str], standing: str, cancelled: str | None
 ) -> None:
     """The state comes from the values that the document declares."""
@@ -128,14 +120,61 @@ def test_status_says_whether_it_stands(
     assert make_status(schema, is_cancelled=True) == cancelled
 
 
+def test_a_state_says_that_something_ended() -> None:
+    ended = Synthesizer(book(), {}).ended
+    states = (["running", "ended"], ["open", "auto-closed"], ["extended"])
+
+    assert [ended({"enum": one}) for one in states] == ["ended", "auto-closed", None]
+
+
+ITEMS: list[dict[str, Any]] = [
+    {"id": "a", "price": {"amount": 10.0, "currency": "EUR"}, "stars": 3, "severity": "minor"},
+    {"id": "b", "price": {"amount": 20.0, "currency": "EUR"}, "stars": 4, "severity": "severe"},
+    {"id": "c", "price": {"amount": 30.0, "currency": "EUR"}, "stars": 5, "severity": "extreme"},
+]
+EVENTS: list[dict[str, Any]] = [
+    {"id": "a", "start_date": "2026-12-01", "end_date": "2026-12-03", "status": "confirmed"},
+    {"id": "b", "start_date": "2026-12-05", "status": "cancelled"},
+    {"id": "c", "start_date": "2026-12-09", "title": "Trip to Lisbon", "status": "confirmed"},
+]
+RANKS = {"severity": ["minor", "moderate", "severe", "extreme"]}
+
+
 @pytest.mark.parametrize(
-    ("states", "ended"),
+    ("arguments", "kept"),
     [
-        (["running", "ended"], "ended"),
-        (["open", "auto-closed"], "auto-closed"),
-        (["extended"], None),
+        ({}, "abc"),
+        ({"max_price": 20}, "ab"),
+        ({"max_price": 19.99}, "a"),
+        ({"min_price": 20}, "bc"),
+        ({"min_stars": 4}, "bc"),
+        ({"max_stars": 3, "max_price": 5}, ""),
+        ({"min_severity": "severe"}, "bc"),
+        ({"limit": 2}, "ab"),
+        ({"max_results": 1, "min_stars": 4}, "b"),
+        ({"max_speed": 1}, "abc"),
     ],
 )
-def test_a_state_says_that_something_ended(states: list[str], ended: str | None) -> None:
-    """By whole words."""
-    assert Synthesizer(book(), {}).ended({"enum": states}) == ended
+def test_bounds(arguments: dict[str, Any], kept: str) -> None:
+    """A bound compares what it names; one that names nothing narrows nothing."""
+    assert "".join(item["id"] for item in keep(ITEMS, arguments, ranks=RANKS)) == kept
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_span", "kept"),
+    [
+        ({"start_date": "2026-12-05"}, False, "b"),
+        ({"start_date": "2026-12-02"}, True, "abc"),
+        ({"start_date": "2026-12-04", "end_date": "2026-12-06"}, True, "b"),
+        ({"end_date": "2026-12-01"}, True, "a"),
+        ({"event_status": "CONFIRMED"}, False, "ac"),
+        ({"query": "lisbon, my trip"}, False, "c"),
+        ({"query": "bon"}, False, ""),
+        ({"colour": "red"}, False, "abc"),
+    ],
+)
+def test_matches(arguments: dict[str, Any], is_span: bool, kept: str) -> None:
+    """Values are compared without case, words as wholes, spans by what they touch."""
+    found = match(EVENTS, arguments, is_span=is_span)
+
+    assert "".join(item["id"] for item in found) == kept

@@ -1,7 +1,5 @@
 """The scripted model that decides by rules: its reading of a prompt, and its answers."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -103,7 +101,6 @@ async def test_it_decides_like_the_rules(shipped: Catalog) -> None:
 
 @pytest.mark.parametrize("text", ["", "Who are you?", "Mission: x"])
 async def test_other_prompts_are_answered_by_text(shipped: Catalog, text: str) -> None:
-    """The answer has no calls."""
     answer = await RuleModel(shipped)(_request(text))
 
     assert isinstance(answer, ModelAnswer)
@@ -111,13 +108,11 @@ async def test_other_prompts_are_answered_by_text(shipped: Catalog, text: str) -
 
 
 async def test_a_goal_is_split_like_the_rules_split_it(shipped: Catalog) -> None:
-    """Given legs replace those of the rules."""
     goal = f"{GOAL} and message my team about it"
     context = "# Context, no part of the goal\nNow: 2027-02-01T09:00+00:00"
     asked = _request(f"# Goal\n{goal}\n\n{context}", "plan_mission")
     by_rules = await RuleModel(shipped)(asked)
     given = await RuleModel(shipped, plans={goal: {"legs": []}})(asked)
-
     legs: Any = by_rules.calls[0].arguments
     assert [leg["goal"] for leg in legs["legs"]] == [GOAL, "message my team about it"]
     assert [leg["quotes"] for leg in legs["legs"]] == [[GOAL], ["message my team about it"]]

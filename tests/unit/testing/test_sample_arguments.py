@@ -11,32 +11,31 @@ from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import make_arguments, make_up_person
 
+PART = {"type": "string"}
 FOREIGN = Path(__file__).parents[2] / "documents" / "foreign"
 
 
 @pytest.fixture(scope="module")
 def documents() -> Catalog:
-    """The documents that ship, and those of other shapes."""
     return Catalog.load(bundled_specs(), FOREIGN)
 
 
-def one_tool(schema: dict[str, Any], **media: Any) -> Catalog:
-    """A catalog of one tool whose body has this schema."""
+def one_tool(schema: dict[str, Any], kind: str = "application/json", **media: Any) -> Catalog:
     operation = {
         "operationId": "make_thing",
         "x-orchet-tool": True,
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": schema, **media}},
-        },
+        "requestBody": {"required": True, "content": {kind: {"schema": schema, **media}}},
         "responses": {"200": {"description": "made"}},
     }
-    paths = {"/things": {"post": operation}}
-    return Catalog.from_documents({"things": {"openapi": "3.1.0", "paths": paths}})  # type: ignore[dict-item]  # plain JSON
+    document: Any = {"openapi": "3.1.0", "paths": {"/things": {"post": operation}}}
+    return Catalog.from_documents({"things": document})
+
+
+def object_of(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": [*required], "properties": properties}
 
 
 def test_every_tool_accepts_its_made_arguments(documents: Catalog) -> None:
-    """They are valid, and equal for equal seeds."""
     for tool in documents.tools.values():
         made = make_arguments(documents, tool, seed="1")
 
@@ -46,77 +45,40 @@ def test_every_tool_accepts_its_made_arguments(documents: Catalog) -> None:
 
 
 def test_optional_inputs_are_left_out() -> None:
-    """Only required inputs are made, at every depth."""
-    inner = {"type": "object", "properties": {"x": {"type": "string"}}}
-    schema = {
-        "type": "object",
-        "required": ["a"],
-        "properties": {"a": inner, "b": {"type": "string"}},
-    }
-    catalog = one_tool(schema)
+    """A form cannot express an empty object; what cannot be made is named."""
+    catalog = one_tool(object_of("a", a=object_of(x=PART), b=PART))
 
     assert make_arguments(catalog, catalog.tool("make_thing")) == {"a": {}}
-
-
-def test_a_form_is_sent_no_object_without_members() -> None:
-    """A form cannot express an empty object, so the required input would be missing."""
-    inner = {"type": "object", "properties": {"x": {"type": "string"}}}
-    schema = {"type": "object", "required": ["a"], "properties": {"a": inner, "b": inner}}
-    operation = {
-        "operationId": "make_thing",
-        "x-orchet-tool": True,
-        "requestBody": {
-            "required": True,
-            "content": {"application/x-www-form-urlencoded": {"schema": schema}},
-        },
-        "responses": {"200": {"description": "made"}},
-    }
-    paths = {"/things": {"post": operation}}
-    catalog = Catalog.from_documents({"things": {"openapi": "3.1.0", "paths": paths}})  # type: ignore[dict-item]  # plain JSON
-
-    made = make_arguments(catalog, catalog.tool("make_thing"))
-
-    assert list(made) == ["a"]
-    assert list(made["a"]) == ["x"]  # type: ignore[arg-type]  # an object
+    catalog = one_tool(object_of("code", code={**PART, "pattern": "^a$", "minLength": 5}))
+    with pytest.raises(ArgumentsInvalid, match="'code': give it an example"):
+        make_arguments(catalog, catalog.tool("make_thing"))
+    inner = object_of(x=PART)
+    catalog = one_tool(object_of("a", a=inner, b=inner), "application/x-www-form-urlencoded")
+    made: Any = make_arguments(catalog, catalog.tool("make_thing"))
+    assert (list(made), list(made["a"])) == (["a"], ["x"])
 
 
 def test_examples_come_first() -> None:
-    """The example of the request wins over that of a property."""
-    schema = {
-        "type": "object",
-        "required": ["city", "street"],
-        "properties": {
-            "city": {"type": "string", "example": "Rome"},
-            "street": {"type": "string", "example": "Via Appia"},
-        },
-    }
+    """That of the request before that of a property; a last day is after the first."""
+    city, street = ({**PART, "example": one} for one in ("Rome", "Via Appia"))
+    schema = object_of("city", "street", city=city, street=street)
     catalog = one_tool(schema, example={"city": "Porto"})
-
     made = make_arguments(catalog, catalog.tool("make_thing"))
 
     assert made == {"city": "Porto", "street": "Via Appia"}
+    day = {**PART, "format": "date"}
+    leaves, arrives = ({**day, "description": one} for one in ("Last day", "First day"))
+    catalog = one_tool(object_of("arrives", "leaves", leaves=leaves, arrives=arrives))
+    made = make_arguments(catalog, catalog.tool("make_thing"))
+    assert str(made["arrives"]) < str(made["leaves"])
 
 
 def test_different_seeds_give_different_ids(documents: Catalog) -> None:
     """An id that the caller chooses and a cancel reads differs between calls."""
     tool = documents.tool("gym-join")
-
     made = [make_arguments(documents, tool, seed=seed)["id"] for seed in "ab"]
 
     assert made[0] != made[1]
-
-
-def test_an_input_that_cannot_be_made_is_named() -> None:
-    """The error names the input that needs an example."""
-    schema = {
-        "type": "object",
-        "required": ["code"],
-        "properties": {"code": {"type": "string", "pattern": "^a$", "minLength": 5}},
-    }
-    catalog = one_tool(schema)
-
-    with pytest.raises(ArgumentsInvalid, match="'code': give it an example"):
-        make_arguments(catalog, catalog.tool("make_thing"))
 
 
 def test_a_person_is_made_up_for_every_personal_field(documents: Catalog) -> None:
@@ -127,50 +89,26 @@ def test_a_person_is_made_up_for_every_personal_field(documents: Catalog) -> Non
     assert len(person["memberNumber"]) >= 6
 
 
-def test_a_last_day_is_made_after_the_first() -> None:
-    """A stay that ends on its first day would be refused."""
-    day: dict[str, str] = {"type": "string", "format": "date"}
-    properties = {
-        "leaves": {**day, "description": "Last day"},
-        "arrives": {**day, "description": "First day"},
-    }
-    schema = {"type": "object", "required": ["arrives", "leaves"], "properties": properties}
-    catalog = one_tool(schema)
-
-    made = make_arguments(catalog, catalog.tool("make_thing"))
-
-    assert str(made["arrives"]) < str(made["leaves"])
-
-
-PART = {"type": "string"}
+INTEGER = {"type": "integer"}
 BODIES: dict[str, dict[str, Any]] = {
-    "$request.body#/number": {"type": "object", "properties": {"number": PART}},
-    "$request.body#/order/number": {
-        "type": "object",
-        "properties": {
-            "order": {"type": "object", "properties": {"number": {"type": "integer"}}},
-            "amount": {"type": "integer"},
-        },
-    },
+    "$request.body#/number": object_of(number=PART),
+    "$request.body#/order/number": object_of(order=object_of(number=INTEGER), amount=INTEGER),
     "$request.body#/0/id": {
         "type": "array",
-        "items": {"type": "object", "properties": {"id": PART}, "required": ["id"]},
+        "items": object_of("id", id=PART),
         "example": [{"id": "always-the-same"}],
     },
 }
 
 
 def cancelled_by(reading: str) -> Catalog:
-    """A tool whose cancel reads this of its request."""
+    content = {"application/json": {"schema": BODIES[reading]}}
     create = {
         "operationId": "make",
         "x-orchet-tool": True,
         "x-orchet-cancels": "drop",
         "x-orchet-compensation-args": {"key": reading},
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": BODIES[reading]}},
-        },
+        "requestBody": {"required": True, "content": content},
         "responses": {"200": {"description": "made"}},
     }
     key = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
@@ -183,11 +121,11 @@ def cancelled_by(reading: str) -> Catalog:
         "responses": {"204": {"description": "gone"}},
     }
     paths = {"/things": {"post": create}, "/things/{key}": {"delete": drop}}
-    return Catalog.from_documents({"things": {"openapi": "3.1.0", "paths": paths}})  # type: ignore[dict-item]  # plain JSON
+    document: Any = {"openapi": "3.1.0", "paths": paths}
+    return Catalog.from_documents({"things": document})
 
 
 def read_back(reading: str, made: Any) -> Any:
-    """The value that the cancel reads."""
     steps = reading.partition("#/")[2].split("/")
     found = made.get("body", made)
     for step in steps:
@@ -199,7 +137,6 @@ def read_back(reading: str, made: Any) -> Any:
 def test_inputs_of_a_cancel_differ_between_calls(reading: str) -> None:
     """They are made though they are optional, nested, or in an item of a list."""
     tools = cancelled_by(reading)
-
     made = [make_arguments(tools, tools.tool("make"), seed=str(seed)) for seed in range(3)]
 
     assert len({read_back(reading, arguments) for arguments in made}) == 3
@@ -208,21 +145,17 @@ def test_inputs_of_a_cancel_differ_between_calls(reading: str) -> None:
 @pytest.mark.parametrize(
     ("required", "wanted"), [(["name"], 3), ([], 0)], ids=["chosen", "left to the provider"]
 )
-def test_a_chosen_name_that_the_answer_repeats_differs_between_calls(
-    required: list[str], wanted: int
-) -> None:
+def test_a_chosen_name_differs_between_calls(required: list[str], wanted: int) -> None:
     """A provider makes one thing of each name; an optional name is not chosen for it."""
     reading = "$request.body#/number"
     document = dict(cancelled_by(reading).documents["things"])
     make: Any = document["paths"]["/things"]["post"]  # type: ignore[index, call-overload]
-    name = {"type": "string", "example": "always-the-same"}
-    schema = {"type": "object", "properties": {"name": name}, "required": required}
+    schema = object_of(*required, name={**PART, "example": "always-the-same"})
     content = {"application/json": {"schema": schema}}
     make["requestBody"]["content"] = content
     make["responses"]["200"]["content"] = content
     make["x-orchet-compensation-args"] = {"key": "$response.body#/name"}
     tools = Catalog.from_documents({"things": document})
-
     made = [make_arguments(tools, tools.tool("make"), seed=str(seed)) for seed in range(3)]
 
     assert len({arguments["name"] for arguments in made if "name" in arguments}) == wanted

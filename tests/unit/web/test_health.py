@@ -1,7 +1,5 @@
 """Probes, metrics and spans of `serve`: what they show, and that they show no id and no query."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,43 +46,30 @@ def client(temporal: Temporal, settings: Settings, metrics_text: Any = None) -> 
 
 
 async def test_it_is_ready_when_temporal_and_the_store_answer(tmp_path: Path) -> None:
-    """Without sign-in, and without an address of either."""
+    """Without sign-in or an address; it is alive without Temporal, whose address is logged."""
     async with client(Temporal(), Settings(state_dir=tmp_path)) as http:
         live, ready, metrics = [await http.get(p) for p in ("/healthz", "/readyz", "/metrics")]
 
     assert (live.status_code, live.json()) == (200, {"status": "alive"})
     assert (ready.status_code, ready.json()) == (200, {"ready": True, "why_not": None})
     assert metrics.status_code == 404
-
-
-async def test_it_is_not_ready_without_temporal_but_alive(tmp_path: Path) -> None:
-    """It is not killed for that; the server's address stays in the log."""
     async with client(Temporal(is_away=True), Settings(state_dir=tmp_path)) as http:
         live, ready = [await http.get(path) for path in ("/healthz", "/readyz")]
-
     assert live.status_code == 200
     assert ready.status_code == 503
     assert ready.json() == {"ready": False, "why_not": "Temporal does not answer"}
 
 
 async def test_it_is_not_ready_without_its_store(tmp_path: Path) -> None:
-    """The password in the store's URL is not shown."""
+    """The password in the store's URL is not shown; metrics are there all the same."""
     store: Any = "postgresql://ana:secret@127.0.0.1:9/missions"
-    async with client(Temporal(), Settings(state_dir=tmp_path, store=store)) as http:
-        ready = await http.get("/readyz")
+    settings, text = Settings(state_dir=tmp_path, store=store), (b"up 1\n", "text/plain")
+    async with client(Temporal(), settings, metrics_text=lambda: text) as http:
+        ready, metrics = await http.get("/readyz"), await http.get("/metrics")
 
-    assert ready.status_code == 503
+    assert (ready.status_code, metrics.status_code, metrics.text) == (503, 200, "up 1\n")
     assert "store" in ready.json()["why_not"]
     assert "secret" not in ready.text
-
-
-async def test_metrics_are_those_of_the_process(tmp_path: Path) -> None:
-    """As its telemetry gives them."""
-    text = (b"up 1\n", "text/plain; version=0.0.4")
-    async with client(Temporal(), Settings(state_dir=tmp_path), metrics_text=lambda: text) as http:
-        answer = await http.get("/metrics")
-
-    assert (answer.text, answer.status_code) == ("up 1\n", 200)
 
 
 @dataclass

@@ -39,7 +39,6 @@ async def test_a_body_is_bounded_in_size_and_time(
     request = Request({"type": "http", "headers": headers}, receive)
     with pytest.raises(ProblemError) as refused:
         await read_body(request, most=100, within_s=0.05)
-
     assert refused.value.problem.status == status
 
 
@@ -52,15 +51,8 @@ def test_a_burst_is_taken_and_then_one_token_after_the_other() -> None:
     clock.now += 0.5
     assert buckets.take("ann") == 0
     assert buckets.take("ann") == 0.5
-
-
-def test_a_full_bucket_holds_no_more_than_its_burst() -> None:
-    clock = Clock()
-    buckets = TokenBuckets(rate=1, burst=2, clock=clock)
-    buckets.take("ann")
-    clock.now += 1_000
-
-    assert [buckets.take("ann") for _ in range(3)] == [0, 0, 1]
+    clock.now += 1_000  # a full bucket holds no more than its burst
+    assert [buckets.take("ann") for _ in range(4)] == [0, 0, 0, 0.5]
 
 
 def test_senders_are_remembered_in_bounded_number() -> None:
@@ -72,7 +64,6 @@ def test_senders_are_remembered_in_bounded_number() -> None:
     assert buckets.take("ann") > 0
     for number in range(1_000):
         buckets.take(f"other {number}")
-
     assert len(buckets) == 100
     assert buckets.take("ann") == 0
 
@@ -91,7 +82,6 @@ def test_no_more_is_taken_than_burst_and_rate_allow(pauses: list[float]) -> None
 
 def test_places_are_counted_for_each_person_and_given_back() -> None:
     slots = Slots()
-
     for one in ("ann", "ann", "bo"):
         slots.take(one)
     assert (slots.taken_by("ann"), slots.taken_by("bo"), slots.taken_by("cy")) == (2, 1, 0)

@@ -9,12 +9,10 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import Response
-from starlette.types import Message
 
 from orchestrator.core.errors import StoreUnavailable
 from orchestrator.web import pages
-from orchestrator.web.open_streams import interleaved, opened_stream, while_signed_in
+from orchestrator.web.open_streams import interleaved, while_signed_in
 from orchestrator.web.people import Person, Role
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.request_limits import Limits
@@ -83,17 +81,6 @@ async def test_a_stream_ends_after_its_time() -> None:
     assert source.is_closed
 
 
-async def test_a_reader_who_leaves_closes_the_source() -> None:
-    source = Source()
-    stream = while_signed_in(
-        source.events(), service=service([ANA] * 100), request=REQUEST, person=ANA
-    )
-    assert await anext(stream) == "first"
-    await stream.aclose()
-
-    assert source.is_closed
-
-
 async def test_two_sources_are_one_stream_until_the_first_ends() -> None:
     """The second closes with it, though it never ends of itself."""
     other, goes_on = Source(), asyncio.Event()
@@ -113,37 +100,6 @@ async def test_two_sources_are_one_stream_until_the_first_ends() -> None:
     assert sorted(seen[:2]) == ["a", "first"]
     assert seen[2:] == ["b"]
     assert other.is_closed
-
-
-async def test_streams_of_one_person_are_bounded() -> None:
-    """One that ends frees its place."""
-    places = replace(service([ANA] * 100), limits=Limits(streams=1))
-    bo = ANA.model_copy(update={"subject": "bo@example.com"})
-
-    async def events() -> AsyncGenerator[bytes, None]:
-        yield b"data: 1\n\n"
-
-    def opened(person: Person) -> Response:
-        return opened_stream(events(), service=places, request=REQUEST, person=person)
-
-    first, _ = opened(ANA), opened(bo)
-    with pytest.raises(ProblemError) as refused:
-        opened(ANA)
-    await first(REQUEST.scope, never, ignored)
-
-    assert refused.value.problem.status == HTTPStatus.TOO_MANY_REQUESTS
-    assert int(refused.value.headers["Retry-After"]) > 0
-    assert places.streams.taken_by(ANA.subject) == 0
-    opened(ANA)
-
-
-async def never() -> Message:
-    await asyncio.Event().wait()
-    raise AssertionError
-
-
-async def ignored(_: Message) -> None:
-    pass
 
 
 @pytest.mark.parametrize("path", ["/events", "/missions/m-1/events"])

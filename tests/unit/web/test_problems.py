@@ -1,11 +1,14 @@
 """Problems: each error of the library has a status, and no value of a request comes back."""
 
+import httpx
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.core import errors
 from orchestrator.web.api.cards import Decisions
-from orchestrator.web.problem_details import invalid_body, problem_of
+from orchestrator.web.problem_details import MEDIA_TYPE, invalid_body, problem_of
+from orchestrator.web.web_app import create_app
+from tests.unit.web.pages.stand_ins import ORIGIN, FakeClient, service_of
 
 
 @pytest.mark.parametrize(
@@ -53,8 +56,32 @@ def test_pointers_lead_into_the_body_and_repeat_no_value() -> None:
         TypeAdapter(Decisions).validate_python(body, extra="forbid")
     problem = invalid_body(refused.value, body).problem  # type: ignore[arg-type]
     pointers = [one.pointer for one in problem.errors]
-
     assert pointers[0] == "/decisions/0/decision/digest"
     assert "/decisions/1/decision/a~1b~0c" in pointers
     assert len(pointers) == 20
     assert "planted" not in problem.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nowhere", 404),
+        ("GET", "/missions/a/b/c", 404),
+        ("GET", "/static/nothing.js", 404),
+        ("GET", "/%00%ff", 404),
+        ("DELETE", "/missions", 405),
+    ],
+)
+async def test_an_unknown_address_has_an_answer(method: str, path: str, status: int) -> None:
+    app = create_app(service_of(FakeClient()))
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as http:
+        page = await http.request(method, path, headers={"Accept": "text/html"})
+        problem = await http.request(method, path)
+
+    assert page.status_code == problem.status_code == status
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert 'href="/missions"' in page.text
+    assert problem.headers["content-type"] == MEDIA_TYPE
+    assert problem.json()["status"] == status
+    assert page.headers.get("allow") == problem.headers.get("allow")

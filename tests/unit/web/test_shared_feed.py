@@ -114,19 +114,6 @@ async def test_a_reader_continues_after_its_cursor_each_event_once() -> None:
     assert newer == ["c5", "c6"]
 
 
-async def test_from_now_brings_nothing_old() -> None:
-    source, feed = Feed(), SharedFeed()
-    source.add(1, 2)
-    async with aclosing(feed.follow(source.client, after=NOW)) as events:
-        following = asyncio.create_task(take(events, 1))
-        await asyncio.sleep(0.05)
-        source.add(3)
-        found = await following
-    await feed.close()
-
-    assert found == ["c3"]
-
-
 async def test_from_now_brings_what_happens_during_the_first_look() -> None:
     """The look at all missions takes a while; what it finds from before is left out."""
 
@@ -147,7 +134,6 @@ async def test_from_now_brings_what_happens_during_the_first_look() -> None:
 
 
 async def test_it_is_read_no_longer_than_somebody_follows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And begins again for the next."""
     monkeypatch.setattr(shared_feed, "_LINGERS_S", 0.02)
     source, feed = Feed(), SharedFeed()
     for expected in (1, 2):
@@ -184,7 +170,6 @@ async def test_a_failure_reaches_each_reader_and_the_next_begins_again() -> None
 
 
 async def test_a_failure_at_the_first_look_is_raised() -> None:
-    """Nobody waits for a feed that is not read."""
     source, feed = Feed(), SharedFeed()
     source.error = ServerUnreachable("127.0.0.1:1")
     readers = [feed.follow(source.client, after=NOW) for _ in range(2)]

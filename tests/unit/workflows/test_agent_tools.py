@@ -32,14 +32,12 @@ class Source:
         self.calls: list[tuple[str, JsonObject]] = []
 
     async def offered(self, tools: Sequence[str], request: str) -> Sequence[OfferedTool]:
-        """Offer two tools."""
         return [
             OfferedTool(tool=name, name=name, description=name, parameters={"type": "object"})
             for name in ("dining_search_tables", "dining_reserve_table")
         ]
 
     async def call(self, tool: str, arguments: JsonObject, *, reason: str = "") -> Any:
-        """Note the call."""
         self.calls.append((tool, arguments))
         return SLOTS if tool == "dining_search_tables" else {"reservation_id": "r"}
 
@@ -61,10 +59,8 @@ async def test_deferred_approvals_of_pydantic_ai_are_answered_by_the_cards() -> 
     assert isinstance(left_open, DeferredToolRequests)
     assert unanswered == []
     assert "reservation_id" in said
-    assert [name for name, _ in source.calls] == [
-        "dining_search_tables",
-        *["dining_reserve_table"] * 2,
-    ]
+    called = [name for name, _ in source.calls]
+    assert called == ["dining_search_tables", *["dining_reserve_table"] * 2]
 
 
 def test_a_saga_outside_of_a_workflow_is_refused() -> None:

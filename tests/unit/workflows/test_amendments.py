@@ -6,18 +6,16 @@ from temporalio.exceptions import ApplicationError
 from orchestrator.confirmation.models import Amend, ConfirmationCard
 from orchestrator.core.record import JsonObject
 from orchestrator.workflows.confirmation import check_amendment
+from tests.unit.cards import open_card
 
-CARD = ConfirmationCard(
-    confirmation_id="m.l.1",
-    mission_id="m",
-    leg_id="l",
-    card_type="structured-itinerary",
+CARD = open_card(
+    "m.l.1",
+    "book",
+    "structured-itinerary",
     title="Book",
-    tool="book",
     arguments={"seat": "12A"},
     personal=("traveler_email",),
     inputs=("seat", "traveler_email", "contact"),
-    digest="d",
 )
 OPEN = CARD.model_copy(update={"inputs": None})
 """Of a tool that takes anything, or as an older worker drew it."""
@@ -37,9 +35,7 @@ def amended(changes: JsonObject) -> Amend:
         {"seat": "ada@example.com"},
     ],
 )
-def test_changes_of_what_the_tool_takes_are_let_through(
-    card: ConfirmationCard, changes: JsonObject
-) -> None:
+def test_inputs_of_the_tool_may_be_changed(card: ConfirmationCard, changes: JsonObject) -> None:
     """What an input that is not personal holds is for its schema to say."""
     check_amendment(amended(changes), card)
 
@@ -54,12 +50,11 @@ def test_changes_of_what_the_tool_takes_are_let_through(
         (OPEN, {"contact": {"traveler_email": "ada@x"}}, "PersonalValueSent"),
     ],
 )
-def test_what_could_be_a_persons_is_refused(
+def test_personal_values_are_refused(
     card: ConfirmationCard, changes: JsonObject, kind: str
 ) -> None:
     """Under a mistyped name, bare, or deep inside; the refusal names the field alone."""
     with pytest.raises(ApplicationError) as refused:
         check_amendment(amended(changes), card)
-
     assert refused.value.type == kind
     assert "ada" not in str(refused.value)

@@ -1,12 +1,12 @@
 """What people were asked in a leg survives its runs, and stops a planner that does not listen."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from orchestrator.activities.kept_messages import facts_naming
 from orchestrator.confirmation.asked_before import AskedCall, Fate
-from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import LegInput, LegState
 from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.messages.tool_call import PreparedCall
@@ -17,16 +17,9 @@ from orchestrator.workflows.failures import LegFailed, LegSkipped
 from orchestrator.workflows.mission_budget import MissionBudget
 from orchestrator.workflows.progress import Progress
 from tests.fakes import fake_leg
+from tests.unit.cards import open_card
 
-CARD = ConfirmationCard(
-    confirmation_id="m.1-leg.3",
-    mission_id="m",
-    leg_id="1-leg",
-    card_type="structured-order",
-    title="Buy",
-    tool="buy",
-    digest="d" * 64,
-)
+CARD = open_card("m.1-leg.3", "buy", "structured-order", title="Buy")
 
 
 def continued(*asked: AskedCall) -> AskedCalls:
@@ -44,15 +37,8 @@ def continued(*asked: AskedCall) -> AskedCalls:
 
 
 def before(fate: Fate, *, cancels: bool = False) -> AskedCall:
-    return AskedCall(
-        confirmation_id="m.1-leg.1",
-        tool="buy",
-        title="Buy",
-        meanings=("same",),
-        fate=fate,
-        by="ann",
-        cancels=cancels,
-    )
+    asked: dict[str, Any] = {"tool": "buy", "title": "Buy", "meanings": ("same",), "by": "ann"}
+    return AskedCall(confirmation_id="m.1-leg.1", fate=fate, cancels=cancels, **asked)
 
 
 def wanted(meaning: str = "same") -> PreparedCall:
@@ -82,27 +68,18 @@ def test_what_was_to_be_kept_is_left_out() -> None:
         asked.check(wanted())
 
 
-def test_what_a_provider_refused_is_told() -> None:
-    """Before a person is asked."""
+def test_another_call_is_asked_about() -> None:
+    """Also one without a meaning, of an older release; what worked may be done again."""
+    for meaning in ("other", ""):
+        continued(before("rejected")).check(wanted(meaning))
+    continued(before("done")).check(wanted())
     with pytest.raises(CallRefused, match="with the same arguments"):
         continued(before("refused")).check(wanted())
-
-
-@pytest.mark.parametrize("meaning", ["other", ""])
-def test_another_call_is_asked_about(meaning: str) -> None:
-    """And so is one that a worker of an older release has prepared, which says no meaning."""
-    continued(before("rejected")).check(wanted(meaning))
-
-
-def test_what_worked_may_be_done_again() -> None:
-    """Two equal orders are two orders."""
-    continued(before("done")).check(wanted())
 
 
 def test_an_older_worker_prepares_calls_without_end() -> None:
     """What it does is in recorded histories: they replay."""
     many = [before("rejected").model_copy(update={"confirmation_id": str(n)}) for n in range(9)]
-
     continued(*many).check(wanted(""))
     with pytest.raises(LegFailed, match="came to nothing"):
         continued(*many).check(wanted("new"))

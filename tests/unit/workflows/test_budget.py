@@ -34,7 +34,6 @@ def reserve(budget: MissionBudget, leg_id: str, price: str, *, spent: str = "0")
 def test_legs_side_by_side_cannot_spend_the_same_money() -> None:
     """What one leg holds is gone for the other, before anything is spent."""
     budget = MissionBudget(euros("100"))
-
     first = reserve(budget, "flights", "70")
     second = reserve(budget, "hotels", "40")
 
@@ -43,42 +42,27 @@ def test_legs_side_by_side_cannot_spend_the_same_money() -> None:
     assert "30.00 EUR left" in second
 
 
-def test_a_leg_that_asks_again_does_not_hold_twice() -> None:
-    """Its newer reservation replaces the older one, as after an amended call."""
+def test_a_leg_holds_no_more_than_its_newest_reservation() -> None:
+    """What is refused is not held, and a leg that is over lets go of what it did not spend."""
     budget = MissionBudget(euros("100"))
     reserve(budget, "flights", "70")
 
     assert reserve(budget, "flights", "90") is None
-
-
-def test_what_is_refused_is_not_held() -> None:
-    """A price that does not fit takes nothing from the others."""
     budget = MissionBudget(euros("100"))
     reserve(budget, "flights", "120", spent="10")
-
     assert reserve(budget, "hotels", "90") is None
-
-
-def test_a_leg_that_is_over_lets_go_of_what_it_did_not_spend() -> None:
-    """Only what it spent still counts."""
     budget = MissionBudget(euros("100"))
     reserve(budget, "flights", "70")
     budget.settle("flights", Spend().plus(euros("20")))
-
     assert reserve(budget, "hotels", "80") is None
     assert reserve(budget, "hotels", "81") is not None
 
 
-def test_without_a_budget_everything_fits() -> None:
-    """No budget, no limit."""
-    assert reserve(MissionBudget(None), "flights", "1000000") is None
-
-
 def test_what_is_left_is_never_less_than_nothing() -> None:
-    """However much was spent, and by whichever leg."""
     budget = MissionBudget(euros("100"))
     budget.settle("flights", Spend().plus(euros("30")))
 
     assert budget.left("hotels", Spend()) == euros("70")
     assert budget.left("flights", Spend().plus(euros("30"))) == euros("70")
     assert budget.left("hotels", Spend().plus(euros("130"))) == euros("0")
+    assert reserve(MissionBudget(None), "flights", "1000000") is None

@@ -1,7 +1,5 @@
 """What the Temporal UI draws as Markdown, made of the worst that providers and planners write."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +34,6 @@ MAKERS: dict[str, Callable[[Make], str]] = {
 
 
 def _mission_page(make: Make, status: MissionStatus) -> str:
-    """Of a mission, each of whose legs tells the worst."""
     mission = make(MissionResult).model_copy(update={"status": status})
     waiting = {leg.leg_id: make(LegWaiting) for leg in mission.legs}
     return MissionPage(mission, waiting=waiting).markdown()

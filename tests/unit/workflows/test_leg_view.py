@@ -35,19 +35,13 @@ def saw(step: int, tool: str, *, outcome: str = "succeeded", effect: bool = Fals
 
 
 def test_the_legs_that_follow_learn_what_was_done() -> None:
-    """Side effects alone, each under the title of its obligation."""
+    """Side effects alone, each under the title of its obligation; without one the last find."""
     ledger = Ledger(obligations=(fake_obligation("trip.1-flight.2", title="Book a flight"),))
     seen = (saw(1, "find"), saw(2, "book", effect=True), saw(3, "find"))
-
     facts = leg_result(leg(LegState(observations=seen, ledger=ledger))).facts
 
     assert [(f.source, f.tool, f.title) for f in facts] == [("1-flight.2", "book", "Book a flight")]
-
-
-def test_a_leg_that_did_nothing_passes_on_its_last_find() -> None:
-    """What came to nothing is no find."""
     seen = (saw(1, "find"), saw(2, "look"), saw(3, "read", outcome="rejected"))
-
     assert [f.tool for f in leg_result(leg(LegState(observations=seen))).facts] == ["look"]
 
 

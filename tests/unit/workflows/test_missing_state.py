@@ -1,4 +1,4 @@
-"""What may be tried by any worker once the one that has the task could not."""
+"""Failed attempts: what any worker may try then, and how a rollback counts them."""
 
 import pytest
 from temporalio.exceptions import (
@@ -11,7 +11,7 @@ from temporalio.exceptions import (
 )
 
 from orchestrator.messages.failure_details import MissingState
-from orchestrator.workflows.failures import failure_here
+from orchestrator.workflows.failures import compensation_failure, failure_here
 from orchestrator.workflows.missing_state import local_then_remote, missing_state_for_call
 
 _TIMEOUT = TimeoutError("late", type=TimeoutType.START_TO_CLOSE, last_heartbeat_details=[])
@@ -55,7 +55,6 @@ async def test_what_is_final_is_not_tried_again(cause: BaseException) -> None:
 
 
 async def test_what_is_lacking_is_waited_for_first() -> None:
-    """Then any worker may have it."""
     assert await _tried(_LACKING, rounds=2) == ["here", "raised", "elsewhere"]
 
 
@@ -76,7 +75,6 @@ SENT_NOTHING = {"error_type": "StoreUnavailable", "nothing_sent": True}
 def test_a_call_whose_time_is_over_is_unclear_only_if_an_attempt_was_made(
     started: int, last: FailureError | None, lacks: str | None
 ) -> None:
-    """Otherwise it was not sent, and is sent later."""
     late = TimeoutError("over", type=TimeoutType.SCHEDULE_TO_CLOSE, last_heartbeat_details=[])
     late.__cause__ = last
     error = ActivityError(
@@ -89,8 +87,27 @@ def test_a_call_whose_time_is_over_is_unclear_only_if_an_attempt_was_made(
         retry_state=None,
     )
     error.__cause__ = late
-
     lacking = missing_state_for_call(error)
 
     assert (lacking.error_type if lacking is not None else None) == lacks
     assert lacking is None or lacking.nothing_sent
+
+
+@pytest.mark.parametrize(
+    ("error", "counts", "arrived"),
+    [
+        (ApplicationError("too large", type="OverflowError"), True, True),
+        (ApplicationError("not ours", type="Unowned", non_retryable=True), False, False),
+        (ApplicationError("no key", type="PayloadLocked"), False, False),
+    ],
+    ids=["an error that nobody foresaw", "refused before the wire", "unreadable input"],
+)
+def test_an_error_of_ours_is_an_attempt(
+    error: ApplicationError, counts: bool, arrived: bool
+) -> None:
+    """Unless nothing can have been sent: the cancel before it may have been carried out."""
+    failed = failure_here("compensate", error)
+    failed.__cause__ = error
+    failure = compensation_failure(failed)
+
+    assert (failure.counts, failure.arrived) == (counts, arrived)

@@ -88,7 +88,6 @@ async def test_one_leg_alone_may_use_all_that_is_left() -> None:
     """Next to others it may use an equal part; once less than one each is left, they take turns."""
     legs = {"a": Leg()}
     limits = shared(Limits(requests=5), legs)
-
     alone = await limits.reserve("a")
     limits.release("a")
     legs["b"] = legs["c"] = Leg()

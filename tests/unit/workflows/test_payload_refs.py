@@ -1,7 +1,5 @@
 """Keys of what a leg's workers keep: the same in every replay, another one for another content."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 

@@ -29,22 +29,14 @@ from orchestrator.messages.events import (
     SelectionEvent,
 )
 from orchestrator.messages.leg import Question
-from orchestrator.web.ag_ui.interrupts import (
-    card_interrupt,
-    question_interrupt,
-    read_card_answer,
-)
+from orchestrator.web.ag_ui.interrupts import card_interrupt, question_interrupt, read_card_answer
 from orchestrator.web.ag_ui.run_view import MissionView, shown_events, text_events, was_seen
 
 AT = datetime(2026, 11, 30, tzinfo=UTC)
 BASE: dict[str, Any] = {"mission_id": "m", "leg_id": "1-leg", "at": AT}
 FIVE = Money(amount=Decimal("5.50"), currency="EUR")
-CARD: dict[str, Any] = {
-    "confirmation_id": "m.1-leg.1",
-    "digest": "d",
-    "title": "Pay",
-    "tool": "pay",
-}
+CARD: dict[str, Any] = {"confirmation_id": "m.1-leg.1", "title": "Pay", "tool": "pay"}
+CARD |= {"digest": "d"}
 EVENTS: tuple[AnyEvent, ...] = (
     MissionEvent(**BASE, status="running", goal="pay", cursor="1"),
     PlanEvent(**BASE, legs=(PlannedPart(leg_id="1-leg", agent="a", goal="pay"),), cursor="2"),
@@ -81,7 +73,6 @@ def patched(state: JsonValue, operations: list[Any]) -> JsonValue:
 
 @pytest.mark.parametrize("begin", range(len(EVENTS)))
 def test_a_snapshot_and_its_deltas_are_the_state_at_every_moment(begin: int) -> None:
-    """Whenever a client begins to read."""
     view = MissionView("m")
     for event in EVENTS[:begin]:
         view.take(event)
@@ -106,13 +97,8 @@ def test_the_state_is_what_the_mission_came_to() -> None:
     assert state["ledger"]["m.1-leg.1"]["state"] == "committed"
     assert state["waiting"] == {}
     assert not view.waits
-
-
-def test_a_cancelled_effect_is_no_spend() -> None:
-    view = MissionView("m")
-    for state in ("committed", "cancelled"):
-        view.take(ObligationEvent(**BASE, obligation_id="o", tool="pay", state=state, price=FIVE))
-
+    paid: dict[str, Any] = {"obligation_id": "m.1-leg.1", "tool": "pay", "price": FIVE}
+    view.take(ObligationEvent(**BASE, **paid, state="cancelled"))
     assert view.state["spend"] == {}
 
 
@@ -120,12 +106,8 @@ def test_each_call_is_opened_closed_and_answered_once() -> None:
     view = MissionView("m")
     shown = [one for event in EVENTS for one in shown_events(view, event)]
     calls = [one for one in shown if one.type.name.startswith("TOOL_CALL")]
-
-    assert [one.type for one in calls] == [
-        EventType.TOOL_CALL_START,
-        EventType.TOOL_CALL_END,
-        EventType.TOOL_CALL_RESULT,
-    ]
+    kinds = ["TOOL_CALL_START", "TOOL_CALL_END", "TOOL_CALL_RESULT"]
+    assert [one.type for one in calls] == kinds
     assert json.loads(str(calls[-1].model_dump()["content"])) == {"outcome": "succeeded"}
 
 
@@ -193,26 +175,21 @@ def test_a_question_is_an_interrupt_with_its_fields() -> None:
     assert made.metadata == {"personal": ["name"], "isHold": False}
 
 
+REJECT = Reject(confirmation_id="c", reason="no", then="skip")
+AMEND = Amend(confirmation_id="c", changes={"seat": "2A"})
+
+
 @pytest.mark.parametrize(
     ("payload", "decision"),
     [
-        ({"decision": "approve", "digest": "d"}, Approve(confirmation_id="c", digest="d")),
-        (
-            {"decision": "reject", "digest": "d", "reason": "no", "then": "skip"},
-            Reject(confirmation_id="c", reason="no", then="skip"),
-        ),
-        (
-            {"decision": "respond", "digest": "d", "text": "later"},
-            Respond(confirmation_id="c", text="later"),
-        ),
-        (
-            {"decision": "amend", "digest": "d", "changes": {"seat": "2A"}},
-            Amend(confirmation_id="c", changes={"seat": "2A"}),
-        ),
+        ({"decision": "approve"}, Approve(confirmation_id="c", digest="d")),
+        ({"decision": "reject", "reason": "no", "then": "skip"}, REJECT),
+        ({"decision": "respond", "text": "later"}, Respond(confirmation_id="c", text="later")),
+        ({"decision": "amend", "changes": {"seat": "2A"}}, AMEND),
     ],
 )
 def test_an_answer_is_a_decision(payload: Any, decision: Any) -> None:
-    assert read_card_answer(payload).decision_on("c") == decision
+    assert read_card_answer({**payload, "digest": "d"}).decision_on("c") == decision
 
 
 @pytest.mark.parametrize(
@@ -227,14 +204,10 @@ def test_an_answer_is_a_decision(payload: Any, decision: Any) -> None:
         {"decision": "approve", "digest": ""},
         {"approved": True, "digest": "d"},
         {"decision": "approve", "digest": "d", "approver": "bo@example.com"},
+        {"decision": "respond", "digest": "d"},
     ],
 )
 def test_nothing_else_decides(payload: Any) -> None:
     """Neither a word nor a nod; and nobody names themselves."""
-    with pytest.raises(UsageError, match="answer a card with its decision and its digest"):
-        read_card_answer(payload)
-
-
-def test_an_empty_response_is_refused() -> None:
-    with pytest.raises(UsageError, match="respond"):
-        read_card_answer({"decision": "respond", "digest": "d"}).decision_on("c")
+    with pytest.raises(UsageError):
+        read_card_answer(payload).decision_on("c")

@@ -47,8 +47,11 @@ def hostile(field: str = "text") -> str:
     )
 
 
+def texts(*fields: str) -> dict[str, Any]:
+    return {field: hostile(field) for field in fields}
+
+
 def line(name: str) -> CardLine:
-    """A line of a card, hostile on both sides."""
     return CardLine(label=hostile(name), value=hostile(name))
 
 
@@ -59,24 +62,15 @@ def hostile_card(**changes: Any) -> ConfirmationCard:
         "mission_id": "m",
         "leg_id": "1-dinner",
         "card_type": "structured-reservation",
-        "heading": hostile("heading"),
-        "title": hostile("title"),
+        **texts("heading", "title", "unordered", "goal", "clause", "agent", "reason"),
+        **texts("asked_because", "cancellation", "requester"),
         "tool": "dining_reserve_table",
         "content": CONTENT_TYPES["structured-reservation"].model_validate(
-            {
-                "place": [{"label": hostile("place"), "value": hostile("place")}],
-                "times": [{"label": hostile("time"), "at": hostile("at")}],
-            }
+            {"place": [line("place")], "times": [texts("label", "at")]}
         ),
         "lines": (line("line"), line("line")),
-        "unordered": hostile("unordered"),
-        "goal": hostile("goal"),
-        "clause": hostile("clause"),
-        "agent": hostile("agent"),
-        "reason": hostile("reason"),
         "warnings": (hostile("warning"), hostile("warning")),
-        "asked_because": hostile("because"),
-        "changes": (Change(label=hostile("c"), before=hostile("c"), now=hostile("c")),),
+        "changes": (Change(**texts("label", "before", "now")),),
         "named": (
             NamedThing(
                 ids=(line("id"),),
@@ -92,11 +86,9 @@ def hostile_card(**changes: Any) -> ConfirmationCard:
         "arguments": {"city": hostile("city"), "notes": [hostile("note")], "party_size": 2},
         "inputs": ("city", "notes", "party_size"),
         "price": EUR_78,
-        "cancellation": hostile("cancellation"),
         "cancel_terms": CancelTerms(tool="dining_cancel"),
         "digest": "ab" * 32,
         "expires_at": NOON,
-        "requester": hostile("requester"),
         "approvers": ("*",),
         "operators_approvers": ("*@example.com",),
         "approvals_needed": 2,
@@ -111,7 +103,7 @@ QUESTION: Final = Question(
     question_id="m.1-dinner.3",
     mission_id="m",
     leg_id="1-dinner",
-    question=hostile("question"),
+    **texts("question", "why", "otherwise"),
     fields={
         "city": {"type": "string", "title": hostile("label"), "description": hostile("about")},
         "cabin": {"type": "string", "enum": [hostile("choice"), "economy"]},
@@ -121,8 +113,6 @@ QUESTION: Final = Question(
     personal=("traveler_id",),
     expires_at=NOON,
     asked_at=NOON,
-    why=hostile("why"),
-    otherwise=hostile("otherwise"),
 )
 _HOLD: Final = Hold(
     error=hostile("error"),
@@ -155,9 +145,7 @@ PAUSE: Final = ModelPause(
     pause_id="m.1-dinner.4-model",
     mission_id="m",
     leg_id="1-dinner",
-    model=hostile("model"),
-    reason=hostile("reason"),
-    remedy=hostile("remedy"),
+    **texts("model", "reason", "remedy"),
     since=NOON,
     deadline=NOON + timedelta(days=1),
 )
@@ -174,13 +162,10 @@ FOLLOW_UP: Final = FollowUp(
 
 
 def obligation(number: int, state: ObligationState, **changes: Any) -> Obligation:
-    """An effect with hostile texts."""
     made = fake_obligation(f"m.1-dinner.{number}", state=state)
     fields: dict[str, Any] = {
-        "title": hostile("effect"),
-        "note": hostile("note"),
+        **texts("title", "note", "confirmed_by"),
         "price": EUR_78,
-        "confirmed_by": hostile("confirmed"),
         "response": {"reservation_id": hostile("reference")},
         "settled_at": NOON + timedelta(minutes=number),
         "rollback": RollbackOrder(reason=hostile("order"), approver=hostile("orderer")),
@@ -189,6 +174,31 @@ def obligation(number: int, state: ObligationState, **changes: Any) -> Obligatio
     return made.model_copy(update={**fields, **changes})
 
 
+STEP: Final = StepRecord(
+    step=1,
+    tools_forwarded=(),
+    catalog_size=40,
+    band="crisp",
+    did=f"call {hostile('tool')}",
+    outcome="rejected",
+    error=hostile("error"),
+    at=NOON,
+)
+REJECTED: Final = DecisionRecord(
+    confirmation_id="m.1-dinner.2",
+    kind="rejected",
+    **texts("approver", "reason"),
+    at=NOON,
+    digest="ab" * 32,
+    then="rollback",
+)
+LEG: Final = LegResult(
+    leg_id="1-dinner",
+    **texts("agent", "goal", "error", "summary"),
+    status=LegStatus.FAILED,
+    steps=(STEP,),
+    decisions=(REJECTED,),
+)
 LEDGER: Final = Ledger(
     obligations=(
         obligation(2, ObligationState.COMMITTED, follow_ups=(FOLLOW_UP,)),
@@ -198,45 +208,10 @@ LEDGER: Final = Ledger(
 )
 RESULT: Final = MissionResult(
     mission_id="m",
-    goal=hostile("goal"),
+    **texts("goal", "error", "summary", "summary_before"),
     requester="ana@example.com",
     status=MissionStatus.PARKED,
-    error=hostile("error"),
-    summary=hostile("summary"),
-    summary_before=hostile("before"),
-    legs=(
-        LegResult(
-            leg_id="1-dinner",
-            agent=hostile("agent"),
-            goal=hostile("leg"),
-            status=LegStatus.FAILED,
-            error=hostile("error"),
-            summary=hostile("summary"),
-            steps=(
-                StepRecord(
-                    step=1,
-                    tools_forwarded=(),
-                    catalog_size=40,
-                    band="crisp",
-                    did=f"call {hostile('tool')}",
-                    outcome="rejected",
-                    error=hostile("error"),
-                    at=NOON,
-                ),
-            ),
-            decisions=(
-                DecisionRecord(
-                    confirmation_id="m.1-dinner.2",
-                    kind="rejected",
-                    approver=hostile("approver"),
-                    at=NOON,
-                    digest="ab" * 32,
-                    reason=hostile("reason"),
-                    then="rollback",
-                ),
-            ),
-        ),
-    ),
+    legs=(LEG,),
     set_aside=(hostile("aside"),),
     uncovered=(hostile("uncovered"),),
     ledger=LEDGER,

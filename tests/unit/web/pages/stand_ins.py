@@ -141,7 +141,6 @@ def service_of(client: FakeClient, person: Person | None = ANA) -> Service:
 def browser(
     client: FakeClient, person: Person | None = ANA, guards: Sequence[Middleware] = ()
 ) -> httpx.AsyncClient:
-    """A client of the pages over a stand-in."""
     app = Starlette(routes=pages.routes(service_of(client, person)), middleware=guards)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url=ORIGIN)

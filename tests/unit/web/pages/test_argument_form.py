@@ -70,9 +70,14 @@ def test_each_type_has_its_field(name: str, widget: str) -> None:
 
 
 def test_an_untouched_form_changes_nothing() -> None:
-    """Every field is sent as it was shown."""
+    """Every field is sent as it was shown; hidden characters are shown escaped."""
     assert read().changes == {}
     assert read().problems == ()
+    arguments: JsonObject = {"city": "Lis\u202ebon\r\n"}
+    shown = argument_fields(arguments, SCHEMAS, names=["city"])
+    found = read_arguments(shown, SCHEMAS, lambda key: shown[0].shown)
+    assert "\u202e" not in shown[0].shown
+    assert found.changes == {}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,6 @@ def test_an_untouched_form_changes_nothing() -> None:
     ],
 )
 def test_a_changed_field_is_the_only_change(name: str, text: str, value: JsonValue) -> None:
-    """Its text is read by its type."""
     assert read(**{name: text}).changes == {name: value}
 
 
@@ -133,18 +137,7 @@ def test_a_personal_value_is_refused_and_not_repeated() -> None:
     assert "C01X00T47" not in repr(found)
 
 
-def test_hidden_characters_of_an_argument_are_no_change() -> None:
-    """The field shows them escaped; untouched, it leaves the argument as it is."""
-    arguments: JsonObject = {"city": "Lis\u202ebon\r\n"}
-    shown = argument_fields(arguments, SCHEMAS, names=["city"])
-    found = read_arguments(shown, SCHEMAS, lambda key: shown[0].shown)
-
-    assert "\u202e" not in shown[0].shown
-    assert found.changes == {}
-
-
 def test_without_a_schema_texts_stay_texts_and_the_rest_is_json() -> None:
-    """The form works where the catalog is not available."""
     arguments: JsonObject = {"city": "Lisbon", "party_size": 2}
     shown = argument_fields(arguments, {}, names=["city", "party_size", "new"])
     found = read_arguments(
@@ -160,8 +153,7 @@ def test_without_a_schema_texts_stay_texts_and_the_rest_is_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "named"),
-    [(("city",), ["city"]), (None, ["city", "day"]), ((), [])],
+    ("inputs", "named"), [(("city",), ["city"]), (None, ["city", "day"]), ((), [])]
 )
 def test_only_inputs_of_the_card_and_no_generated_reference(inputs: Any, named: list[str]) -> None:
     """A client reference that we made cannot be amended."""

@@ -145,7 +145,6 @@ async def test_the_line_of_what_nobody_ordered_comes_first() -> None:
 
 
 async def test_long_texts_are_whole() -> None:
-    """A value of 20,000 characters is shown to its end."""
     long = "x" * 20_000 + "end"
     card = samples.hostile_card(reason=long, lines=(CardLine(label="l", value=long),))
     found = await read("/cards/m.1-dinner.2-2", FakeClient(waiting=Waiting(cards=(card,))))
@@ -172,7 +171,6 @@ async def test_a_hold_shows_what_stands_and_what_cancelling_costs() -> None:
     found = await read("/questions/m.hold.1")
     said = [hold.error, samples.HELD.otherwise, hold.failed.tool]
     said += [one.title for one in hold.standing] + [str(one.fee) for one in hold.standing]
-
     assert found.misses(*said, *map(str, hold.failed.arguments.values())) == []
 
 
@@ -184,5 +182,4 @@ async def test_every_effect_of_a_mission_is_shown() -> None:
         assert isinstance(effect.response, dict)
         said += [effect.title, effect.note, str(effect.response["reservation_id"])]
     said += [samples.FOLLOW_UP.title, samples.RESULT.legs[0].goal]
-
     assert found.misses(*said) == []

@@ -1,18 +1,29 @@
 """What holds for every page: headers, identification, foreign forms, errors, paging."""
 
-from typing import Any, Final
+from dataclasses import replace
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, Final, cast
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
+from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core import errors
+from orchestrator.messages.leg import LegResult, LegStatus, Question
+from orchestrator.messages.notice import NoticeOfCard
 from orchestrator.messages.open_waits import Waiting
-from orchestrator.web.pages.inbox import Paged, paged
+from orchestrator.web import pages
+from orchestrator.web.pages import card, inbox
+from orchestrator.web.pages.inbox import paged
+from orchestrator.web.pages.timeline import WIDTH, timeline_of
 from orchestrator.web.people import Person, Role
 from orchestrator.web.sign_in.csrf import CsrfProtection
 from tests.unit.web.pages import samples
-from tests.unit.web.pages.stand_ins import ANA, ORIGIN, FakeClient, browser
+from tests.unit.web.pages.samples import hostile
+from tests.unit.web.pages.stand_ins import ANA, ORIGIN, FakeClient, browser, service_of
 
 CARD: Final = samples.hostile_card(approvals_needed=1, approved_by=())
 ADDRESS: Final = f"/cards/{CARD.confirmation_id}"
@@ -55,45 +66,23 @@ async def test_every_page_has_a_strict_policy(path: str) -> None:
     assert headers["cache-control"] == "no-store"
 
 
-async def test_no_template_has_inline_script_or_style() -> None:
-    """The policy would block it, without a word to the reader."""
-    async with browser(waiting_card()) as pages:
-        text = (await pages.get("/missions/m")).text
-
-    assert "<style" not in text
-    assert "style=" not in text
-    assert text.count("<script") == 1
-
-
 async def test_assets_have_etags() -> None:
     """A browser asks again and is told that nothing changed."""
     async with browser(FakeClient()) as pages:
         first = await pages.get("/static/pages.css")
-        again = await pages.get(
-            "/static/pages.css", headers={"If-None-Match": first.headers["etag"]}
-        )
+        known = {"If-None-Match": first.headers["etag"]}
+        again = await pages.get("/static/pages.css", headers=known)
 
     assert "max-age" in first.headers["cache-control"]
     assert again.status_code == 304
 
 
 async def test_signed_out_readers_are_sent_to_sign_in() -> None:
-    """They come back to the page that they asked for."""
     async with browser(waiting_card(), None) as pages:
         answer = await pages.get("/missions?status=parked")
 
     assert answer.status_code == 303
     assert answer.headers["location"] == "/sign-in?next=%2Fmissions%3Fstatus%3Dparked"
-
-
-async def test_a_form_of_a_signed_out_person_does_nothing() -> None:
-    """An expired session decides nothing, and says so."""
-    client = waiting_card()
-    answer = await post(client, APPROVE, person=None)
-
-    assert answer.status_code == 401
-    assert client.decided == []
-    assert "/sign-in" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -121,7 +110,6 @@ async def test_forms_of_other_sites_are_refused(headers: dict[str, str]) -> None
 
 
 async def test_a_card_links_its_mission_but_no_saga() -> None:
-    """A saga of a user's workflow has no page."""
     client = waiting_card()
     link = f'href="/missions/{CARD.mission_id}"'
     async with browser(client) as pages:
@@ -150,27 +138,42 @@ async def test_an_approval_carries_the_digest_of_the_form(headers: dict[str, str
     }
 
 
-@pytest.mark.parametrize("decision", ["approve", "amend", "reject", "respond"])
-@pytest.mark.parametrize("digest", ["cd" * 32, ""])
-async def test_a_stale_digest_decides_nothing(decision: str, digest: str) -> None:
-    """The card as it is now is shown, and says that it changed."""
+STALE: Final = {"digest": "cd" * 32, "reason": "no", "text": "other"}
+REFUSED: Final[dict[str, tuple[dict[str, str], Person | None, int, str]]] = {
+    "signed out": (APPROVE, None, 401, "/sign-in"),
+    "a viewer": (APPROVE, VIEWER, 403, ""),
+    "a stranger": (APPROVE, STRANGER, 404, ""),
+    "too large": ({**APPROVE, "text": "x" * 300_000}, ANA, 413, ""),
+    "no digest": ({**APPROVE, "digest": ""}, ANA, 409, "has changed"),
+    **{
+        f"{kind} of another digest": ({"decision": kind, **STALE}, ANA, 409, "has changed")
+        for kind in ("approve", "amend", "reject", "respond")
+    },
+    "no reason": ({"decision": "reject", "reason": " "}, ANA, 422, 'role="alert"'),
+    "no text": ({"decision": "respond", "text": ""}, ANA, 422, 'role="alert"'),
+    "a long text": ({"decision": "respond", "text": "x" * 2001}, ANA, 422, 'role="alert"'),
+    "no number": ({"decision": "amend", "argument.party_size": "many"}, ANA, 422, 'role="alert"'),
+    "no change": ({"decision": "amend"}, ANA, 422, 'role="alert"'),
+    "no input of the card": (
+        {"decision": "amend", "argument.price": "1"},
+        ANA,
+        422,
+        'role="alert"',
+    ),
+}
+"""Forms, who sends each, and the answer: its status, and what the page shows."""
+
+
+@pytest.mark.parametrize("why", REFUSED)
+async def test_a_refused_form_decides_nothing(why: str) -> None:
+    """An incomplete one is shown again; after a change the card as it is now."""
+    form, person, status, shows = REFUSED[why]
     client = waiting_card()
-    form = {"decision": decision, "digest": digest, "reason": "no", "text": "other"}
-    answer = await post(client, form)
+    answer = await post(client, {"digest": CARD.digest, **form}, person=person)
 
-    assert answer.status_code == 409
+    assert answer.status_code == status
     assert client.decided == []
-    assert "has changed" in answer.text
-
-
-@pytest.mark.parametrize("person", [VIEWER, STRANGER])
-async def test_people_without_the_right_decide_nothing(person: Person) -> None:
-    """A viewer sees no form and is refused; a stranger does not find the card."""
-    client = waiting_card()
-    answer = await post(client, APPROVE, person=person)
-
-    assert answer.status_code == (403 if person is VIEWER else 404)
-    assert client.decided == []
+    assert shows in answer.text
 
 
 async def test_a_sign_in_that_is_too_old_leads_to_another() -> None:
@@ -194,45 +197,6 @@ async def test_a_stranger_finds_nothing() -> None:
         ]
 
     assert found == [404, 404, 404, 404]
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        {"decision": "reject", "reason": " "},
-        {"decision": "respond", "text": ""},
-        {"decision": "respond", "text": "x" * 2001},
-        {"decision": "amend", "argument.party_size": "many"},
-        {"decision": "amend"},
-    ],
-)
-async def test_an_incomplete_form_is_shown_again(form: dict[str, str]) -> None:
-    """With the reason; nothing was decided."""
-    client = waiting_card()
-    answer = await post(client, {**form, "digest": CARD.digest})
-
-    assert answer.status_code == 422
-    assert client.decided == []
-    assert 'role="alert"' in answer.text
-
-
-async def test_only_inputs_of_the_card_can_be_amended() -> None:
-    """Another name in the form changes nothing."""
-    client = waiting_card(inputs=("city",))
-    form = {"decision": "amend", "digest": CARD.digest, "argument.price": "1"}
-    answer = await post(client, form)
-
-    assert answer.status_code == 422
-    assert client.decided == []
-
-
-async def test_a_form_that_is_too_large_is_refused() -> None:
-    """Before it is read whole."""
-    client = waiting_card()
-    answer = await post(client, {**APPROVE, "text": "x" * 300_000})
-
-    assert answer.status_code == 413
-    assert client.decided == []
 
 
 async def test_a_server_that_is_away_is_a_page_that_tries_again() -> None:
@@ -279,18 +243,12 @@ async def test_several_are_approved_each_with_its_digest() -> None:
     [("", 1, 1, 50), ("2", 2, 51, 100), ("99", 3, 101, 120), ("-1", 1, 1, 50), ("٣", 3, 101, 120)],
 )
 def test_pages_of_a_list(asked: str, number: int, first: int, last: int) -> None:
-    """A page that does not exist is the nearest one."""
-    page = paged(range(120), asked, size=50)
+    """A page that does not exist is the nearest one; an empty list has one."""
+    page, none = paged(range(120), asked, size=50), paged(range(0), asked, size=50)
 
     assert (page.number, page.first, page.last, page.pages) == (number, first, last, 3)
     assert list(page.items) == [*range(first - 1, last)]
-
-
-def test_an_empty_list_has_one_page() -> None:
-    """Without items."""
-    page: Paged[int] = paged([], "3", size=50)
-
-    assert (page.number, page.pages, page.first, page.last) == (1, 1, 0, 0)
+    assert (none.number, none.pages, none.first, none.last) == (1, 1, 0, 0)
 
 
 async def test_500_cards_are_in_pages() -> None:
@@ -307,3 +265,78 @@ async def test_500_cards_are_in_pages() -> None:
     assert "m000.1-leg.1" in first
     assert "m499.1-leg.1" in last
     assert 'href="/?page=2"' in first
+
+
+BEGIN: Final = datetime.fromisoformat("2026-12-01T12:00:00+00:00")
+
+
+def after(minutes: float) -> datetime:
+    return BEGIN + timedelta(minutes=minutes)
+
+
+def test_waits_are_bars_from_their_opening_to_their_end() -> None:
+    """Of cards that were decided, and of what waits now; the list has them in words."""
+    decided = DecisionRecord(
+        confirmation_id="m.1-a.1",
+        kind="approved",
+        approver="ana@example.com",
+        at=after(10),
+        digest="d",
+        opened_at=BEGIN,
+    )
+    a = LegResult(
+        leg_id="1-a", agent="a", goal="g", status=LegStatus.SUCCEEDED, decisions=(decided,)
+    )
+    changes: dict[str, Any] = {"legs": (a,), "started_at": BEGIN, "finished_at": None}
+    result = samples.RESULT.model_copy(update={**changes, "plan_decisions": (), "holds": ()})
+    asked = Question(
+        question_id="m:1",
+        mission_id="m",
+        leg_id="",
+        question="When?",
+        fields={},
+        asked_at=after(10),
+    )
+    drawing = timeline_of(result, Waiting(questions=(asked,)), now=after(20))
+
+    assert drawing is not None
+    mission, leg = drawing.lanes[0], drawing.lanes[1]
+    assert [one.text for one in leg.waits] == ["wait for a decision"]
+    assert leg.waits[0].x + leg.waits[0].width == leg.marks[0].x
+    assert [(one.begun, one.ended) for one in mission.waits] == [(after(10), after(20))]
+    assert mission.waits[0].x + mission.waits[0].width <= WIDTH
+    assert (mission.label, after(10), "begins to wait for an answer") in drawing.events
+
+
+@pytest.mark.parametrize(
+    ("notice", "text"),
+    [
+        (NoticeOfCard(state="delivered", channels=("ops", "slack")), "announced by ops, slack"),
+        (NoticeOfCard(state="waiting"), "its notice is under way"),
+        (NoticeOfCard(state="failed", error=hostile("error")), "could not be delivered"),
+        (NoticeOfCard(state="none"), ""),
+    ],
+)
+@pytest.mark.parametrize("path", ["/", f"/cards/{CARD.confirmation_id}"])
+async def test_the_notice_of_a_card(
+    path: str, notice: NoticeOfCard, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delivered and by what, under way, or failed and why; nothing where none is sent."""
+
+    async def notices_of(*_: Any) -> dict[str, NoticeOfCard]:
+        return {CARD.confirmation_id: notice}
+
+    async def notice_of(*_: Any) -> NoticeOfCard:
+        return notice
+
+    monkeypatch.setattr(inbox, "notices_of", notices_of)
+    monkeypatch.setattr(card, "notice_of", notice_of)
+    service = service_of(FakeClient(waiting=Waiting(cards=(CARD,))))
+    app = Starlette(routes=pages.routes(replace(service, store=cast("Any", SimpleNamespace()))))
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as reader:
+        page = (await reader.get(path)).text
+
+    assert text in page
+    assert ("its notice" in page or "announced by" in page) is bool(text)
+    assert "<script>alert" not in page

@@ -74,14 +74,10 @@ def test_a_file_says_who_has_which_roles(tmp_path: Path) -> None:
         ("serve__client", "two words", "/sign_in/client_secret", "pattern"),
     ],
 )
-def test_a_mistake_is_one_sentence(
-    tmp_path: Path, old: str, new: str, pointer: str, remedy: str
-) -> None:
-    """With the file, the place and what to write there."""
+def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, pointer: str, remedy: str) -> None:
     assert old in GOOD
     with pytest.raises(DocumentUnreadable) as refused:
         read(tmp_path, GOOD.replace(old, new, 1))
-
     assert "serve.yaml cannot be read" in str(refused.value)
     assert refused.value.reason.startswith(f"{pointer}: ")
     assert remedy in refused.value.reason
@@ -90,7 +86,6 @@ def test_a_mistake_is_one_sentence(
 
 @pytest.mark.parametrize("text", ["", "- a", "url: [", "url: a\nurl: b"])
 def test_what_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
-    """A key that is there twice as well."""
     with pytest.raises(DocumentUnreadable):
         read(tmp_path, text)
     with pytest.raises(DocumentUnreadable):
@@ -101,7 +96,6 @@ def test_a_mistake_quotes_no_value(tmp_path: Path) -> None:
     """A secret may stand where its name belongs."""
     with pytest.raises(DocumentUnreadable) as refused:
         read(tmp_path, GOOD.replace("serve__client", "planted secret!"))
-
     assert "planted" not in str(refused.value)
 
 
@@ -121,7 +115,7 @@ def test_a_mistake_quotes_no_value(tmp_path: Path) -> None:
         ({}, "auto", ""),
     ],
 )
-def test_a_subject_is_a_name_that_can_stand_in_a_policy(
+def test_a_subject_can_stand_in_a_policy(
     claims: dict[str, object], claim: str, subject: str
 ) -> None:
     """An address only if the issuer has verified it, unless the file says otherwise."""
@@ -139,7 +133,6 @@ def test_a_subject_is_a_name_that_can_stand_in_a_policy(
     ],
 )
 def test_groups_are_names(listed: object, groups: tuple[str, ...]) -> None:
-    """What else an issuer lists is left out."""
     assert groups_of({"groups": listed}, "groups") == groups
 
 

@@ -37,10 +37,7 @@ async def echo(request: Request) -> Response:
 
 
 def client(guards: Sequence[Middleware], url: str = HERE) -> httpx.AsyncClient:
-    routes = [
-        Route("/", echo, methods=["GET", "POST", "PUT", "DELETE"]),
-        Route("/healthz", echo),
-    ]
+    routes = [Route("/", echo, methods=["GET", "POST", "PUT", "DELETE"]), Route("/healthz", echo)]
     app = Starlette(routes=routes, middleware=guards)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=url)
 
@@ -56,14 +53,6 @@ async def local() -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1:8600", "localhost:8600", "LOCALHOST:8600", "[::1]:8600"]
-)
-async def test_the_loopback_address_has_these_names(local: httpx.AsyncClient, host: str) -> None:
-    """With the port that the service listens on."""
-    assert (await local.get("/", headers={"Host": host})).status_code == 200
-
-
-@pytest.mark.parametrize(
     "host",
     [
         "evil.example:8600", "127.0.0.1", "127.0.0.1:80", "localhost:1", "", "127.0.0.1:x",
@@ -73,20 +62,17 @@ async def test_the_loopback_address_has_these_names(local: httpx.AsyncClient, ho
 )  # fmt: skip
 async def test_another_name_is_a_rebound_one(local: httpx.AsyncClient, host: str) -> None:
     """Refused before anything else is looked at; platforms may ask for health by any name."""
+    for own in ("127.0.0.1:8600", "localhost:8600", "LOCALHOST:8600", "[::1]:8600"):
+        assert (await local.get("/", headers={"Host": own})).status_code == 200
     refused = await local.get("/", headers={"Host": host})
     healthy = await local.get("/healthz", headers={"Host": host})
-
     assert (refused.status_code, healthy.status_code) == (421, 200)
     assert refused.json()["code"] == "HostUnknown"
 
 
 async def test_a_program_of_this_machine_needs_no_token(local: httpx.AsyncClient) -> None:
     """It sends JSON, or nothing, and no header of a browser."""
-    answers = [
-        await local.post("/", json={}),
-        await local.post("/"),
-        await local.delete("/"),
-    ]
+    answers = [await local.post("/", json={}), await local.post("/"), await local.delete("/")]
 
     assert [one.status_code for one in answers] == [200] * 3
 
@@ -129,7 +115,6 @@ async def test_what_a_page_may_send(
 
 
 async def test_a_form_with_parts_is_read_for_its_token(local: httpx.AsyncClient) -> None:
-    """And passed on as it came."""
     token = (await local.get("/")).json()["token"]
     parts = {"csrf_token": (None, token), "a": (None, "1")}
     sent = await local.post("/", files=parts, headers=OWN)
@@ -163,18 +148,14 @@ async def test_with_https_no_other_host_sets_the_cookie() -> None:
     session = begun(written)
     text = written.written(session)
     header = written.set_session(session)
+    url = "https://missions.example.com"
     guards = [
         Middleware(ProxyHeadersMiddleware, ["10.0.0.1"]),
-        Middleware(KnownHosts, url="https://missions.example.com"),
+        Middleware(KnownHosts, url=url),
         Middleware(SessionCookies, sessions=written, now=lambda: NOW),
-        Middleware(
-            CsrfProtection,
-            secret=b"s" * 32,
-            session_of=session_id_of,
-            origin="https://missions.example.com",
-        ),
+        Middleware(CsrfProtection, secret=b"s" * 32, session_of=session_id_of, origin=url),
     ]
-    async with client(guards, "https://missions.example.com") as http:
+    async with client(guards, url) as http:
         right = await http.get("/", headers={"Cookie": f"__Host-orchestrator_session={text}"})
         wrong = await http.get("/", headers={"Cookie": f"orchestrator_session={text}"})
 
@@ -246,7 +227,6 @@ async def test_a_service_behind_a_proxy_has_one_host(host: str, status: int) -> 
 
 
 async def test_a_proxy_is_believed_only_where_it_is_named() -> None:
-    """From another address, its headers change nothing."""
     seen: list[str] = []
 
     async def scheme(request: Request) -> Response:
@@ -276,11 +256,9 @@ async def test_a_session_that_nobody_identified_is_not_renewed() -> None:
         return JSONResponse(None if found is None else found.subject)
 
     app = Starlette(routes=[Route("/", seen)], middleware=guards)
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="https://x") as http:
-        answer = await http.get(
-            "/", headers={"Cookie": f"{written.cookie}={written.written(session)}"}
-        )
+    cookie = {"Cookie": f"{written.cookie}={written.written(session)}"}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="https://x") as http:
+        answer = await http.get("/", headers=cookie)
 
     assert answer.json() == "ana@example.com"
     assert "set-cookie" not in answer.headers

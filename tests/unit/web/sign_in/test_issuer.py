@@ -1,5 +1,6 @@
 """The issuer's side of a sign-in: endpoints that misbehave, and claims that come separately."""
 
+import base64
 import json
 import time
 from collections.abc import Callable
@@ -79,8 +80,15 @@ async def claims_from(fake: Fake, **changes: Any) -> dict[str, Any]:
     return dict(await issuer_of(fake, **changes).claims("code", STATE, auth_after=None))
 
 
+async def _refused(fake: Fake, code: str) -> ProblemError:
+    with pytest.raises(ProblemError) as refused:
+        await claims_from(fake)
+    assert refused.value.problem.code == code
+    return refused.value
+
+
 async def test_claims_that_the_id_token_leaves_out_are_asked_for() -> None:
-    """At the user info endpoint; those of the ID token win."""
+    """At the user info endpoint, of the same person alone; those of the ID token win."""
     fake = Fake()
     fake.claims = {"email": "signed@x.io"}
     claims = await claims_from(fake)
@@ -88,10 +96,6 @@ async def test_claims_that_the_id_token_leaves_out_are_asked_for() -> None:
 
     assert (claims["email"], claims["groups"]) == ("signed@x.io", ["finance"])
     assert asked.headers["authorization"] == "Bearer at"
-
-
-async def test_user_info_of_another_person_is_refused() -> None:
-    """As OpenID Connect says in 5.3.2."""
     fake = Fake()
     fake.user_info["sub"] = "u2"
     with pytest.raises(ProblemError, match="another person"):
@@ -99,8 +103,6 @@ async def test_user_info_of_another_person_is_refused() -> None:
 
 
 def _unsigned(claims: dict[str, Any]) -> str:
-    import base64
-
     parts = ({"alg": "none"}, claims)
     encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in parts)
     return b".".join((*encoded, b"")).decode()
@@ -122,37 +124,26 @@ async def test_only_keys_of_the_issuer_sign(sign: Callable[[dict[str, Any]], str
     """Not `none`, and not a shared secret, though its metadata lists both."""
     fake = Fake()
     fake.sign = sign
-    with pytest.raises(ProblemError) as refused:
-        await claims_from(fake)
 
-    assert refused.value.problem.code == "SignInFailed"
-    assert "planted" not in str(refused.value)
+    assert "planted" not in str(await _refused(fake, "SignInFailed"))
 
 
 @pytest.mark.parametrize("missing", ["nonce", "iss", "aud", "exp", "sub", "iat"])
 async def test_an_id_token_has_all_its_claims(missing: str) -> None:
-    """One without them lets nobody in."""
     fake = Fake()
     whole = fake.sign
     fake.sign = lambda claims: whole({n: v for n, v in claims.items() if n != missing})
-    with pytest.raises(ProblemError) as refused:
-        await claims_from(fake)
-
-    assert refused.value.problem.code == "SignInFailed"
+    await _refused(fake, "SignInFailed")
 
 
 @pytest.mark.parametrize(
     "path", ["/.well-known/openid-configuration", "/token", "/jwks", "/userinfo"]
 )
 async def test_an_endpoint_that_is_away_is_a_problem_of_the_issuer(path: str) -> None:
-    """It may be tried again."""
     fake = Fake()
     fake.down = {path}
-    with pytest.raises(ProblemError) as refused:
-        await claims_from(fake)
 
-    assert refused.value.problem.code == "IssuerUnavailable"
-    assert refused.value.headers["Retry-After"]
+    assert (await _refused(fake, "IssuerUnavailable")).headers["Retry-After"]
 
 
 @pytest.mark.parametrize(
@@ -167,10 +158,7 @@ async def test_an_endpoint_that_is_away_is_a_problem_of_the_issuer(path: str) ->
 async def test_metadata_that_leads_elsewhere_is_not_used(metadata: dict[str, Any]) -> None:
     """Nothing is sent to what it names."""
     fake = Fake(**metadata)
-    with pytest.raises(ProblemError) as refused:
-        await claims_from(fake)
-
-    assert refused.value.problem.code == "IssuerUnavailable"
+    await _refused(fake, "IssuerUnavailable")
     assert len(fake.asked) == 1
 
 
@@ -186,7 +174,6 @@ async def test_metadata_that_leads_elsewhere_is_not_used(metadata: dict[str, Any
 async def test_the_client_proves_itself_as_the_issuer_supports_it(
     supported: list[str], secret: str | None, has_header: bool, has_field: bool
 ) -> None:
-    """A public client has the verifier alone."""
     fake = Fake(token_endpoint_auth_methods_supported=supported)
     await claims_from(fake, client_secret=secret)
     (asked,) = (one for one in fake.asked if one.url.path == "/token")
@@ -207,7 +194,6 @@ async def test_an_issuer_that_is_away_is_not_asked_by_each_person() -> None:
             await metadata.current()
     asked = len(fake.asked)
     fake.down, now[0] = set(), 2.5
-
     assert asked == 1
     assert (await metadata.current()).issuer == URL
 

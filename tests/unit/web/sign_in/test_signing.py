@@ -22,10 +22,8 @@ KEYS = PublicKeys(keys=({n: v for n, v in PUBLIC.items() if n not in ("iss", "su
 
 
 def card(**changes: Any) -> ConfirmationCard:
-    made = open_card("m.1-pay.2", "pay", "structured-payment", title="Pay")
-    return made.model_copy(
-        update={"opened_at": NOW - timedelta(minutes=1), "signed": True} | changes
-    )
+    fields: dict[str, Any] = {"opened_at": NOW - timedelta(minutes=1), "signed": True, **changes}
+    return open_card("m.1-pay.2", "pay", "structured-payment", title="Pay", **fields)
 
 
 def person(**changes: Any) -> Person:
@@ -60,7 +58,6 @@ def test_a_signature_names_the_groups_that_the_card_asks_for() -> None:
 
 @pytest.mark.parametrize("signed_in_at", [None, NOW - timedelta(minutes=16)])
 def test_nothing_is_signed_after_an_old_sign_in(signed_in_at: datetime | None) -> None:
-    """Where the card asks for a fresh one."""
     shown = card(max_sign_in_age=timedelta(minutes=15))
     who = person(signed_in_at=signed_in_at)
     with pytest.raises(SignInTooOld):
@@ -70,17 +67,14 @@ def test_nothing_is_signed_after_an_old_sign_in(signed_in_at: datetime | None) -
 @pytest.mark.parametrize("proved_by", ["api token", "loopback"])
 def test_the_service_vouches_only_for_who_has_signed_in(proved_by: str) -> None:
     """An API token was made by an admin, and a local user by nobody."""
-    shown = card()
+    shown, who = card(), person(proved_by=proved_by)
     with pytest.raises(ProblemError) as refused:
-        service().sign(
-            approve(shown), digest=shown.digest, person=person(proved_by=proved_by), card=shown
-        )
+        service().sign(approve(shown), digest=shown.digest, person=who, card=shown)
     assert refused.value.problem.code == "SignInNeeded"
 
 
 @pytest.mark.parametrize("names", [{"sub": ANN}, {"iss": "https://another.example"}])
 def test_a_key_of_somebody_else_is_not_the_services(names: dict[str, str]) -> None:
-    """Refused when the service starts."""
     with pytest.raises(UsageError):
         ServiceSigner(SigningKey({**BARE, **names}), url=URL)
 
