@@ -4,7 +4,6 @@ from typing import Any, cast
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus
-from temporalio.exceptions import ApplicationError
 
 from orchestrator.activities.rollback_activities import RollbackActivities
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -20,16 +19,16 @@ from orchestrator.messages.rollback import (
     RollbackInput,
     RollbackReport,
 )
-from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
 from tests.fakes import MemoryCatalogs, MemoryGrants, fake_obligation
 from tests.unit.activities.environments import of_mission, of_rollback
+from tests.unit.activities.made_calls import failure_of, made_call
 from tests.unit.adapters.temporal.made_histories import NOW, Run, Server
 
 S = ObligationState
 ROLLBACK = "m.rollback"
-RUNNING = WorkflowExecutionStatus.RUNNING
+RUNNING, TERMINATED = WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.TERMINATED
 GIVEN = fake_obligation("m.1-trip.1", state=S.COMMITTED, committed_at=NOW)
 SENT = fake_obligation("m.1-trip.2")
 
@@ -38,38 +37,42 @@ async def mission_of(*obligations: Obligation) -> Run:
     """A run that has scheduled calls which leave these."""
     run = await Run("1").start()
     for one in obligations:
-        call = ToolCall(
-            call_id=one.obligation_id,
-            mission_id="m",
-            leg_id="1-trip",
-            tool="book",
-            catalog_digest="d",
-            arguments={},
-            obligation=one,
-        )
-        await run.schedule(names.INVOKE_TOOL, call)
+        await run.schedule(names.INVOKE_TOOL, made_call(one.obligation_id, obligation=one))
     return run
 
 
-async def server_of(mission: Run, *, status: WorkflowExecutionStatus, child: bool) -> Server:
-    """A mission and its rollback, which may be its child."""
+async def server_of(
+    *left: Obligation, status: WorkflowExecutionStatus = RUNNING, child: bool = False
+) -> Server:
+    """A mission that has made these, and its rollback, which may be its child."""
     rollback = await Run("r").start(RollbackInput(mission_id="m"))
-    server = Server().keep("m", mission).keep(ROLLBACK, rollback)
-    server.status["m"] = status
-    server.status[ROLLBACK] = RUNNING
+    server = Server().keep("m", await mission_of(*left)).keep(ROLLBACK, rollback)
+    server.status |= {"m": status, ROLLBACK: RUNNING}
     if child:
         server.parents[ROLLBACK] = "m"
     return server
 
 
+def activities_of(server: Server, grants: MemoryGrants | None = None) -> RollbackActivities:
+    return RollbackActivities(
+        MemoryCatalogs(), cast("ToolClient", None), server.client, grants or MemoryGrants()
+    )
+
+
 async def collect(
     server: Server, grants: MemoryGrants | None = None, **wanted: Any
 ) -> CollectLedgerOutput:
-    activities = RollbackActivities(
-        MemoryCatalogs(), cast("ToolClient", None), server.client, grants or MemoryGrants()
-    )
     given = CollectLedgerInput(mission_id="m", **wanted)
-    return await of_rollback("m", workflow_run_id="r").run(activities.collect_ledger, given)
+    collecting = activities_of(server, grants).collect_ledger
+    return await of_rollback("m", workflow_run_id="r").run(collecting, given)
+
+
+def noted(*obligations: Obligation, mission_id: str = "m") -> MemoryGrants:
+    """A store that knows the calls which left these."""
+    grants = MemoryGrants()
+    for one in obligations:
+        grants.send(SentCall(one.key, mission_id, "u", (), Ledger(obligations=(one,))))
+    return grants
 
 
 def ids(collected: CollectLedgerOutput) -> list[str]:
@@ -78,8 +81,8 @@ def ids(collected: CollectLedgerOutput) -> list[str]:
 
 async def test_a_living_mission_gives_its_rollback_the_ledger() -> None:
     """Nothing of its history is read: the rollback is its child. What is another's is left out."""
-    server = await server_of(await mission_of(SENT), status=RUNNING, child=True)
     foreign = fake_obligation("other.1-trip.1")
+    server = await server_of(SENT, child=True)
 
     collected = await collect(server, ledger=Ledger(obligations=(GIVEN, foreign)))
 
@@ -89,38 +92,31 @@ async def test_a_living_mission_gives_its_rollback_the_ledger() -> None:
 
 async def test_a_ledger_that_somebody_else_gives_is_not_believed() -> None:
     """History is read in its place."""
-    stopped = WorkflowExecutionStatus.TERMINATED
-    server = await server_of(await mission_of(SENT), status=stopped, child=False)
+    server = await server_of(SENT, status=TERMINATED)
 
-    collected = await collect(server, ledger=Ledger(obligations=(GIVEN,)))
-
-    assert ids(collected) == [SENT.obligation_id]
+    assert ids(await collect(server, ledger=Ledger(obligations=(GIVEN,)))) == [SENT.obligation_id]
 
 
 async def test_a_mission_under_way_is_left_alone() -> None:
-    """Unless it shows that it waits for its rollback."""
-    server = await server_of(await mission_of(SENT), status=RUNNING, child=False)
+    """Unless it shows that it waits for its rollback. What never was may come later."""
+    server = await server_of(SENT)
 
-    with pytest.raises(ApplicationError) as refused:
-        await collect(server)
+    for where, kind in ((server, "MissionStillRuns"), (Server(), "MissionUnknown")):
+        refused = await failure_of(collect(where))
+        assert (refused.type, refused.non_retryable) == (kind, True)
     server.attributes["m"] = {STATUS: MissionStatus.ROLLING_BACK}
-    collected = await collect(server)
-
-    assert (refused.value.type, refused.value.non_retryable) == ("MissionStillRuns", True)
-    assert ids(collected) == [SENT.obligation_id]
+    assert ids(await collect(server)) == [SENT.obligation_id]
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["reset", "deleted"])
 async def test_what_only_the_store_knows_counts(is_known: bool) -> None:
     """The call of a branch that was reset and forgotten, or of a mission that was deleted."""
-    server = await server_of(await mission_of(SENT), status=RUNNING, child=is_known)
+    server = await server_of(SENT, child=is_known)
     if not is_known:
         del server.runs["m"]
-    grants = MemoryGrants()
     lost = fake_obligation("m.1-trip.7")
-    grants.send(SentCall(lost.obligation_id, "m", "u", (), Ledger(obligations=(lost,))))
 
-    collected = await collect(server, grants, ledger=Ledger(obligations=(GIVEN,)))
+    collected = await collect(server, noted(lost), ledger=Ledger(obligations=(GIVEN,)))
 
     assert lost.obligation_id in ids(collected)
     assert (GIVEN.obligation_id in ids(collected)) is is_known
@@ -128,13 +124,14 @@ async def test_what_only_the_store_knows_counts(is_known: bool) -> None:
 
 async def test_what_a_mission_made_before_it_was_reset_counts_although_it_is_concluded() -> None:
     """What an earlier mission of that id made belongs to that one."""
-    server = await server_of(await mission_of(SENT), status=RUNNING, child=True)
-    first_run = server.runs["m"][0].run_id
-    grants = MemoryGrants()
-    for number, origin in enumerate([first_run, "of an earlier mission"]):
-        made = fake_obligation(f"m.old.{number}", tool=f"tool_{number}")
-        made = made.model_copy(update={"origin": origin})
-        grants.send(SentCall(made.key, "m", "u", (), Ledger(obligations=(made,))))
+    server = await server_of(SENT, child=True)
+    origins = [server.runs["m"][0].run_id, "of an earlier mission"]
+    grants = noted(
+        *[
+            fake_obligation(f"m.old.{n}", tool=f"tool_{n}").model_copy(update={"origin": origin})
+            for n, origin in enumerate(origins)
+        ]
+    )
     grants.conclude("m")
 
     collected = await collect(server, grants, ledger=Ledger(obligations=(GIVEN,)))
@@ -148,12 +145,10 @@ async def test_what_a_mission_made_after_it_was_reset_stands(given: bool) -> Non
 
     A stranger's rollback of this kind changes nothing for a mission that was stopped.
     """
-    server = await server_of(await mission_of(GIVEN), status=RUNNING, child=given)
+    server = await server_of(GIVEN, child=given)
     first_run = server.runs["m"][0].run_id
-    grants = MemoryGrants()
     made = [one.model_copy(update={"origin": first_run}) for one in (GIVEN, SENT)]
-    for one in made:
-        grants.send(SentCall(one.key, "m", "u", (), Ledger(obligations=(one,))))
+    grants = noted(*made)
     grants.conclude("m")
     ledger = Ledger(obligations=(made[1],)) if given else None
     if not given:
@@ -162,24 +157,14 @@ async def test_what_a_mission_made_after_it_was_reset_stands(given: bool) -> Non
 
     assert ids(collected) == [SENT.obligation_id]
     if not given:
-        server.status["m"] = WorkflowExecutionStatus.TERMINATED
+        server.status["m"] = TERMINATED
         whole = await collect(server, grants, abandoned=True)
         assert ids(whole) == [GIVEN.obligation_id, SENT.obligation_id]
 
 
-async def test_there_is_nothing_to_roll_back_of_what_never_was() -> None:
-    """A mission that comes later may have that id."""
-    with pytest.raises(ApplicationError) as refused:
-        await collect(Server())
-
-    assert (refused.value.type, refused.value.non_retryable) == ("MissionUnknown", True)
-
-
 async def test_a_broken_off_rollback_is_taken_over_from() -> None:
     """What it settled stays so, also where the run in between had not begun."""
-    server = await server_of(
-        await mission_of(SENT), status=WorkflowExecutionStatus.TERMINATED, child=False
-    )
+    server = await server_of(SENT, status=TERMINATED)
     cancelled = SENT.model_copy(update={"state": S.CANCELLED, "settled_at": NOW})
     first = await Run("q1").start(RollbackInput(mission_id="m"))
     told = RollbackReport(mission_id="m", ledger=Ledger(obligations=(cancelled,)), settled=True)
@@ -206,8 +191,7 @@ async def test_the_catalogs_of_a_sagas_rollback_are_kept_for_it() -> None:
     store.put(catalog)
     made = fake_obligation(f"{saga}.call-1.1", state=S.COMMITTED, committed_at=NOW)
     made = made.model_copy(update={"catalog_digest": catalog.digest})
-    grants = MemoryGrants()
-    grants.send(SentCall(made.key, saga, "u", (), Ledger(obligations=(made,))))
+    grants = noted(made, mission_id=saga)
     activities = RollbackActivities(store, cast("ToolClient", None), Server().client, grants)
 
     given = CollectLedgerInput(mission_id=saga)
@@ -218,22 +202,17 @@ async def test_the_catalogs_of_a_sagas_rollback_are_kept_for_it() -> None:
 
 async def test_what_a_mission_that_ended_well_made_stands() -> None:
     """Nobody looks for it in the store any more; a call that a reset had it forget stays there."""
-    server, grants = Server(), MemoryGrants()
     forgotten = fake_obligation("m.1-trip.9")
-    for one in (SENT, forgotten):
-        grants.send(SentCall(one.key, "m", "u", (), Ledger(obligations=(one,))))
-    activities = RollbackActivities(
-        MemoryCatalogs(), cast("ToolClient", None), server.client, grants
-    )
+    grants = noted(SENT, forgotten)
+    activities = activities_of(Server(), grants)
+    known = (SENT.obligation_id, forgotten.obligation_id)
 
-    told = ConcludeInput(mission_id="m", known=(SENT.obligation_id,))
+    told = ConcludeInput(mission_id="m", known=known[:1])
     concluded = await of_mission("m").run(activities.conclude_mission, told)
 
     assert concluded == grants.ledger("m") == Ledger(obligations=(forgotten,))
-    await of_mission("m").run(
-        activities.conclude_mission,
-        ConcludeInput(mission_id="m", known=(SENT.obligation_id, forgotten.obligation_id)),
-    )
+    whole = ConcludeInput(mission_id="m", known=known)
+    await of_mission("m").run(activities.conclude_mission, whole)
     assert not grants.unfinished(after="", most=9)
 
 
@@ -242,14 +221,11 @@ async def test_a_worker_that_dies_after_it_concluded_gives_the_next_one_the_same
     had_ended: bool,
 ) -> None:
     """The calls of the branch before a reset are reported again, until their rollback is noted."""
-    grants = MemoryGrants()
     forgotten = fake_obligation("m.old.1").model_copy(update={"origin": "run-1"})
-    grants.send(SentCall(forgotten.key, "m", "u", (), Ledger(obligations=(forgotten,))))
+    grants = noted(forgotten)
     if had_ended:
         grants.conclude("m")
-    activities = RollbackActivities(
-        MemoryCatalogs(), cast("ToolClient", None), Server().client, grants
-    )
+    activities = activities_of(Server(), grants)
     ended = ConcludeInput(mission_id="m", origin="run-1")
 
     reports = [await of_mission("m").run(activities.conclude_mission, ended) for _ in range(2)]

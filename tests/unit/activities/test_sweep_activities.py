@@ -24,11 +24,10 @@ from orchestrator.messages.rollback import (
     Recovery,
     RollbackInput,
 )
-from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.obligation import ObligationState
 from tests.fakes import MemoryGrants, fake_obligation
 from tests.unit.activities.environments import of_mission
+from tests.unit.activities.made_calls import made_call
 from tests.unit.adapters.temporal.made_histories import Run, Server
 
 ENDS = WorkflowExecutionStatus
@@ -69,16 +68,7 @@ class Sweep:
         has_called = has_called and run is None
         run = run or await Run("1").start()
         if has_called:
-            call = ToolCall(
-                call_id=MADE.obligation_id,
-                mission_id="m",
-                leg_id="1-trip",
-                tool="book",
-                catalog_digest="d",
-                arguments={},
-                obligation=MADE,
-            )
-            await run.schedule(names.INVOKE_TOOL, call)
+            await run.schedule(names.INVOKE_TOOL, made_call(MADE.obligation_id, obligation=MADE))
         if status is ENDS.FAILED:
             run.events.append(_failed(failed))
         self.server.keep("m", run)
@@ -93,7 +83,7 @@ class Sweep:
         self.server.status["m.rollback"] = status
 
     def note(self, origin: str = "") -> None:
-        """The store knows the call."""
+        """Let the store know the call."""
         ledger = Ledger(obligations=(MADE.model_copy(update={"origin": origin}),))
         self.grants.send(SentCall(MADE.obligation_id, "m", "u", (), ledger))
 
@@ -104,11 +94,11 @@ class Sweep:
         client.workflow_service = SimpleNamespace(describe_namespace=_namespace)
         return SweepActivities(client, self.grants)
 
-    async def recover(self) -> Recovery:
+    async def recover(self) -> str:
         environment = of_mission("s", task_queue="sweeps")
         done = await environment.run(self.activities.recover_mission, MissionRef(mission_id="m"))
         assert isinstance(done, Recovery)
-        return done
+        return done.done
 
     @property
     def unfinished(self) -> bool:
@@ -136,19 +126,28 @@ def sweep(monkeypatch: pytest.MonkeyPatch) -> Sweep:
     return Sweep(monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("status", "failed", "is_cancelled"),
+CONCLUDED = pytest.mark.parametrize(
+    ("status", "failed"),
     [
-        (ENDS.CANCELED, "", True),
-        (ENDS.FAILED, names.MISSION_FAILED, True),
-        (ENDS.FAILED, names.MISSION_INCOMPLETE, False),
-        (ENDS.COMPLETED, "", False),
+        (ENDS.CANCELED, ""),
+        (ENDS.FAILED, names.MISSION_FAILED),
+        (ENDS.FAILED, names.MISSION_INCOMPLETE),
+        (ENDS.COMPLETED, ""),
     ],
 )
+
+
+def stands(status: ENDS, failed: str) -> bool:
+    """True if what such a mission did is to stay."""
+    return status is ENDS.COMPLETED or failed == names.MISSION_INCOMPLETE
+
+
+@CONCLUDED
 async def test_a_call_of_a_branch_that_a_reset_abandoned_is_cancelled(
-    sweep: Sweep, status: ENDS, failed: str, *, is_cancelled: bool
+    sweep: Sweep, status: ENDS, failed: str
 ) -> None:
     """Where its mission was to leave nothing, and its history has never heard of it."""
+    is_cancelled = not stands(status, failed)
     await sweep.mission(status, failed=failed, has_called=False)
     sweep.note()
     await sweep.recover()
@@ -158,15 +157,7 @@ async def test_a_call_of_a_branch_that_a_reset_abandoned_is_cancelled(
 
 
 @pytest.mark.parametrize("concluded", [False, True])
-@pytest.mark.parametrize(
-    ("status", "failed"),
-    [
-        (ENDS.CANCELED, ""),
-        (ENDS.FAILED, names.MISSION_FAILED),
-        (ENDS.FAILED, names.MISSION_INCOMPLETE),
-        (ENDS.COMPLETED, ""),
-    ],
-)
+@CONCLUDED
 async def test_a_call_in_the_history_of_an_abandoned_branch_is_cancelled(
     sweep: Sweep, status: ENDS, failed: str, *, concluded: bool
 ) -> None:
@@ -184,10 +175,9 @@ async def test_a_call_in_the_history_of_an_abandoned_branch_is_cancelled(
         sweep.grants.conclude("m")
     sweep.server.keep("m", base, newest)
 
-    assert (await sweep.recover()).done == "started"
+    assert await sweep.recover() == "started"
     assert list(sweep.started) == ["it was reset after it had called"]
-    stands = status is ENDS.COMPLETED or failed == names.MISSION_INCOMPLETE
-    assert sweep.spares_the_rest is stands
+    assert sweep.spares_the_rest is stands(status, failed)
 
 
 @pytest.mark.parametrize("status", [ENDS.CANCELED, ENDS.COMPLETED])
@@ -204,7 +194,7 @@ async def test_a_call_that_the_newest_branch_made_as_well_is_its_own(
     sweep.server.status["m"] = status
     sweep.note(origin="1")
 
-    assert (await sweep.recover()).done == "nothing to do"
+    assert await sweep.recover() == "nothing to do"
     assert not sweep.unfinished
 
 
@@ -225,19 +215,11 @@ async def test_a_mission_that_could_not_conclude_is_rolled_back(
     await sweep.mission(status, failed=failed, has_called=False)
     nothing = await sweep.recover()
 
-    assert (done.done, nothing.done) == ("started", "nothing to do")
+    assert (done, nothing) == ("started", "nothing to do")
     assert sweep.started == {reason: "queue"}
 
 
-@pytest.mark.parametrize(
-    ("status", "failed"),
-    [
-        (ENDS.COMPLETED, ""),
-        (ENDS.CANCELED, ""),
-        (ENDS.FAILED, names.MISSION_FAILED),
-        (ENDS.FAILED, names.MISSION_INCOMPLETE),
-    ],
-)
+@CONCLUDED
 async def test_a_mission_that_concluded_is_left_as_it_is(
     sweep: Sweep, status: ENDS, failed: str
 ) -> None:
@@ -245,26 +227,29 @@ async def test_a_mission_that_concluded_is_left_as_it_is(
     sweep.note()
     await sweep.mission(status, failed=failed)
 
-    assert (await sweep.recover()).done == "nothing to do"
+    assert await sweep.recover() == "nothing to do"
     assert sweep.started == {}
     assert not sweep.unfinished
 
 
 async def test_a_mission_under_way_is_left_alone(sweep: Sweep) -> None:
-    """The store goes on knowing of it."""
+    """The store goes on knowing of it, until its rollback has completed."""
     sweep.note()
     await sweep.mission(ENDS.RUNNING)
 
-    assert (await sweep.recover()).done == "nothing to do"
-    assert sweep.started == {}
+    assert await sweep.recover() == "nothing to do"
     assert sweep.unfinished
+    await sweep.mission(ENDS.TERMINATED)
+    await sweep.rollback(ENDS.COMPLETED)
+    assert await sweep.recover() == "nothing to do"
+    assert (sweep.started, sweep.unfinished) == ({}, False)
 
 
 async def test_a_deleted_mission_is_rolled_back_from_the_store(sweep: Sweep) -> None:
     """On the task queue of the worker that has the store."""
     sweep.note()
 
-    assert (await sweep.recover()).done == "started"
+    assert await sweep.recover() == "started"
     assert sweep.started == {"the mission was deleted": "sweeps"}
 
 
@@ -276,7 +261,7 @@ async def test_what_the_server_may_have_forgotten_is_not_cancelled_on_a_guess(
     long_ago = datetime.now(UTC) - timedelta(days=4)
     monkeypatch.setattr(sweep.grants, "last_noted", lambda _: long_ago)
 
-    assert (await sweep.recover()).done == "nothing to do"
+    assert await sweep.recover() == "nothing to do"
     assert sweep.started == {}
 
 
@@ -285,7 +270,7 @@ async def test_a_rollback_that_was_broken_off_is_started_again(sweep: Sweep, sta
     """Also of a mission that was deleted since."""
     await sweep.rollback(status)
 
-    assert (await sweep.recover()).done == "started"
+    assert await sweep.recover() == "started"
     assert sweep.started == {"its rollback was broken off": "sweeps"}
 
 
@@ -296,18 +281,8 @@ async def test_a_rollback_that_was_turned_away_stands_for_none(sweep: Sweep) -> 
     under_way = await sweep.recover()
     sweep.server.attributes["m"] = {STATUS: MissionStatus.ROLLING_BACK}
 
-    assert under_way.done == "nothing to do"
-    assert (await sweep.recover()).done == "started"
-
-
-async def test_a_rollback_that_completed_is_the_end_of_it(sweep: Sweep) -> None:
-    """The store has nothing to look for any more."""
-    sweep.note()
-    await sweep.mission(ENDS.TERMINATED)
-    await sweep.rollback(ENDS.COMPLETED)
-
-    assert (await sweep.recover()).done == "nothing to do"
-    assert not sweep.unfinished
+    assert under_way == "nothing to do"
+    assert await sweep.recover() == "started"
 
 
 async def test_the_store_is_looked_through_after_the_server(sweep: Sweep) -> None:
@@ -332,31 +307,18 @@ async def test_the_store_is_looked_through_after_the_server(sweep: Sweep) -> Non
     assert found == [f"m{n:02}" for n in range(60) if n != 7]
 
 
-def looked_for(query: str) -> dict[str, set[str]]:
-    """The ends that are looked for, by type of workflow."""
-    clause = r"WorkflowType = '(\w+)' AND ExecutionStatus IN \(([^)]*)\)"
-    return {kind: set(re.findall(r"'(\w+)'", ends)) for kind, ends in re.findall(clause, query)}
-
-
 def test_every_end_that_leaves_something_behind_is_looked_for() -> None:
-    """A mission that failed may have failed by its code, and one that was cancelled was reset."""
-    assert looked_for(stranded_query(FindStrandedInput())) == {
+    """A mission that failed may have failed by its code, and one that was cancelled was reset.
+
+    A later sweep begins where the last one stopped.
+    """
+    since = datetime(2026, 11, 22, 12, tzinfo=UTC)
+    clause = r"WorkflowType = '(\w+)' AND ExecutionStatus IN \(([^)]*)\)"
+    ends = re.findall(clause, stranded_query(FindStrandedInput()))
+
+    assert {kind: set(re.findall(r"'(\w+)'", of_kind)) for kind, of_kind in ends} == {
         names.MISSION_WORKFLOW: BROKEN_OFF,
         names.ROLLBACK_WORKFLOW: BROKEN_OFF,
     }
-
-
-def test_a_later_sweep_begins_where_the_last_one_stopped() -> None:
-    """What was closed before is not looked up again."""
-    since = datetime(2026, 11, 22, 12, tzinfo=UTC)
-
-    query = stranded_query(FindStrandedInput(closed_after=since))
-
-    assert query.endswith(f" AND CloseTime > '{since.isoformat()}'")
-
-
-def test_an_obligation_that_came_to_nothing_is_not_left() -> None:
-    """Only what a provider may hold is rolled back."""
-    void = MADE.moved(ObligationState.VOID, at=MADE.written_at)
-
-    assert Ledger.united([Ledger(obligations=(void,)), Ledger(obligations=(MADE,))]).live() == ()
+    later = stranded_query(FindStrandedInput(closed_after=since))
+    assert later.endswith(f" AND CloseTime > '{since.isoformat()}'")
