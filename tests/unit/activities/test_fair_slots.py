@@ -65,11 +65,9 @@ def test_a_provider_has_half_of_the_slots(calls: Calls) -> None:
 
 def test_each_further_provider_has_half_of_what_the_others_leave(calls: Calls) -> None:
     """Three that hang hold seven of eight slots, and a fourth one still gets one."""
-    for number, (server, most) in enumerate(
-        [(HANGING, 4), (OTHER, 2), ("https://third.example", 1)]
-    ):
+    for server, most in ((HANGING, 4), (OTHER, 2), ("https://third.example", 1)):
         for mission in range(most):
-            calls.begin(server, f"m{number}-{mission}")
+            calls.begin(server, f"{server}-{mission}")
         with pytest.raises(SlotsTaken):
             calls.begin(server, "another")
 
