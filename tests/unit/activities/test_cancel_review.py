@@ -328,7 +328,7 @@ async def test_what_a_person_changed_into_ones_own_stays_with_the_person(desk: D
 async def test_a_standing_approval_may_cover_cancels(desk: Desk) -> None:
     """By their card type, like any call, and only where the plan orders it."""
     planned = (Order(tools=("cancel_order",)),)
-    orders = {"goal": "cancel o1", "orders": planned, "covered": planned}
+    orders: dict[str, Any] = {"goal": "cancel o1", "orders": planned, "covered": planned}
 
     def policy(card_type: str) -> MissionPolicy:
         rule = StandingApproval(name="standing", card_types=(card_type,))
