@@ -60,6 +60,8 @@ def test_json(value: str, body: JsonValue, masked: JsonValue) -> None:
 
 
 _WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
+ADA = "Ada Example Lou"
+ZOE = "Zo\u00eb \u00dcnicode"
 
 
 def _in_json(text: str) -> str:
@@ -69,24 +71,24 @@ def _in_json(text: str) -> str:
 @pytest.mark.parametrize(
     ("value", "written"),
     [
-        ("Ada Example Lou", "Ada%2520Example%2520Lou"),
-        ("Ada Example Lou", "Ada%252520Example%252520Lou"),
-        ("Ada Example Lou", _in_json("Ada Example Lou")),
-        ("Ada Example Lou", json.dumps(_in_json("Ada Example Lou"))[1:-1]),
-        ("Ada Example Lou", "".join(f"\\x{ord(c):02X}" for c in "Ada Example Lou")),
-        ("Ada Example Lou", "".join(f"%{ord(c):02X}" for c in "Ada Example Lou")),
-        ("Ada Example Lou", "".join(f"&#{ord(c)};" for c in "Ada Example Lou")),
-        ("Ada Example Lou", "".join(f"&#x{ord(c):04x};" for c in "Ada Example Lou")),
-        ("Ada Example Lou", "".join(f"\\{ord(c):03o}" for c in "Ada Example Lou")),
-        ("Ada Example Lou", "".join(f"\\u{{{ord(c):x}}}" for c in "Ada Example Lou")),
-        ("Ada Example Lou", "\u200b".join("Ada Example Lou")),
-        ("Ada Example Lou", "Ada Exam\u00adple Lou"),
-        ("Ada Example Lou", "\u2063\ufe0f".join("Ada Example Lou")),
-        ("Ada Example Lou", "Ada Example Lou".translate(_WIDE)),
-        ("Ada Example Lou", "Ada\r\n\tExample  Lou"),
-        ("Ada Example Lou", b"Ada Example Lou".hex()),
-        ("Ada Example Lou", b"Ada Example Lou".hex(":").upper()),
-        ("Ada Example Lou", b64encode(b"Ada Example Lou").decode()),
+        (ADA, "Ada%2520Example%2520Lou"),
+        (ADA, "Ada%252520Example%252520Lou"),
+        (ADA, _in_json("Ada Example Lou")),
+        (ADA, json.dumps(_in_json("Ada Example Lou"))[1:-1]),
+        (ADA, "".join(f"\\x{ord(c):02X}" for c in "Ada Example Lou")),
+        (ADA, "".join(f"%{ord(c):02X}" for c in "Ada Example Lou")),
+        (ADA, "".join(f"&#{ord(c)};" for c in "Ada Example Lou")),
+        (ADA, "".join(f"&#x{ord(c):04x};" for c in "Ada Example Lou")),
+        (ADA, "".join(f"\\{ord(c):03o}" for c in "Ada Example Lou")),
+        (ADA, "".join(f"\\u{{{ord(c):x}}}" for c in "Ada Example Lou")),
+        (ADA, "\u200b".join("Ada Example Lou")),
+        (ADA, "Ada Exam\u00adple Lou"),
+        (ADA, "\u2063\ufe0f".join("Ada Example Lou")),
+        (ADA, "Ada Example Lou".translate(_WIDE)),
+        (ADA, "Ada\r\n\tExample  Lou"),
+        (ADA, b"Ada Example Lou".hex()),
+        (ADA, b"Ada Example Lou".hex(":").upper()),
+        (ADA, b64encode(b"Ada Example Lou").decode()),
         ("Zo\u00eb \u00dcnicode", b64encode("Zo\u00eb \u00dcnicode".encode()).decode().rstrip("=")),
         ("Zo\u00eb \u00dcnicode", "Zoe\u0308 U\u0308nicode"),
         ("Zo\u00eb \u00dcnicode", "Zo%C3%AB+%C3%9Cnicode"),

@@ -28,35 +28,22 @@ async def _missing(catalog: Catalog, **settings: Any) -> tuple[str, ...]:
         return await client.obstacles(catalog, catalog.tool("listCustomers"))
 
 
-async def test_a_credential() -> None:
-    """Named by document and scheme, and where it is set."""
-    catalog = _catalog(servers=[{"url": "http://127.0.0.1:4010"}])
-
-    (sentence,) = await _missing(
-        catalog, secrets=EnvironmentSecrets({}), allowed_private_hosts=["127.0.0.1"]
-    )
-
-    assert "ORCHESTRATOR_SECRET_HELPDESK__TOKEN" in sentence
+LOCAL = _catalog(servers=[{"url": "http://127.0.0.1:4010"}])
+ALLOWED = {"allowed_private_hosts": ["127.0.0.1"]}
 
 
-async def test_a_host_of_this_machine() -> None:
-    """Loopback is called only where it is allowed."""
-    catalog = _catalog(servers=[{"url": "http://127.0.0.1:4010"}])
+async def test_what_is_missing_is_named_with_its_setting() -> None:
+    """A credential by document and scheme, a host of this machine, a server variable."""
+    account = _catalog(servers=[{"url": "https://{account}.example.com", "variables": {}}])
 
-    (sentence,) = await _missing(catalog)
+    (credential,) = await _missing(LOCAL, secrets=EnvironmentSecrets({}), **ALLOWED)
+    (host,) = await _missing(LOCAL)
+    (variable,) = await _missing(account)
 
-    assert "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS" in sentence
-    assert await _missing(catalog, allowed_private_hosts=["127.0.0.1"]) == ()
-
-
-async def test_a_server_variable() -> None:
-    """One that has no default."""
-    catalog = _catalog(servers=[{"url": "https://{account}.example.com", "variables": {}}])
-
-    (sentence,) = await _missing(catalog)
-
-    assert "'account'" in sentence
-    assert "ORCHESTRATOR_SERVER_VARIABLES" in sentence
+    assert "ORCHESTRATOR_SECRET_HELPDESK__TOKEN" in credential
+    assert "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS" in host
+    assert "'account'" in variable and "ORCHESTRATOR_SERVER_VARIABLES" in variable
+    assert await _missing(LOCAL, **ALLOWED) == ()
 
 
 @pytest.mark.parametrize("servers", [[], [{"url": "/"}], [{"url": "/api/v2"}]])

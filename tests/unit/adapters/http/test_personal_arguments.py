@@ -15,7 +15,10 @@ from tests.fakes import MemoryPii, fake_tool
 
 
 def test_a_later_value_is_not_sent_for_an_earlier_one() -> None:
-    """The owner's and the mission's alike; a handle without a version means the current one."""
+    """The owner's and the mission's alike; a handle without a version means the current one.
+
+    Prepared again, after an amendment or a second asking, it means whom it meant before.
+    """
     vault = MemoryPii({"name": "Ada"})
     ada = vault.current("name")
     assert ada is not None
@@ -24,20 +27,9 @@ def test_a_later_value_is_not_sent_for_an_earlier_one() -> None:
     vault.brought("m", {"name": "Bob"})
 
     sent = read_values("book", [ada, own, Handle("name")], vault, mission_id="m")
-
-    assert sent == {ada: "Ada", own: "Alice", Handle("name"): "Grace"}
-
-
-def test_a_pinned_handle_stays_pinned() -> None:
-    """Prepared again, after an amendment or a second asking, it means whom it meant before."""
-    vault = MemoryPii({"name": "Ada"})
-    ada = vault.current("name")
-    assert ada is not None
-    vault.put("name", "Grace")
-    own = vault.brought("m", {"name": "Alice"})["name"]
-
     again = pin_arguments({"who": str(ada)}, [ada], vault, mission_id="m", brought=[own])
 
+    assert sent == {ada: "Ada", own: "Alice", Handle("name"): "Grace"}
     assert again.arguments == {"who": str(ada)}
 
 
@@ -60,14 +52,9 @@ NUMBER: JsonObject = {"type": "integer"}
 def taking(schema: JsonObject) -> Tool:
     """A tool with one input, and definitions."""
     person: JsonObject = {"type": "object", "properties": {"pin": NUMBER}}
-    return fake_tool(
-        "call",
-        input_schema={
-            "type": "object",
-            "properties": {"pin": schema},
-            "$defs": {"Pin": NUMBER, "A/b": NUMBER, "Person": person},
-        },
-    )
+    definitions: JsonObject = {"Pin": NUMBER, "A/b": NUMBER, "Person": person}
+    inputs: JsonObject = {"type": "object", "properties": {"pin": schema}, "$defs": definitions}
+    return fake_tool("call", input_schema=inputs)
 
 
 @pytest.mark.parametrize(
