@@ -95,11 +95,8 @@ def test_what_every_tool_says_counts_little() -> None:
 
 def test_one_tool_weighs_nothing_much() -> None:
     """The words of a catalog of one are as telling as those that it lacks, more or less."""
-    (request, card) = (
-        BuiltInEmbedder()
-        .weighed_by(["send an email"])
-        .embed(["please send an email to Bob", "send an email"])
-    )
+    weighed = BuiltInEmbedder().weighed_by(["send an email"])
+    request, card = weighed.embed(["please send an email to Bob", "send an email"])
 
     assert request @ card > 0.5
 
