@@ -1,10 +1,9 @@
 """Records of deliveries in the store: by notice and channel, and by card."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from orchestrator.adapters.storage.store import Store
 from orchestrator.messages.notice import Notice, NoticeEvent, notice_of_records
+from tests.unit.adapters.storage.used_grants import OpenStore
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -21,7 +20,7 @@ def notice(notice_id: str = "msg_1", event: NoticeEvent = "card.opened") -> Noti
     )
 
 
-def test_attempts_are_counted_until_one_succeeds(open_store: Callable[[], Store]) -> None:
+def test_attempts_are_counted_until_one_succeeds(open_store: OpenStore) -> None:
     """The first attempt sees none before it; a delivered notice stays so whatever comes later."""
     notices = open_store().notices
     before = [notices.attempt(notice(), "ops").attempts for _ in range(3)]
@@ -38,7 +37,7 @@ def test_attempts_are_counted_until_one_succeeds(open_store: Callable[[], Store]
     assert (done.state, done.receipt, done.error) == ("delivered", "C1:1.2", "")
 
 
-def test_a_card_knows_how_its_notice_stands(open_store: Callable[[], Store]) -> None:
+def test_a_card_knows_how_its_notice_stands(open_store: OpenStore) -> None:
     notices = open_store().notices
     stands = []
 
@@ -61,9 +60,7 @@ def test_a_card_knows_how_its_notice_stands(open_store: Callable[[], Store]) -> 
     assert stands == ["none", "waiting", "failed", "delivered"]
 
 
-def test_lists_have_the_newest_first_and_no_text_of_a_card(
-    open_store: Callable[[], Store],
-) -> None:
+def test_lists_have_the_newest_first_and_no_text_of_a_card(open_store: OpenStore) -> None:
     notices = open_store().notices
     for number in range(3):
         notices.attempt(notice(f"msg_{number}"), "ops")
@@ -78,9 +75,7 @@ def test_lists_have_the_newest_first_and_no_text_of_a_card(
     assert notices.remove_before(datetime.now(UTC) + timedelta(hours=1)) == 3
 
 
-def test_a_channel_is_disabled_until_it_has_another_address(
-    open_store: Callable[[], Store],
-) -> None:
+def test_a_channel_is_disabled_until_it_has_another_address(open_store: OpenStore) -> None:
     notices = open_store().notices
     notices.disable("ops", "https://a.example.com/secret", "answered 410")
     notices.disable("ops", "https://a.example.com/secret", "again")

@@ -1,14 +1,13 @@
 """Observations of missions and their results in the store."""
 
-from collections.abc import Callable
-
 import pytest
 
 from orchestrator.adapters.storage.store import Store
 from orchestrator.core.errors import ObservationMissing
+from tests.unit.adapters.storage.used_grants import OpenStore
 
 
-def test_a_piece_is_kept_once(open_store: Callable[[], Store]) -> None:
+def test_a_piece_is_kept_once(open_store: OpenStore) -> None:
     """The same key again changes nothing: whoever keeps it after a death keeps the same."""
     store = open_store().observations
 
@@ -33,6 +32,7 @@ def test_a_piece_is_of_one_mission(store: Store, mission_id: str) -> None:
 def test_a_mission_is_purged_alone(store: Store) -> None:
     """All of it goes, any number of times; the others stay."""
     seen = store.observations
+    assert seen.missions() == {}
     seen.put("m-1", "k", b"first")
     seen.put("m/2", "k", b"second")
     assert set(seen.missions()) == {"m-1", "m/2"}
@@ -44,8 +44,3 @@ def test_a_mission_is_purged_alone(store: Store) -> None:
     assert seen.get("m/2", "k") == b"second"
     with pytest.raises(ObservationMissing):
         seen.get("m-1", "k")
-
-
-def test_an_empty_store_has_no_missions(store: Store) -> None:
-    """Before anything is kept."""
-    assert store.observations.missions() == {}
