@@ -92,11 +92,12 @@ TYPED: dict[str, tuple[str, Any, str, bytes]] = {
 def test_a_body_is_sent_by_its_declared_type(case: str) -> None:
     """A range is no type that a request could have; an object described as XML is the caller's."""
     declared, given, sent_type, body = TYPED[case]
-    schema: dict[str, Any] = {
+    schemas: dict[str, Any] = {
         "text/plain": {"type": ["string", "integer", "boolean"]},
         "image/png": {"type": "string", "format": "binary"},
         "application/xml": {"type": "object", "required": ["a"]},
-    }.get(declared, _object(a={"type": ["string", "integer"]}))
+    }
+    schema = schemas.get(declared, _object(a={"type": ["string", "integer"]}))
 
     request = _sent({declared: {"schema": schema}}, given)
 
