@@ -1,8 +1,10 @@
 """The build of a worker, by its settings."""
 
 import logging
+from typing import Any
 
 import pytest
+from temporalio.common import VersioningBehavior
 
 from orchestrator.core.errors import UsageError
 from orchestrator.runtime.worker import log_build, worker_deployment
@@ -16,21 +18,31 @@ from orchestrator.settings import Settings
         (Settings(task_queue="eu.1", deployment="eu", build_id="0.2"), "eu.0.2"),
     ],
 )
-def test_a_deployment_has_the_name_of_its_task_queue_or_its_own(
-    settings: Settings, version: str
-) -> None:
-    """Whose builds replace each other."""
-    told = worker_deployment(settings)
+def test_a_worker_with_a_build_pins_what_it_runs(settings: Settings, version: str) -> None:
+    """Sweeps and runs of schedules as well; a deployment has its task queue's name or its own.
 
-    assert told is not None
-    assert told.version.to_canonical_string() == version
+    Without a build it declares none: the server refuses every task that says more.
+    """
+    config = worker_deployment(settings)
 
-
-def test_a_task_queue_whose_name_cannot_be_a_deployments_needs_one() -> None:
-    """Before anything is polled; without a build, any name will do."""
+    assert config is not None
+    assert config.use_worker_versioning
+    assert config.default_versioning_behavior is VersioningBehavior.PINNED
+    assert config.version.to_canonical_string() == version
     assert worker_deployment(Settings(task_queue="eu.1")) is None
-    with pytest.raises(UsageError, match="ORCHESTRATOR_DEPLOYMENT"):
-        worker_deployment(Settings(task_queue="eu.1", build_id="1"))
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"task_queue": "eu.1"},
+        *({"deployment": name} for name in ("eu.missions", "eu:missions", "__missions")),
+    ],
+)
+def test_a_name_that_the_server_would_refuse_is_refused_in_a_sentence(named: Any) -> None:
+    """Polling with it would fail again and again, in the log alone."""
+    with pytest.raises(UsageError, match="set ORCHESTRATOR_DEPLOYMENT to a name"):
+        worker_deployment(Settings(build_id="1", **named))
 
 
 def test_the_log_says_how_a_build_is_made_current(caplog: pytest.LogCaptureFixture) -> None:

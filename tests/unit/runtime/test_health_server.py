@@ -50,30 +50,24 @@ async def _asked(state: WorkerState, path: str, **options: Any) -> httpx.Respons
         return await http.get(path)
 
 
-async def test_a_worker_says_what_it_waits_for() -> None:
-    """Before it begins, in the words of its log."""
-    state = WorkerState()
-    state.waits_for = "no Temporal server answers at temporal:7233"
+async def test_a_worker_says_why_it_is_not_ready() -> None:
+    """What it waits for before it begins, in the words of its log; a lost registration.
 
-    asked = await _asked(state, "/readyz")
-
-    assert asked.status_code == 503
-    assert asked.json()["why_not"] == state.waits_for
-
-
-async def test_a_worker_whose_server_has_lost_its_registration_is_not_ready() -> None:
-    """New missions cannot start there until it is restored."""
-    state = _polling(Server())
+    New missions cannot start at such a server until it is restored.
+    """
+    waiting, state = WorkerState(), _polling(Server())
+    waiting.waits_for = "no Temporal server answers at temporal:7233"
 
     async def lost(_: Client) -> str:
         return "it has lost the search attributes"
 
     before = await _asked(state, "/readyz")
     state._ask_server = lost
-    after = await _asked(state, "/readyz")
 
-    assert (before.status_code, after.status_code) == (200, 503)
-    assert after.json()["why_not"] == "it has lost the search attributes"
+    assert before.status_code == 200
+    for one, why in ((waiting, waiting.waits_for), (state, "it has lost the search attributes")):
+        asked = await _asked(one, "/readyz")
+        assert (asked.status_code, asked.json()["why_not"]) == (503, why)
 
 
 async def test_a_worker_with_a_wrong_clock_is_not_ready(caplog: pytest.LogCaptureFixture) -> None:
@@ -164,13 +158,9 @@ async def test_a_taken_port_is_a_sentence_with_its_variable() -> None:
 
 @pytest.mark.parametrize("address", ["8080", ":8080", "localhost:", "localhost:http", "a:99999"])
 def test_what_is_no_address_is_refused(address: str) -> None:
-    """With one that is."""
+    """With one that is; an address of IPv6 stands in brackets, as in URLs."""
     with pytest.raises(UsageError, match=r"127\.0\.0\.1:8080"):
         read_address(address)
-
-
-def test_an_address_of_ipv6_stands_in_brackets() -> None:
-    """As in URLs."""
     assert read_address("[::1]:8080") == ("::1", 8080)
 
 

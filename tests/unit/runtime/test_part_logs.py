@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.runtime.part_logs import PartLog, how_it_ended, last_line
+from orchestrator.runtime.part_logs import PartLog, last_line
 
 
 def _append(path: Path, text: str) -> None:
@@ -13,17 +13,25 @@ def _append(path: Path, text: str) -> None:
 
 
 def test_only_what_is_new_and_whole_is_told(tmp_path: Path) -> None:
-    """What earlier starts printed is no news; a line that is not complete waits for its end."""
+    """What earlier starts printed is no news; a line that is not complete waits for its end.
+
+    A log that was emptied is read from its beginning, and one that is not there yet once it is.
+    """
     path = tmp_path / "worker.log"
     _append(path, "of yesterday\n")
-    log = PartLog(path)
+    log, missing = PartLog(path), PartLog(tmp_path / "later.log")
+    assert missing.new_lines() == []
     _append(path, "orchestrator: one\n\ntwo\nthr")
     first = log.new_lines()
     _append(path, "ee\n")
+    _append(tmp_path / "later.log", "there\n")
 
     assert first == ["one", "two"]
     assert log.new_lines() == ["three"]
     assert log.new_lines() == []
+    assert missing.new_lines() == ["there"]
+    path.write_text("new\n")
+    assert log.new_lines() == ["new"]
 
 
 def test_what_a_part_said_last_is_told_to_its_end(tmp_path: Path) -> None:
@@ -34,18 +42,6 @@ def test_what_a_part_said_last_is_told_to_its_end(tmp_path: Path) -> None:
 
     assert log.said_last(2) == ["c", "without an end"]
     assert log.said_last(2) == ["without an end"]
-
-
-def test_a_log_that_was_emptied_is_read_from_its_beginning(tmp_path: Path) -> None:
-    """And one that is not there yet once it is."""
-    path = tmp_path / "worker.log"
-    log = PartLog(path)
-    assert log.new_lines() == []
-    _append(path, "a long first line\n")
-    assert log.new_lines() == ["a long first line"]
-    path.write_text("new\n")
-
-    assert log.new_lines() == ["new"]
 
 
 def test_what_a_part_prints_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
@@ -64,11 +60,3 @@ def test_a_full_disk_is_told_with_the_last_line(
     monkeypatch.setattr("orchestrator.runtime.part_logs._FULL_BYTES", 1 << 62)
 
     assert "kB are free at" in last_line(tmp_path / "temporal.log")
-
-
-@pytest.mark.parametrize(
-    ("code", "told"), [(0, "exit code 0"), (2, "exit code 2"), (-9, "killed by SIGKILL")]
-)
-def test_an_end_is_told_in_words(code: int, told: str) -> None:
-    """Signals by their names."""
-    assert how_it_ended(code) == told

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.runtime import supervision
 from orchestrator.runtime.devserver import Stack
-from orchestrator.runtime.supervision import Supervisor, restart_pause
+from orchestrator.runtime.supervision import Supervisor
 from orchestrator.testing import eventually
 
 PARTS = ("temporal", "sandbox", "codec", "worker", "inbox")
@@ -125,8 +125,3 @@ async def test_the_server_is_started_again_once_a_full_disk_has_room(
         await _hears(told, "Temporal is back")
 
         assert stack.pid("temporal") != before
-
-
-def test_pauses_grow_and_end_at_half_a_minute() -> None:
-    """None before the first start: most often somebody has killed it, to see what happens."""
-    assert [restart_pause(n) for n in range(8)] == [0, 1, 2, 4, 8, 16, 30, 30]

@@ -57,23 +57,22 @@ def test_threads_that_ask_at_once_share_one_router(tmp_path: Path) -> None:
         (("legal",), ["own", "legal"]),
         (("none",), ["own"]),
         (("own",), ["own"]),
+        (("bokos",), None),
     ],
 )
 def test_a_worker_serves_the_agents_queues_of_its_settings(
-    tmp_path: Path, wanted: tuple[str, ...], served: list[str]
+    tmp_path: Path, wanted: tuple[str, ...], served: list[str] | None
 ) -> None:
-    """In addition to its own queue; of all agents unless it is said."""
-    assert queues_of(tmp_path, wanted) == served
+    """In addition to its own queue; of all agents unless it is said.
 
-
-def test_a_queue_that_no_agent_names_is_refused(tmp_path: Path) -> None:
-    """A misspelt one would leave its agent without a worker."""
-    with pytest.raises(UsageError):
-        queues_of(tmp_path, ("bokos",))
-
-
-def queues_of(folder: Path, wanted: tuple[str, ...]) -> list[str]:
-    """The queues of a worker with two agents that have queues of their own."""
-    settings = Settings(state_dir=folder, task_queue="own", agent_queues=wanted)
+    A misspelt queue would leave its agent without a worker.
+    """
+    settings = Settings(state_dir=tmp_path, task_queue="own", agent_queues=wanted)
     agents = [AgentProfile(name=name, task_queue=name) for name in ("books", "legal")]
-    return list(served_queues(settings, [*agents, AgentProfile(name="any")]))
+    agents.append(AgentProfile(name="any"))
+
+    if served is None:
+        with pytest.raises(UsageError):
+            served_queues(settings, agents)
+    else:
+        assert list(served_queues(settings, agents)) == served

@@ -38,10 +38,13 @@ def test_every_matching_route_delivers_and_no_channel_twice() -> None:
 
 
 def test_a_channel_gets_only_its_events() -> None:
+    """Links lead to the inbox."""
     route = {"channels": ["audit", "ops"]}
 
     assert channels([route]) == [("ops",)]
     assert channels([route], state="rejected") == [("audit", "ops")]
+    assert rules().link(notice()) == "https://inbox.example.com/cards/trip-1.1-flights.2"
+    assert rules(inbox="").link(notice()) == ""
 
 
 def test_a_route_has_its_own_wait() -> None:
@@ -51,11 +54,6 @@ def test_a_route_has_its_own_wait() -> None:
         timedelta(seconds=30),
         timedelta(minutes=5),
     ]
-
-
-def test_links_lead_to_the_inbox() -> None:
-    assert rules().link(notice()) == "https://inbox.example.com/cards/trip-1.1-flights.2"
-    assert rules(inbox="").link(notice()) == ""
 
 
 @pytest.mark.parametrize(

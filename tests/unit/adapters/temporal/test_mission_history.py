@@ -20,6 +20,7 @@ from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from tests.fakes import fake_obligation
+from tests.unit.activities.made_calls import made_call
 from tests.unit.adapters.temporal.made_histories import NOW, Run, Server
 
 S = ObligationState
@@ -31,28 +32,14 @@ def booked(call_id: str = "m.1-trip.1", **stated: Any) -> Obligation:
 
 
 def call_of(obligation: Obligation | None, **more: Any) -> ToolCall:
-    call_id = more.pop("call_id", None) or (
-        obligation.obligation_id if obligation else "m.1-trip.9"
-    )
-    fields: JsonObject = {
-        "call_id": call_id,
-        "mission_id": "m",
-        "leg_id": "1-trip",
-        "tool": "book",
-        "catalog_digest": "d",
-        "arguments": {},
-    }
-    return ToolCall.model_validate({**fields, "obligation": obligation, **more})
+    call_id = obligation.obligation_id if obligation else "m.1-trip.9"
+    fields = {"mission_id": "m", "leg_id": "1-trip", "obligation": obligation, **more}
+    return made_call(fields.pop("call_id", call_id), **fields)
 
 
 def cancel_of(call_id: str, **ids: Any) -> CancelCall:
-    return CancelCall(
-        call_id=call_id,
-        tool="cancel",
-        arguments=ids,
-        names=ids,
-        written_at=NOW + timedelta(minutes=1),
-    )
+    at = NOW + timedelta(minutes=1)
+    return CancelCall(call_id=call_id, tool="cancel", arguments=ids, names=ids, written_at=at)
 
 
 async def sent(run: Run, call: ToolCall, outcome: ToolOutcome | None = None) -> int:
@@ -261,8 +248,5 @@ async def test_a_long_history_is_read_past_all_that_is_no_call() -> None:
     await sent(run, call_of(booked()), DONE)
 
     assert await states(Server().keep("m", run)) == {"m.1-trip.1": S.COMMITTED}
-
-
-async def test_a_mission_that_the_server_does_not_keep_left_nothing_there() -> None:
-    """What its calls left, the store knows."""
+    # What calls of a mission left that the server does not keep, the store knows.
     assert await states(Server()) == {}

@@ -1,9 +1,12 @@
 import pytest
 from pydantic import SecretStr
-from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.converter import ActivitySerializationContext, WorkflowSerializationContext
+from temporalio.converter import (
+    ActivitySerializationContext,
+    DataConverter,
+    WorkflowSerializationContext,
+)
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.adapters.temporal.mission_converter import LockedInput, mission_converter
@@ -33,30 +36,27 @@ IN_ACTIVITY = ActivitySerializationContext(
 
 async def test_what_is_encrypted_comes_back() -> None:
     converter = mission_converter(BOTH)
-    (payload,) = await converter.encode([GIVEN])
+    (payload,), (again,) = [await converter.encode([GIVEN]) for _ in range(2)]
     assert key_id_of(payload) == "new"
     assert PLANTED.encode() not in payload.SerializeToString()
+    assert payload.data != again.data
     assert await converter.decode([payload], [MissionRequest]) == [GIVEN]
 
 
-async def test_no_two_ciphertexts_are_alike() -> None:
-    (one,), (other,) = [await mission_converter(BOTH).encode([GIVEN]) for _ in range(2)]
-    assert one.data != other.data
-
-
-async def test_what_the_old_key_encrypted_is_read_with_the_new_one_in_use() -> None:
-    (payload,) = await mission_converter(ONLY_OLD).encode([GIVEN])
-    assert await mission_converter(BOTH).decode([payload], [MissionRequest]) == [GIVEN]
-
-
-async def test_what_was_written_before_there_were_keys_is_read() -> None:
-    (payload,) = await pydantic_data_converter.encode([GIVEN])
-    assert await mission_converter(BOTH).decode([payload], [MissionRequest]) == [GIVEN]
-
-
-async def test_without_keys_messages_are_plain_json() -> None:
-    (payload,) = await mission_converter().encode([GIVEN])
-    assert await pydantic_data_converter.decode([payload], [MissionRequest]) == [GIVEN]
+@pytest.mark.parametrize(
+    ("writing", "reading"),
+    [
+        (mission_converter(ONLY_OLD), mission_converter(BOTH)),
+        (pydantic_data_converter, mission_converter(BOTH)),
+        (mission_converter(), pydantic_data_converter),
+    ],
+    ids=["the old key, with the new one in use", "before there were keys", "plain without keys"],
+)
+async def test_what_was_written_otherwise_is_read(
+    writing: DataConverter, reading: DataConverter
+) -> None:
+    (payload,) = await writing.encode([GIVEN])
+    assert await reading.decode([payload], [MissionRequest]) == [GIVEN]
 
 
 @pytest.mark.parametrize(
@@ -114,23 +114,15 @@ async def test_words_and_traces_of_failures_are_encrypted() -> None:
     assert str(error.__cause__) == f"ValueError: {PLANTED} is not there"
 
 
-async def test_that_a_key_is_missing_is_told_in_the_clear() -> None:
-    failure = Failure()
-    await mission_converter(BOTH).encode_failure(PayloadLocked("k3", "it is not here"), failure)
-    assert "'k3'" in failure.message
-
-
 async def test_a_failure_whose_words_are_locked_is_not_read_without_them() -> None:
-    failure = Failure()
+    """That a key is missing is told in the clear."""
+    failure, lacking, poor = Failure(), Failure(), mission_converter(ONLY_OLD)
     await mission_converter(BOTH).encode_failure(ApplicationError("words"), failure)
-    with pytest.raises(PayloadLocked):
-        await mission_converter(ONLY_OLD).with_context(IN_ACTIVITY).decode_failure(failure)
-    with pytest.raises(PayloadLocked):
-        await mission_converter(ONLY_OLD).decode_failure(failure)
-
-
-def test_a_plain_payload_has_no_key() -> None:
-    assert key_id_of(Payload(metadata={"encoding": b"json/plain"})) is None
+    await mission_converter(BOTH).encode_failure(PayloadLocked("k3", "it is not here"), lacking)
+    assert "'k3'" in lacking.message
+    for reading in (poor.with_context(IN_ACTIVITY), poor):
+        with pytest.raises(PayloadLocked):
+            await reading.decode_failure(failure)
 
 
 def test_an_id_tells_nothing_of_a_goal_that_is_encrypted() -> None:
